@@ -5,12 +5,10 @@ Prints one JSON object a line on stdout, progress on stderr:
     {"event": "end", "models": N, "new": N, "nodes": N, "seconds": S, "models_per_second": …,
      "nodes_per_second": …, "nodes_per_making_second": …, "nodes_per_cpu_second": …,
      "left_out": {OPERATOR: [DTYPE…]}, "measured": {"operators": NAME, "metrics": {…}}}
-The same seed gives the same cases, whatever --jobs; those that the folder holds already are listed, and not
-written again.
-A making second is one of one process's, spent on making models and writing them; the others went into
-counting what they cover (docs/coverage.md has the metrics) and printing. A CPU second is one of those that
-the process ran, without waiting for others and for the disk.
-Errors are told as `fuzzing.entry_point` does. Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
+The same seed gives the same cases, whatever --jobs; cases already in the folder are listed, not rewritten.
+A making second is a second of one process spent making and writing models, without coverage
+(docs/coverage.md) and printing. A CPU second excludes waiting for other processes and for the disk.
+Errors are reported by `fuzzing.entry_point`. Exit codes: 0 done, 2 usage error, 3 infrastructure error.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ _PROGRESS_S = 2.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
+    """Runs the command; returns its exit code."""
     given = build_parser().parse_args(arguments)
 
     def work() -> None:
@@ -117,7 +115,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def parse_plan(given: argparse.Namespace) -> model_batches.RunPlan:
-    """What the options ask for; raises UsageError."""
+    """The plan that the options describe; raises UsageError."""
     newest = onnx.defs.onnx_opset_version()
     if not operators.OLDEST <= given.opset <= newest:
         raise UsageError(
@@ -146,7 +144,7 @@ def parse_plan(given: argparse.Namespace) -> model_batches.RunPlan:
 
 
 def _exclude_unsupported(settings: GeneratorSettings, backend: str) -> GeneratorSettings:
-    """The settings without what the backend refuses; said on stderr."""
+    """The settings without what the backend refuses, which is printed on stderr."""
     names = settings.operators or tuple(operators.specifications(settings.opset))
     found = supported_ops.find_unsupported(backend, settings.opset, settings.dtypes)
     refused = {name: dtypes for name, dtypes in found.items() if name in names}

@@ -1,6 +1,6 @@
-"""From a generated graph to a case: its inputs as recipes, drawn from the ranges under which it stays finite.
+"""Builds a case from a generated graph, with inputs as recipes within the graph's ranges.
 
-Nothing is expected of a case: what it must give, the reference says when it is run.
+Cases have no expected outputs: the reference implementation computes them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PREFIX = "v"  # before an edge's number: what the writer calls edges that have 
 
 @dataclass(frozen=True)
 class CaseOrigin:
-    """Where the cases of a run come from; see `Provenance`.
+    """The origin of a run's cases; see `Provenance`.
 
     source   the generator's name, or that of a case source
     version  of the library that defines the operators
@@ -38,10 +38,10 @@ class CaseOrigin:
 def build_case(
     generated: GeneratedGraph, seed: int, origin: CaseOrigin, test: str, *, initializers: bool = False
 ) -> TestCase:
-    """The case of a graph that was generated from `seed`; `test` names it within its source.
+    """The case of a graph generated from `seed`; `test` is its name within the source.
 
-    With `initializers` the model holds its data, else its data are inputs. The same seed gives the same
-    case, byte for byte. Raises InternalError if no number lies within the bounds of an input.
+    With `initializers` the model holds its data, else they are inputs. The same seed gives the same bytes.
+    Raises InternalError if no number lies within the bounds of an input.
     """
     graph = generated.graph
     rng = Rng(derive_seed(seed, "data"))
@@ -61,7 +61,7 @@ def build_case(
 
 
 def single_operator(graph: Graph) -> str:
-    """The one operator that a graph holds; "" if it holds several."""
+    """The operator of a graph with one operator; "" if it has several."""
     return graph.nodes[0].op if len({node.op for node in graph.nodes}) == 1 else ""
 
 
@@ -79,14 +79,14 @@ def make_recipe(type_: TensorType, range_: Interval, seed: int) -> Input:
 
 
 def _draw_bfloat16(shape: tuple[int, ...], range_: Interval, seed: int) -> Tensor:
-    """Drawn, because recipes cannot draw what numpy has no type for."""
+    """Drawn here, because numpy has no bfloat16 for recipes."""
     wide = Recipe("uniform", "float32", shape, range_.low, range_.high, seed).draw().array()
     # Towards zero, by dropping bits: of a bound that bfloat16 holds, nothing gets beyond it.
     return Tensor("bfloat16", shape, (wide.view(np.uint32) >> 16).astype("<u2").tobytes())
 
 
 def embed_inputs(graph: Graph, given: dict[int, Input]) -> Graph:
-    """The graph with these inputs as initialisers."""
+    """The graph with these inputs as initializers."""
     constants = dict(graph.constants)
     for edge, value in given.items():
         tensor = value.draw() if isinstance(value, Recipe) else value

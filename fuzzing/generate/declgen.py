@@ -1,4 +1,4 @@
-"""DeclGen: whole models of right syntax, drawn again until one is accepted (a baseline of Isra's paper)."""
+"""DeclGen: draws syntactically correct models until one is accepted (a baseline of Isra's paper)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ MAX_ATTEMPTS = 100_000
 class DeclGen(DraftGenerator):
     """Generates models under some settings; `tries` counts models.
 
-    The number of nodes is drawn again with each model, as the release does; so what is left are the small
-    ones.
+    The number of nodes is redrawn with each model, as in the release, so mostly small models are accepted.
     """
 
     def generate(self, seed: int) -> GeneratedGraph:

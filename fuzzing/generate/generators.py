@@ -1,7 +1,7 @@
-"""Generators of operator graphs: each is one file, or one package, of this package that registers by name.
+"""Generators of operator graphs: each is a file or package of this package that registers by name.
 
-A generator is made for one set of settings and gives the graph of any seed, so that model 7 of a run can be
-made alone, in any process: its seed is `fuzzing.rng.derive(run's seed, 7)`.
+A generator is made for one set of settings and makes the graph of any seed, so that model 7 of a run can be
+made alone, in any process: its seed is `fuzzing.rng.derive_seed(run's seed, 7)`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Generator(Protocol):
     """Makes graphs under one set of settings."""
 
     def generate(self, seed: int) -> GeneratedGraph:
-        """The graph of this seed, and where the elements of its data come from."""
+        """The graph of this seed, with the ranges of its data."""
         ...
 
 
@@ -32,9 +32,9 @@ M = TypeVar("M", bound=GeneratorFactory)
 
 
 def register_generator(name: str) -> Callable[[M], M]:
-    """Decorator: makes a class, or a function, known as the generator of this name.
+    """Decorator: registers a class or function as the generator `name`.
 
-    `get` imports no other file if that, or its package, has the name too.
+    `get` imports no other file if the file, or its package, has that name.
     """
 
     def register(factory: M) -> M:

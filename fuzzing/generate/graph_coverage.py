@@ -1,4 +1,4 @@
-"""What generated graphs cover, counted from the graphs themselves: no model is read again for it."""
+"""Coverage of generated graphs, counted from the graphs without reading models again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fuzzing.graph.onnx_types import DTYPES
 
 
 def select_operator_set(settings: GeneratorSettings) -> OperatorSet:
-    """What to measure against: Isra's own set where just that is asked for, else the operators asked for."""
+    """The set to measure against: Isra's own if exactly that is requested, else the requested one."""
     used = set(settings.operators or operators.specifications(settings.opset))
     isra = sets.get("isra")
     if used == isra.in_degrees.keys() & operators.specifications(settings.opset):
@@ -23,12 +23,12 @@ def select_operator_set(settings: GeneratorSettings) -> OperatorSet:
 
 
 def add_to_tally(generated: GeneratedGraph, tally: Tally) -> None:
-    """Adds a graph to a tally, as the model that is written of it would be added."""
+    """Adds a graph to a tally, equal to adding the model written from it."""
     tally.add(list_scopes(generated.graph))
 
 
 def list_scopes(graph: Graph) -> list[Scope]:
-    """The graph as coverage sees it, then the bodies that its nodes hold."""
+    """The graph as coverage sees it, then the bodies in its nodes."""
     return list(_list_scopes(graph, [f"v{edge}" for edge in range(len(graph.types))]))
 
 
@@ -67,7 +67,7 @@ def _known_type(type_: types.TensorType) -> TensorType:
 
 
 def _attribute_bytes(name: str, value: Attribute) -> bytes:
-    """An attribute as bytes that differ where it does; of a graph only its name, as coverage has it."""
+    """Bytes that differ where the attribute does; of a graph only its name, as in coverage."""
     if isinstance(value, Subgraph):
         return name.encode()
     told = value.key() if isinstance(value, Constant) else value

@@ -1,6 +1,6 @@
-"""A process of ours that answers: a line of JSON for each line of JSON, until its stdin ends.
+"""A child process that answers each line of JSON with a line of JSON until its stdin closes.
 
-For what may take its process down, or needs another interpreter.
+For code that may crash its process, or needs another interpreter.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fuzzing.errors import InfrastructureError
 
 
 class ProcessExitedError(Exception):
-    """The process ended, or was ended because it took too long; the text is what it said last."""
+    """The process ended or timed out; the text is its last output."""
 
     def __init__(self, code: int, words: str) -> None:
         super().__init__(words)
@@ -29,18 +29,18 @@ class ProcessExitedError(Exception):
 
 
 class JsonProcess:
-    """The process, while it runs.
+    """The running process.
 
-    ready  the first line that it said, unasked
-    end    ends it; done, too, when nothing uses it any more
+    ready  the first line of its output, unrequested
+    end    ends it; also runs when the object is garbage collected
 
-    Raises InfrastructureError if it cannot be started, ProcessExitedError if it ends before it has said its line.
+    Raises InfrastructureError if it cannot be started, ProcessExitedError if it ends before its first line.
     """
 
     def __init__(
         self, arguments: Sequence[str], environment: Mapping[str, str], seconds: float, advice: str
     ) -> None:
-        """`python -m MODULE …` as `arguments`; it has so many seconds for an answer, and for its first line.
+        """Runs `python -m MODULE …` as `arguments`, with time limits in seconds for answers and first line.
 
         advice  what to do if there is no such interpreter
         """
@@ -90,7 +90,6 @@ class JsonProcess:
 
 
 def _python_path() -> str:
-    """Where the child finds us, and what we were told to find there."""
     ours = str(Path(fuzzing.__file__).parents[1])
     return os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH")]))
 

@@ -1,7 +1,7 @@
-"""Many models of one run: made in batches, by one process or several, each written before the next is made.
+"""Models of one run, made in batches by one or several processes, each written before the next is made.
 
-Model `i` depends on the run's seed and on `i` alone, so a run is the same however many processes share it;
-and as cases are named by content, a run that was killed is completed by running it again.
+Model `i` depends only on the run's seed and `i`, so a run does not depend on the number of processes; and as
+cases are named by content, rerunning a killed run completes it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BATCH = 64  # models; a second of work at most, and its results are some kiloby
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run makes.
+    """The parameters of a run.
 
     seed    of the run; model i has the seed `derive_seed(seed, i)`
     corpus  the folder of the cases
@@ -45,7 +45,7 @@ class RunPlan:
 
 @dataclass(frozen=True)
 class GeneratedModel:
-    """One model that was made. `new` is False if the corpus held it already."""
+    """One model. `new` is False if the corpus held it already."""
 
     index: int
     case: str
@@ -56,11 +56,11 @@ class GeneratedModel:
 
 @dataclass
 class ModelBatch:
-    """Models that one process made.
+    """Models made by one process.
 
-    generation_s, coverage_s   seconds that it took, apart
-    generation_cpu_s            of the first, those that the process ran: without waiting for others and for disks
-    tally                   what the models cover, if that is measured
+    generation_s, coverage_s   seconds, separately
+    generation_cpu_s            CPU seconds of generation
+    tally                   what the models cover, if measured
     """
 
     models: list[GeneratedModel] = field(default_factory=list)
@@ -71,7 +71,7 @@ class ModelBatch:
 
 
 def generate_batches(plan: RunPlan, count: int, jobs: int) -> Iterator[ModelBatch]:
-    """Models 0 … count-1 in this order, by `jobs` processes; few batches are held at a time.
+    """Models 0 … count-1 in order, by `jobs` processes; few batches are held at a time.
 
     Raises UsageError for settings under which nothing can be made, InfrastructureError where the corpus
     cannot be written, or a process dies.

@@ -1,9 +1,8 @@
-"""Models of which nothing but the syntax is right: what DeclGen and the Randoop-like baseline draw from.
+"""Models with only correct syntax, from which DeclGen and the Randoop-like baseline draw.
 
-Both are told which operators there are, how many inputs each takes and of which element types, and what its
-attributes may look like, as Isra is; but not which shapes go together, nor which attribute goes with which
-shape (seed paper: "DeclGen"). Each part of a node is therefore taken from another valid node of the same
-operator: plausible by itself, related to nothing.
+Both get each operator's number of inputs, element types and attribute values, as Isra does, but not which
+shapes go together nor which attribute fits which shape (seed paper: "DeclGen"). Each part of a node is
+therefore taken from another valid node of the same operator.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ Validator: TypeAlias = Callable[[ModelProto], bool]
 
 
 class DraftChecker:
-    """What decides which drafts are kept: ONNX's strict inference, its checker, and whoever is asked beside.
+    """Accepts drafts by ONNX's strict inference, its checker, and an optional validator.
 
     The seed paper's release opens an onnxruntime session, which begins with the same inference over the same
-    schemas: of 3,000 drafts the two judge 98.6 % alike (`tests.benchmarks generation`). Inference needs no
-    runtime, and knows no compiler under test; whoever wants a session hands in a validator that opens one.
+    schemas: on 3,000 drafts the two agree in 98.6 % (`tests.benchmarks generation`). Inference needs no
+    runtime under test; a validator can open a session.
 
-    max_elements  an edge that is known to have more is refused, too: nobody could run it
+    max_elements  drafts with larger edges are refused too: nobody could run them
     """
 
     def __init__(self, max_elements: int, validator: Validator | None = None) -> None:
@@ -52,7 +51,7 @@ class DraftChecker:
     def infer_types(self, graph: Graph, sound: int = 0) -> Graph | None:
         """The graph with the types that ONNX infers; None if it is refused.
 
-        sound  so many of the first nodes are known to pass the inference
+        sound  how many of the first nodes are known to pass the inference
         """
         types = self.inference.infer_types(graph, sound)
         if types is None or any(type_.static and type_.elements > self._max_elements for type_ in types):
@@ -63,10 +62,10 @@ class DraftChecker:
 
 @dataclass(frozen=True)
 class NodeSample:
-    """A valid node, taken apart.
+    """The parts of a valid node.
 
-    inputs  None for one left out, a constant, or the element type of data
-    lead    the element type of the primary input; "" if it has none
+    inputs  None for an omitted one, a constant, or the element type of data
+    primary the element type of the primary input; "" if it has none
     """
 
     inputs: tuple[Constant | str | None, ...]
@@ -77,7 +76,7 @@ class NodeSample:
 
 
 class OperatorSamples:
-    """The operators under some settings, and samples of their nodes; raises UsageError if there are none."""
+    """The operators under some settings, and samples of their nodes; raises UsageError if none."""
 
     def __init__(self, settings: GeneratorSettings) -> None:
         self.settings = settings
@@ -86,7 +85,7 @@ class OperatorSamples:
         self._samples: dict[tuple[str, str, int], NodeSample] = {}
 
     def sample(self, operator: OperatorSpec, dtype: str, rng: Rng) -> NodeSample:
-        """Some node of the operator whose primary input has this element type."""
+        """A node of the operator whose primary input has this element type."""
         key = (operator.name, dtype, rng.below(SAMPLES))
         found = self._samples.get(key)
         if found is None:
@@ -125,7 +124,7 @@ def _extract_sample(operator: OperatorSpec, graph: Graph) -> NodeSample:
 
 
 class ModelDraft:
-    """A model in the making. What its nodes give has an element type, as far as it is told, and no shape."""
+    """A model under construction. Outputs of nodes have an element type, if known, and no shape."""
 
     def __init__(self, vocabulary: OperatorSamples, rng: Rng) -> None:
         self._operator_samples = vocabulary
@@ -159,7 +158,6 @@ class ModelDraft:
         self._edges += self._builder.node(operator.name, tuple(inputs), types, attributes, operator.domain)
 
     def _pick_primary(self, operator: OperatorSpec) -> int | None:
-        """An edge of an element type that the operator takes first, or a new placeholder."""
         if operator.primary < 0 or operator.captured > operator.primary:
             return None
         if self._rng.chance(self._settings.picking_rate):
@@ -196,7 +194,7 @@ class ModelDraft:
         return self._rng.choice(fitting) if fitting else None
 
     def _placeholder(self, dtype: str) -> int:
-        """A new graph input of any shape. Others may use it: the release's baselines reuse theirs."""
+        """A new graph input of any shape, reusable: the release's baselines reuse theirs."""
         rng, limits = self._rng, self._settings.limits
         rank = rng.between(limits.min_rank, limits.max_rank)
         shape = tuple([rng.between(limits.min_dim, limits.max_dim) for _ in range(rank)])
@@ -206,11 +204,11 @@ class ModelDraft:
         return edge
 
     def mark(self) -> tuple[int, int]:
-        """How far the model is: for `undo_to`."""
+        """The current position, for `undo_to`."""
         return len(self._builder.types), len(self._builder.nodes)
 
     def undo_to(self, mark: tuple[int, int]) -> None:
-        """Takes back what was added since the mark."""
+        """Removes everything added since the mark."""
         edges, nodes = mark
         builder = self._builder
         del builder.types[edges:], builder.nodes[nodes:]
@@ -220,13 +218,13 @@ class ModelDraft:
         self._ranges = {edge: range_ for edge, range_ in self._ranges.items() if edge < edges}
 
     def graph(self) -> Graph:
-        """The model so far; what no node uses is given out."""
+        """The model so far; unused edges are outputs."""
         used = {edge for node in self._builder.nodes for edge in node.used_edges()}
         made = [edge for node in self._builder.nodes for edge in node.outputs]
         return self._builder.finish(tuple([edge for edge in made if edge not in used]))
 
     def to_generated(self, graph: Graph) -> GeneratedGraph:
-        """What becomes of an accepted graph. Nothing is known of the values that its operators give."""
+        """The accepted graph with unknown ranges for the values of its operators."""
         ranges = {edge: self._ranges[edge] for edge in graph.inputs}
         return GeneratedGraph(
             concatenate_outputs(graph) if self._settings.concatenate_outputs else graph, ranges
@@ -234,9 +232,9 @@ class ModelDraft:
 
 
 class DraftGenerator:
-    """What the generators share that draw drafts until one is accepted, under some settings.
+    """Base of generators that draw drafts until one is accepted.
 
-    tries  drafts looked at so far, those that were accepted included
+    tries  drafts checked so far, including accepted ones
     """
 
     def __init__(self, settings: GeneratorSettings, validator: Validator | None = None) -> None:

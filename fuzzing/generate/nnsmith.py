@@ -1,8 +1,8 @@
-"""NNSmith (ASPLOS 2023) as a generator: its models, made by a process of an interpreter that has it.
+"""NNSmith (ASPLOS 2023) as a generator, run in a child process.
 
-NNSmith installs beside Assay (`pip install 'assay[nnsmith]'`); the process is there because one seed is to
-give one model, for which hashes must be pinned, and because NNSmith patches torch's exporter. An interpreter
-of its own does as well: name it in ASSAY_NNSMITH_PYTHON.
+Install with `pip install 'assay[nnsmith]'`, or name an interpreter that has NNSmith in ASSAY_NNSMITH_PYTHON.
+The process fixes hash seeds, so that one seed gives one model, and isolates NNSmith's patches of torch's
+exporter.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class GenerationError(Exception):
 
 @dataclass(frozen=True)
 class GeneratedModel:
-    """A model of NNSmith's.
+    """A model by NNSmith.
 
-    seconds, cpu  that it took, export included, by the clock and of the processor's time
+    seconds, cpu  wall and CPU time, export included
     """
 
     onnx: bytes
@@ -57,10 +57,10 @@ class GeneratedModel:
 
 @register_generator("nnsmith")
 class NNSmith:
-    """Generates models under some settings; NNSmith has operators, shapes and an opset (14) of its own.
+    """Generates models under some settings, with NNSmith's own operators, shapes and opset (14).
 
-    Of the settings it obeys `nodes`, counted as NNSmith counts (one becomes 2.7 of ONNX's), and `dtypes`.
-    Raises UsageError for a choice of operators. The process starts with the first model; `close` ends it.
+    Uses the settings `nodes`, counted as NNSmith counts (one becomes 2.7 of ONNX's), and `dtypes`. Raises
+    UsageError for a choice of operators. The process starts with the first model; `close` ends it.
     """
 
     def __init__(self, settings: GeneratorSettings, python: str = "") -> None:
@@ -89,10 +89,10 @@ class NNSmith:
         )
 
     def model(self, seed: int, dtypes: list[str] | None = None, folder: Path | None = None) -> GeneratedModel:
-        """The model of just this seed; raises GenerationError.
+        """The model of exactly this seed; raises GenerationError.
 
         dtypes  element types of data; None: all that NNSmith has
-        folder  where NNSmith is to search weights and write all its files, as its own command does
+        folder  where NNSmith searches weights and writes all its files, as its own command does
         """
         nodes = Rng(derive_seed(seed, "nodes")).between(*self.settings.nodes)
         asked = {"seed": seed, "nodes": nodes, "dtypes": dtypes}
@@ -143,5 +143,5 @@ class NNSmith:
 
 
 def input_range(type_: TensorType) -> Interval:
-    """What an input of NNSmith's models is drawn from."""
+    """The range of an input of NNSmith's models."""
     return BOOLEAN if type_.dtype == "bool" else _INPUTS

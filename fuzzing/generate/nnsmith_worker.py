@@ -1,18 +1,18 @@
-"""`python -m fuzzing.generate.nnsmith_worker`: models of NNSmith (ASPLOS 2023), one for each line on stdin.
+"""`python -m fuzzing.generate.nnsmith_worker`: models of NNSmith (ASPLOS 2023), one per line on stdin.
 
-Runs in an interpreter that has NNSmith, which need not be Assay's: beside NNSmith only the standard library
-is used. A request is a JSON object:
+Runs in an interpreter that has NNSmith, which need not be Assay's; uses only NNSmith and the standard
+library. A request is a JSON object:
     {"seed": S, "nodes": N, "dtypes": [NAME, …] or null, "folder": PATH or null}
-and is answered, after {"event": "ready", "operators": COUNT, "versions": {…}}, by one line:
+The output is {"event": "ready", "operators": COUNT, "versions": {…}}, then one line for each request:
     {"event": "model", "seed": S, "onnx": BASE64, "seconds": T, "cpu": T}
     {"event": "failed", "seed": S, "reason": TEXT}     NNSmith could not make, or not export, this model
 
 One seed gives the same bytes, in any order and process, which NNSmith itself does not promise:
-- z3 numbers what it has met, and decides by these numbers; so each model gets a context of its own.
+- z3 numbers its terms and decides by these numbers; so each model gets a context of its own.
 - sets of element types are ordered by hash; so the caller must set PYTHONHASHSEED.
-- weights are searched for 20 ms of wall clock; so here they are the search's first sample, unsearched.
-With a folder NNSmith does all that its own command does, search included, and writes its files there: for
-measuring it. Such models are only as repeatable as NNSmith's.
+- weights are searched for 20 ms of wall clock; so here they are the search's first sample.
+With a folder NNSmith does all that its own command does, search included, and writes its files there, for
+measurements; such models are only as repeatable as NNSmith's.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _VERSIONS = ("nnsmith", "z3-solver", "torch", "onnx", "numpy")
 
 
 class NNSmithModels:
-    """NNSmith, set up as `nnsmith.model_gen model.type=onnx` does.
+    """NNSmith, set up as by `nnsmith.model_gen model.type=onnx`.
 
-    cache  the folder for what NNSmith finds out about its operators; it is only good for the versions it was
-           made with, which NNSmith does not look at
+    cache  the folder of NNSmith's operator probes; valid only for the versions it was made with, which
+           NNSmith does not check
     """
 
     def __init__(self, cache: str) -> None:
@@ -79,9 +79,9 @@ class NNSmithModels:
 
 
 def _exportable(kind: Any) -> list[Any]:
-    """The operators that can be exported, as NNSmith finds out by exporting one random node of each.
+    """The operators that can be exported, found by exporting one random node of each.
 
-    Now and then it draws a node that is refused by its own assertions (of Reshape), and gives up.
+    Sometimes it draws a node that its own assertions refuse (of Reshape), and fails.
     """
     from nnsmith.error import InternalError
     from nnsmith.narrow_spec import auto_opset
@@ -137,7 +137,7 @@ def _write_line(out: TextIO, **fields: Any) -> None:
 
 
 def main(cache: str) -> int:
-    """Answers until stdin ends."""
+    """Answers requests until stdin closes."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # torch and NNSmith print; stdout is for events
     sys.stdout = sys.stderr

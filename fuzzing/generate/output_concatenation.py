@@ -1,4 +1,4 @@
-"""Isra's end of a graph: everything that it gives, flattened and put together to one output."""
+"""Isra's graph outputs: all unused edges, flattened and concatenated."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def concatenate_outputs(graph: Graph) -> Graph:
 
 
 def count_concatenation_nodes(graph: Graph) -> int:
-    """How many of the last nodes only put together what the graph gives."""
+    """How many of the last nodes only concatenate outputs."""
     count = 0
     for node in reversed(graph.nodes):
         if not graph.names.get(node.outputs[0], "").startswith((FLATTEN, CONCAT)):
@@ -47,5 +47,4 @@ def count_concatenation_nodes(graph: Graph) -> int:
 
 
 def _count_elements(types: Sequence[TensorType], edges: Sequence[int]) -> Dim:
-    """How many elements these vectors have together; None if that is not known of all."""
     return sum(types[edge].elements for edge in edges) if all(types[edge].static for edge in edges) else None

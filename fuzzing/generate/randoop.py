@@ -1,4 +1,4 @@
-"""Randoop-like: a node at a time, drawn again until the model is accepted (a baseline of Isra's paper)."""
+"""Randoop-like: one node at a time, redrawn until the model is accepted (a baseline of Isra's paper)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""ONNX's strict shape inference, and its checker, asked in a process of their own.
+"""ONNX's strict shape inference and checker, in a child process.
 
-Both are C++ that trusts what is mostly right. Of models of which nothing but the syntax is right, one in some
-thousands takes the process down (onnx 1.23.2: a Split with more outputs than its num_outputs says indexes a
-vector out of range). Such a model counts as refused, and a new process is started.
+Both are C++ that trusts its input. Of random models, one in some thousands crashes the process (onnx 1.23.2:
+a Split with more outputs than its num_outputs indexes a vector out of range). Such a model counts as
+refused, and a new process is started.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _SECONDS = 60.0
 
 
 class ShapeInference:
-    """Asks ONNX for types.
+    """Infers types in the child process.
 
-    deaths  models so far that the process died of
+    deaths  how many models crashed the process
     """
 
     def __init__(self) -> None:
@@ -37,9 +37,9 @@ class ShapeInference:
         self._child: JsonProcess | None = None
 
     def infer_types(self, graph: Graph, sound: int = 0) -> list[TensorType] | None:
-        """The type of each edge, of a graph whose edges have no names; None if ONNX refuses the graph.
+        """The type of each edge, of a graph whose edges have no names; None if ONNX refuses it.
 
-        sound  so many of the first nodes are known to pass the inference
+        sound  how many of the first nodes are known to pass the inference
         """
         model = base64.b64encode(to_onnx(graph).SerializeToString()).decode()
         try:
@@ -69,10 +69,10 @@ class ShapeInference:
 
 
 def infer(model: ModelProto, sound: int) -> dict[str, tuple[str, list[int | None] | None]] | None:
-    """The types of what the model's nodes give, by name; None if ONNX refuses the model.
+    """The types of the nodes' outputs, by name; None if ONNX refuses the model.
 
-    Nodes are inferred one more at a time, as runtimes do: inference that goes on behind a node which it
-    refuses takes the process down where an operator without checks (EyeLike) meets an input without a type.
+    Nodes are inferred one at a time, as runtimes do: inference that continues after a refused node crashes
+    where an operator without checks (EyeLike) meets an input without a type.
     """
     nodes, outputs = list(model.graph.node), [output.name for output in model.graph.output]
     del model.graph.node[sound:], model.graph.output[:]
@@ -104,7 +104,7 @@ def _write_line(out: TextIO, answer: Any) -> None:
 
 
 def main() -> int:
-    """Answers until stdin ends."""
+    """Answers requests until stdin closes."""
     _write_line(sys.stdout, {"event": "ready"})
     for line in sys.stdin:
         asked = json.loads(line)

@@ -1,7 +1,6 @@
-"""Which operators a compiler does not support, found by asking it: models of one node each, in its worker.
+"""The operators a compiler does not support, found by running models of one node each in its worker.
 
-What it answers is kept below the user's cache folder, for each release of the compiler, opset and state of
-our specifications.
+Results are cached in the user's cache folder by compiler release, opset and specification digest.
 """
 
 from __future__ import annotations
@@ -43,11 +42,10 @@ RefusalCounts = dict[str, dict[str, int]]
 
 
 def find_unsupported(backend: str, opset: int, dtypes: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """What the compiler refuses in more than half of its trials, for lead inputs of these element types.
+    """What the compiler refuses in more than half of its trials, for these primary input types.
 
-    An operator that it refuses now and then stays: most nodes of it run, and those that do not are told as
-    unsupported by whoever runs them. Raises UsageError for a backend that takes no ONNX models,
-    ToolchainError where it cannot be started.
+    An operator refused less often stays; its refused nodes are reported as unsupported at run time. Raises
+    UsageError for a backend that takes no ONNX models, ToolchainError where it cannot be started.
     """
     if "OnnxModel" not in backends.get(backend).kinds:
         raise UsageError(
@@ -117,7 +115,6 @@ def _path(backend: str, opset: int) -> Path:
 
 
 def _specification_digest() -> str:
-    """A digest of the specifications, so that the answers to older ones are not taken for theirs."""
     digest = hashlib.sha256(str(TRIALS).encode())
     for folder in sorted(fuzzing.graph.operators.__path__):
         for path in sorted(Path(folder).glob("*.py")):

@@ -1,7 +1,7 @@
-"""What torch offers: its public functions, tensor methods and module classes, with their signatures.
+"""torch's public functions, tensor methods and module classes, with their signatures.
 
-A signature comes from Python where the API is written in it, from the schema of its native operator where
-it is not, and from the first lines of its documentation where there is neither.
+A signature comes from Python, else from the schema of the native operator, else from the first lines of the
+documentation.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _CLASSES_NOT_OPERATORS = CONTAINERS | {"RNNBase", "RNNCellBase", "Transformer"}
 
 @dataclass(frozen=True)
 class Api:
-    """Something of torch that can be called.
+    """A callable of torch.
 
-    name        dotted, as TorchCall has it
+    name        dotted, as in TorchCall
     kind        function, method of torch.Tensor, or class of a module
-    signatures  the ways to call it; of a class, to make it
+    signatures  the ways to call it; of a class, to construct it
     text        its documentation, with that of the API it refers to
     """
 
@@ -72,7 +72,7 @@ def _list_names() -> dict[int, str]:
 
 
 def canonical_name(name: str) -> str:
-    """The inventory's name of an API that has several, such as torch.conv2d; "" if it is not in there."""
+    """The inventory's name of an API with several, such as torch.conv2d; "" if it is not in there."""
     if name in list_apis():
         return name
     return _list_names().get(id(_resolve(name)), "")
@@ -108,7 +108,7 @@ def _functions() -> Iterator[Api]:
 
 
 def _is_operator(module_name: str, name: str, item: Any) -> bool:
-    """Whether a public name is an operator rather than one of torch's tools, which change its state."""
+    """Whether a public name is an operator, not a tool that changes torch's state."""
     if inspect.isclass(item) or not callable(item) or name.startswith(("boolean_dispatch", "handle_torch")):
         return False
     if module_name:
@@ -164,7 +164,7 @@ _REFERENCE = re.compile(r"(?:See|Alias (?:for|of)|In-place version of) :(?:func|
 
 
 def _documentation(item: Any, depth: int = 2) -> str:
-    """An API's own text, then that of the API it refers to: of most methods the text is "See torch.amax"."""
+    """An API's own text, then that of the API it refers to: many methods only say "See torch.amax"."""
     text = inspect.getdoc(item) or ""
     found = _REFERENCE.search(text)
     if found is None or not depth:
@@ -179,7 +179,6 @@ def _documentation(item: Any, depth: int = 2) -> str:
 
 
 def _python_signatures(item: Any, module: ModuleType | None) -> tuple[Signature, ...]:
-    """What Python says; () if it does not know, or knows only `*args, **kwargs`."""
     item = inspect.unwrap(item)
     try:
         parameters = list(inspect.signature(item).parameters.values())
@@ -227,7 +226,6 @@ def _convert_python_parameter(parameter: inspect.Parameter) -> Parameter:
 
 
 def _types_of_default(default: Any) -> set[str]:
-    """The types that a default suggests."""
     if default is None:
         return {ANY, "none"}
     known = {bool: "bool", int: "int", float: "float", str: "str"}
@@ -249,7 +247,7 @@ _WRAPPED = re.compile(r"(\w+)\[(.*)\]", re.DOTALL)
 
 
 def parse_types(text: str) -> set[str]:
-    """The types that an annotation, or a schema's type, names; {ANY} if none is known."""
+    """The types in an annotation or a schema type; {ANY} if none is known."""
     pieces = _split(text, "|")
     if len(pieces) > 1:
         return set().union(*map(parse_types, pieces))
@@ -277,7 +275,6 @@ def _unwrap_type(outer: str, inner: str) -> set[str]:
 
 
 def _split(text: str, mark: str) -> list[str]:
-    """The parts between marks that stand outside brackets."""
     parts, depth = [""], 0
     for char in text:
         depth += (char in "[(") - (char in "])")
@@ -293,7 +290,6 @@ def _split(text: str, mark: str) -> list[str]:
 
 @cache
 def _schemas() -> dict[str, list[Any]]:
-    """The native schemas by operator, those that compute with Python's numbers alone left out."""
     found: dict[str, list[Any]] = {}
     for schema in _torch()._C._jit_get_all_schemas():
         space, _, name = schema.name.partition("::")
@@ -307,7 +303,6 @@ _REQUIRES_GRAD = Parameter("requires_grad", frozenset({"bool"}), optional=True, 
 
 
 def _native_signatures(item: Any, *, method: bool = False) -> tuple[Signature, ...]:
-    """The overloads of a native operator, in the order of its schemas, each set of parameters once."""
     found: dict[Signature, None] = {}
     for schema in _schemas().get(getattr(item, "__name__", ""), ()):
         if any(argument.is_out for argument in schema.arguments):
@@ -350,7 +345,6 @@ def _documented_signatures(doc: str, *, method: bool = False) -> tuple[Signature
 
 
 def _from_text(text: str) -> tuple[Parameter, ...] | None:
-    """Parameters as documentation spells them; None if that is no Python."""
     try:
         definition = ast.parse(f"def f({text}): ...").body[0]
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""Two APIs put to the test: recorded calls of one are run on both, a few first, all if the pair survives."""
+"""Verifies pairs of APIs: recorded calls of one run on both, first a few, then all if the pair survives."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _MAX_CRASHES = 3
 
 
 class ExecutionHandler(Protocol):
-    """Something that waits for the execution of a case."""
+    """Receives the execution of a case."""
 
     def handle(self, place: int, execution: Execution) -> list[CaseRequest]:
-        """Takes the execution of its case `place`; the jobs that follow from it."""
+        """Receives the execution of its case `place`; returns the jobs that follow."""
 
 
 #: Who wants a case run, as its how-manieth, and the case.
@@ -37,7 +37,7 @@ CaseRequest = tuple[tuple[ExecutionHandler, int], TestCase]
 
 
 class SourceRuns:
-    """The source API's own calls, each run once for all targets that it is compared with."""
+    """The source API's own calls, each run once for all targets."""
 
     def __init__(self, api: Api, calls: Sequence[Invocation]) -> None:
         self.api = api
@@ -46,9 +46,9 @@ class SourceRuns:
         self._places: dict[tuple[object, ...], int] = {}
 
     def place(self, key: tuple[object, ...], case: TestCase) -> tuple[int, list[CaseRequest]]:
-        """Where a call's execution will be found, and the job to get it if nobody has asked before.
+        """The index of a call's execution, and the job to run if it is new.
 
-        key  what tells the call from the source's others
+        key  distinguishes the call from the source's others
         """
         if key in self._places:
             return self._places[key], []
@@ -56,12 +56,12 @@ class SourceRuns:
         return self._places[key], [((self, self._places[key]), case)]
 
     def handle(self, place: int, execution: Execution) -> list[CaseRequest]:
-        """Keeps an execution."""
+        """Stores an execution."""
         self._executions[place] = execution
         return []
 
     def execution(self, place: int) -> Execution:
-        """An execution that has ended: one worker ends its cases in the order in which it was given them."""
+        """An execution that has ended: one worker ends its cases in the order it got them."""
         if place not in self._executions:
             raise InternalError(f"{self.api.name}: the target's call ended before the source's")
         return self._executions[place]
@@ -69,7 +69,7 @@ class SourceRuns:
 
 @dataclass(frozen=True)
 class AcceptedCall:
-    """A call of the target that the library accepts, and a digest of what it gave."""
+    """A call of the target that the library accepts, and the digest of its outputs."""
 
     call: Invocation
     case: TestCase
@@ -78,7 +78,7 @@ class AcceptedCall:
 
 @dataclass(frozen=True)
 class LibraryBug:
-    """A call at which the library died, or one of its own assertions failed."""
+    """A call at which the library crashed, or one of its own assertions failed."""
 
     api: str
     case: TestCase
@@ -87,7 +87,7 @@ class LibraryBug:
 
 @dataclass(frozen=True)
 class Inconsistency:
-    """A mutated call on which two APIs differ that were equivalent on all recorded ones."""
+    """A mutated call on which two APIs differ that agree on all recorded ones."""
 
     source: str
     target: str
@@ -100,8 +100,8 @@ class Inconsistency:
 class _SentCall:
     """A call of the target that was sent.
 
-    source  where the source's run of it will be found
-    asked   the source's call, if this pair was the first to ask for its run
+    source  index of the source's run
+    asked   the source's call, if this pair was the first to request it
     """
 
     transfer: Transfer
@@ -113,14 +113,14 @@ class _SentCall:
 
 @dataclass
 class ApiPair:
-    """A source API, a target API, and what running both has shown so far.
+    """A source API, a target API, and their results so far.
 
     similarity  by which the target was chosen
     mutants     how many mutated calls are run once the pair holds, drawn from `seed` and the APIs' names
     outcomes    of the recorded calls, by the equivalence under which they were judged
     mutated     outcomes of the mutated calls
     accepted    the target's calls that returned
-    bugs        what the library died of
+    bugs        crashes and failed assertions of the library
     """
 
     runs: SourceRuns
@@ -153,12 +153,12 @@ class ApiPair:
 
     @property
     def ended(self) -> bool:
-        """Whether everything has been run that will be."""
+        """Whether all runs are complete."""
         return self._ended
 
     @property
     def equivalence(self) -> Equivalence | None:
-        """How the two are equivalent: at least one success, and no call that shows otherwise."""
+        """The equivalence of the two: at least one success, and no counterexample; else None."""
         for equivalence in _BEST_FIRST:
             seen = self.outcomes[equivalence]
             if seen[Outcome.SUCCESS] and not seen[Outcome.NOT_EQUIVALENT]:
@@ -172,11 +172,10 @@ class ApiPair:
                 yield number, found
 
     def begin(self) -> list[CaseRequest]:
-        """The first jobs; none if no call of the source can be told as one of the target."""
+        """The first jobs; none if no call of the source converts to the target."""
         return self._next_step()
 
     def _next_step(self) -> list[CaseRequest]:
-        """The next recorded calls; when there are no more and the pair holds, the mutated ones."""
         jobs: list[CaseRequest] = []
         wanted = next(self._steps, _LATER_STEP)
         for number, found in self._transfers:
@@ -202,7 +201,6 @@ class ApiPair:
         return jobs
 
     def _send(self, key: tuple[object, ...], found: Transfer, seed: int | None) -> list[CaseRequest]:
-        """The jobs that run a call on both APIs; none if it cannot be told as text."""
         cases = found.cases(seed)
         if cases is None:
             return []
@@ -211,7 +209,7 @@ class ApiPair:
         return [*needed, ((self, len(self._sent) - 1), cases[1])]
 
     def handle(self, place: int, execution: Execution) -> list[CaseRequest]:
-        """Judges a call of the target; the next jobs when all that were sent have ended."""
+        """Judges a call of the target; returns the next jobs when all sent ones have ended."""
         sent = self._sent[place]
         source_execution = self.runs.execution(sent.source)
         if sent.mutated:
@@ -262,7 +260,7 @@ _BEST_FIRST: tuple[Equivalence, ...] = ("value", "status")
 
 
 def digest(outputs: Outputs) -> str:
-    """What tells two runs' outputs apart: SHA-256 of their names, types, shapes and bytes."""
+    """SHA-256 of a run's outputs: names, types, shapes and bytes."""
     total = hashlib.sha256()
     for name, value in outputs:
         head = (value.dtype, value.shape) if isinstance(value, Tensor) else repr(value)

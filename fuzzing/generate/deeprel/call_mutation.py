@@ -1,4 +1,4 @@
-"""Calls beside the recorded ones: DeepREL's mutations, with its probabilities."""
+"""Mutations of recorded calls, with DeepREL's probabilities."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ T = TypeVar("T")
 class Mutator:
     """Draws mutants of the recorded calls of one API.
 
-    calls  the recorded calls, whose arguments are also the database that values are taken from
+    calls  the recorded calls, whose arguments are also the pool of values
     """
 
     calls: Sequence[Invocation]
@@ -72,7 +72,7 @@ class Mutator:
         return self.rng.random() < probability
 
     def _argument(self, name: str, value: Argument, inputs: dict[str, Input]) -> Argument:
-        """One argument: another type, or a value that another call has there, or a value near its own."""
+        """Another type, a value from another call, or a value near its own."""
         if type(value) in _SCALARS and self._chance(CHANGE_TYPE):
             other = self._choice([kind for kind in _SCALARS if kind is not type(value)])
             return self._value({bool: True, int: 0, float: 0.0, str: "max"}[other], inputs)
@@ -81,7 +81,6 @@ class Mutator:
         return self._value(value, inputs)
 
     def _recorded(self, name: str, value: Argument, inputs: dict[str, Input]) -> Argument:
-        """What some recorded call gives for this parameter."""
         other = self._choice([call for call in self.calls if name in call.bound])
         taken = other.bound[name]
         if isinstance(taken, TensorArg):
@@ -91,7 +90,6 @@ class Mutator:
         return value if isinstance(taken, (list, tuple, dict)) and _has_tensors(taken) else taken
 
     def _value(self, value: Argument, inputs: dict[str, Input]) -> Argument:
-        """A value of the same type near this one."""
         if type(value) is bool:
             return not value
         if type(value) is int:
@@ -110,7 +108,6 @@ class Mutator:
         return self.rng.randint(*STEP)
 
     def _tensor(self, value: TensorArg, inputs: dict[str, Input]) -> TensorArg:
-        """A new tensor of another shape or type, drawn within the bounds of the old one's elements."""
         given = inputs[value.name]
         if not isinstance(given, (Tensor, Recipe)):
             return value
@@ -155,7 +152,7 @@ def _has_tensors(value: Argument) -> bool:
 
 
 def _draw_recipe(given: Tensor | Recipe, dtype: str, shape: tuple[int, ...], seed: int) -> Recipe:
-    """A recipe between the least and the greatest element of what was given; raises CaseFormatError."""
+    """A recipe between the least and the greatest element of the old value; raises CaseFormatError."""
     low, high = _bounds(given)
     if dtype == "bool":
         return Recipe("integers", dtype, shape, 0, 1, seed)

@@ -1,4 +1,4 @@
-"""A recorded call of one API as a call of another, and both in one spelling, so that equals are one case."""
+"""Converts a recorded call of one API to another, both normalized so that equal calls are one case."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SOURCE = "deeprel"
 class Invocation:
     """A call of `api`: the arguments by parameter of one of its signatures.
 
-    bound    of a class, what it is made with
+    bound    of a class, its constructor's arguments
     called   of a class, the module's call; None for any other API
-    inputs   the tensors, by the names their arguments have
-    origin   the recorded case that it comes from
+    inputs   the tensors, by the names of their arguments
+    origin   the recorded case it comes from
     """
 
     api: Api
@@ -36,7 +36,7 @@ class Invocation:
     call_arguments: tuple[tuple[Argument, ...], tuple[tuple[str, Argument], ...]] | None = None
 
     def case(self, test: str, seed: int | None = None) -> TestCase:
-        """The call as a case, in its one spelling. Raises CaseFormatError if it cannot be told."""
+        """The call as a normalized case. Raises CaseFormatError for values a case cannot hold."""
         renamed = _TensorRenamer(self.inputs)
         # Inputs are named by parameter; a method's tensor cannot be: self names the module in the text.
         bound = {name: renamed.argument(value, name) for name, value in self.bound.items()}
@@ -55,8 +55,6 @@ class Invocation:
 
 
 class _TensorRenamer:
-    """Gives each tensor, when it is first met, the name of its parameter."""
-
     def __init__(self, given: Mapping[str, Input]) -> None:
         self._given = given
         self._names: dict[str, str] = {}
@@ -104,9 +102,9 @@ def bind_case(api: Api, case: TestCase) -> Invocation | None:
 
 @dataclass(frozen=True)
 class Transfer:
-    """One call of the source API, and what it is as a call of the target.
+    """One call of the source API, and the equivalent call of the target.
 
-    dropped  the source's arguments that the target has no parameter for; neither call has them
+    dropped  the source's arguments without a parameter in the target; neither call has them
     """
 
     source: Invocation
@@ -114,7 +112,7 @@ class Transfer:
     dropped: tuple[str, ...] = ()
 
     def cases(self, seed: int | None = None) -> tuple[TestCase, TestCase] | None:
-        """Both calls as cases; None if one of them cannot be told as text."""
+        """Both calls as cases; None if a case cannot hold one of them."""
         test = self.source.origin.provenance.test
         there, here = self.target.api.name, self.source.api.name
         try:
@@ -124,7 +122,7 @@ class Transfer:
 
 
 def transfer(call: Invocation, target: Api) -> Transfer | None:
-    """The call as one of `target`: by the signature that takes most of its arguments, the likest first."""
+    """The call as one of `target`: by the signature that takes most of its arguments, the most similar first."""
     best = max(_transfers(call, target), key=lambda way: (len(way[1]), way[0].similarity), default=None)
     if best is None:
         return None

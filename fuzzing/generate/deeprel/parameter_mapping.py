@@ -1,8 +1,8 @@
-"""Which parameter of one API stands for which of another: the assignment of the greatest similarity.
+"""Maps the parameters of one API to those of another: the assignment of the greatest similarity.
 
-Similarity of two parameters is that of their names, plus how many types they share, plus how near their
-positions are (DeepREL's classes/argdef.py), each between 0 and 1. Parameters that share no type are never
-matched: DeepREL matches them where nothing else is left, and learns from the library's refusal.
+The similarity of two parameters is that of their names, plus the share of common types, plus the nearness of
+their positions (DeepREL's classes/argdef.py), each in [0, 1]. Parameters without a common type are never
+matched; DeepREL matches them as a last resort and lets the library refuse.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ParameterMapping:
 def map_parameters(
     source: Signature, target: Signature, *, positions: bool = True
 ) -> ParameterMapping | None:
-    """The best mapping; None where a parameter that must be given is left over on either side.
+    """The best mapping; None where a required parameter on either side is left over.
 
     positions  whether positions count; not where one side is a method, whose tensor has none
     """
@@ -57,7 +57,6 @@ def map_parameters(
 
 
 def _position_similarities(row: int, source: Signature, target: Signature) -> list[tuple[Parameter, float]]:
-    """The target's parameters, each with how near it is to the source's at `row`, 1 the nearest."""
     longest = max(len(source.parameters), len(target.parameters))
     return [(other, 1 - abs(row - column) / longest) for column, other in enumerate(target.parameters)]
 
@@ -77,7 +76,7 @@ def _similarity(one: Parameter, other: Parameter, place: float, positions: bool)
 
 
 def _type_similarity(one: Parameter, other: Parameter) -> float:
-    """The share of the first one's types that the other has; half where nothing is known of one of them."""
+    """The share of the first one's types that the other has; 0.5 if one of them is unknown."""
     if ANY in one.types or ANY in other.types:
         return 0.5
     return len(one.types & other.types) / len(one.types) if (one.types & other.types) - {"none"} else 0.0
@@ -91,7 +90,7 @@ def _name_similarity(one: str, other: str) -> float:
 
 
 def edit_distance(one: str, other: str) -> int:
-    """Levenshtein's: how many letters must be put in, taken out or changed."""
+    """The Levenshtein distance: insertions, deletions and substitutions of letters."""
     before = list(range(len(other) + 1))
     for row, letter in enumerate(one, 1):
         after = [row]
@@ -102,7 +101,7 @@ def edit_distance(one: str, other: str) -> int:
 
 
 def assign(scores: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
-    """As many pairs (row, column) as there can be, no row or column twice, of the greatest sum.
+    """As many pairs (row, column) as possible, no row or column twice, of the greatest sum.
 
     The Hungarian method with potentials, O(rows²·columns) (Kuhn 1955, Munkres 1957).
     """
@@ -128,7 +127,7 @@ def assign(scores: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
 def _augment(
     scores: Sequence[Sequence[float]], rows_at: list[float], columns_at: list[float], owner: list[int]
 ) -> list[int]:
-    """The shortest augmenting way to a free column, from its end back to column 0; moves the potentials."""
+    """The shortest augmenting path to a free column, from its end back to column 0; updates the potentials."""
     columns = len(columns_at) - 1
     least = [float("inf")] * (columns + 1)
     came = [0] * (columns + 1)

@@ -1,7 +1,7 @@
-"""The whole of DeepREL: candidates, pairs, new cases, round by round until nothing new is covered.
+"""The DeepREL loop: candidates, pairs, new cases, round by round until nothing new is covered.
 
-In a worker process with limits: what the library dies of is charged to the call in hand. Pairs are told in
-a fixed order, whatever the order in which they end.
+Calls run in a worker process with limits, and a crash is attributed to the call in progress. Pairs are
+reported in a fixed order, independent of the order in which they end.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _UNINITIALIZED = ("empty", "new_empty", "resize_", "resize_as_")
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How far to go.
+    """Limits of a search.
 
     candidates   targets tried for each source; rounds: at most; invocations: replayed for each pair
-                 (all three as DeepREL's released demo.conf and driver have them)
-    mutants, seed  mutated calls run of each pair that holds, and what they are drawn from
-    lent         calls that an API of a later round is tried with: they are what others were tried with
-    pair_cases, target_cases  new cases kept of one pair, and of one target API: a hundred relatives lend an
-                 API the same inputs again and again
+                 (all three as in DeepREL's released demo.conf and driver)
+    mutants, seed  mutated calls run of each pair that holds, and their seed
+    lent         calls tried with an API of a later round, taken from those tried with others
+    pair_cases, target_cases  new cases kept of one pair, and of one target API: similar APIs yield the same
+                 inputs again and again
     """
 
     candidates: int = CANDIDATES
@@ -65,7 +65,7 @@ class Relation:
     """A pair that was tried.
 
     equivalence  None if the pair does not hold
-    tried        calls that were run on both; held: how many of them show the equivalence
+    tried        calls run on both; held: how many of them show the equivalence
     round        in which it was found, from 0
     """
 
@@ -80,9 +80,9 @@ class Relation:
 
 @dataclass
 class SearchTotals:
-    """What a search has seen.
+    """Counts of a search.
 
-    candidates  pairs of APIs that look alike; pairs: those of which any call could be run on both
+    candidates  similar pairs of APIs; pairs: those with a call that could be run on both
     unstable    calls left out because two runs of them differ
     """
 
@@ -119,9 +119,9 @@ Item = Relation | TestCase | LibraryBug | Inconsistency
 class Search:
     """DeepREL over recorded calls of torch.
 
-    seeds    the recorded cases; what is no call of an API in the inventory is passed over
+    seeds    the recorded cases; calls of no API in the inventory are skipped
     chosen   only pairs with these sources are tried, in every round; all if None
-    covered  APIs that have recorded calls beside those of the seeds
+    covered  APIs with recorded calls beside those of the seeds
     backend  that runs the calls
     """
 
@@ -161,7 +161,7 @@ class Search:
             calls.append(found)
 
     def run(self) -> Iterator[Item]:
-        """Relations, new cases and bugs, in an order that depends on nothing but the seeds."""
+        """Relations, new cases and bugs, in an order that depends only on the seeds."""
         import torch
 
         torch.set_num_threads(
@@ -195,7 +195,7 @@ class Search:
                     )
 
     def _finish_pair(self, pair: ApiPair, reached: dict[str, dict[str, Invocation]]) -> Iterator[Item]:
-        """A pair that has ended: its relation, what the library died of, and its new cases.
+        """A finished pair: its relation, the library's bugs, and its new cases.
 
         reached  the calls of APIs that this round is the first to cover, by id; the pair's are added
         """
@@ -223,7 +223,7 @@ class Search:
             yield case
 
     def _new_cases(self, pair: ApiPair) -> Iterator[TestCase]:
-        """The pair's share of new cases, from all over its calls, each seen to give the same twice."""
+        """The pair's share of new cases, evenly from its calls, each run twice with equal results."""
         room = min(self.settings.pair_cases, self.settings.target_cases - self._kept[pair.target.name])
         if room <= 0:
             return
@@ -255,14 +255,13 @@ T = TypeVar("T")
 
 
 def _pick_evenly(items: Sequence[T], count: int) -> list[T]:
-    """At most `count` of them, at equal distances."""
     if len(items) <= count:
         return list(items)
     return [items[place * len(items) // count] for place in range(max(0, count))]
 
 
 def _with_comparison(accepted: AcceptedCall) -> TestCase | None:
-    """The case with how its outputs are to be compared; None if this run differs from the worker's."""
+    """The case with its comparison mode; None if this run differs from the worker's."""
     from fuzzing.torch_api.samples import observe_case
 
     case = accepted.case
@@ -283,10 +282,10 @@ def _with_comparison(accepted: AcceptedCall) -> TestCase | None:
 
 
 class _RequestQueue:
-    """Jobs in hand first, then those of the next pair.
+    """Jobs in progress first, then those of the next pair.
 
-    An iterator that may have more after it had none: the supervisor asks again whenever a worker has room,
-    and a pair's next calls are known only when its last have ended.
+    An iterator that may continue after it was empty: a pair's next calls are known only when its last have
+    ended, and the supervisor polls whenever a worker has room.
     """
 
     def __init__(self, pairs: Iterator[ApiPair]) -> None:
@@ -308,7 +307,6 @@ class _RequestQueue:
 def _run_in_order(
     command: WorkerCommand, pairs: Iterator[ApiPair], totals: SearchTotals
 ) -> Iterator[ApiPair]:
-    """The pairs, each when it and all before it have ended."""
     queue = _RequestQueue(pairs)
     exhausted = False
     while not exhausted:

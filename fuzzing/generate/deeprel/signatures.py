@@ -1,4 +1,4 @@
-"""What an API takes: its signatures, and the arguments of a call bound to one of them."""
+"""Signatures of APIs, and calls bound to them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Parameter:
               layout, memory_format, device, function, none; or ANY
     optional  it has a default
     keyword   it cannot be given by position
-    rest      it takes all positional arguments that are left, as `*tensors` does
+    rest      it takes all remaining positional arguments, as `*tensors` does
     """
 
     name: str
@@ -50,7 +50,7 @@ class Parameter:
     variadic: bool = False
 
     def accepts(self, argument: Argument) -> bool:
-        """Whether an argument is of one of its types; for all that are left, whether it is several."""
+        """Whether an argument is of one of its types; for `rest`, whether it is several."""
         if self.variadic:
             return isinstance(argument, (list, tuple))
         if ANY in self.types:
@@ -91,7 +91,6 @@ class Signature:
         return {item.name: bound[item.name] for item in self.parameters if item.name in bound}
 
     def _positional(self, args: list[Argument]) -> dict[str, Argument] | None:
-        """Arguments by position; None if there are too many."""
         bound: dict[str, Argument] = {}
         for place, parameter in enumerate(self.parameters):
             if parameter.variadic:
@@ -109,13 +108,12 @@ class Signature:
         return bound if len(args) <= len(self.parameters) else None
 
     def _is_last(self, place: int) -> bool:
-        """Whether no parameter behind this one can be given by position."""
         return all(parameter.keyword for parameter in self.parameters[place + 1 :])
 
     def unbind(
         self, bound: Mapping[str, Argument]
     ) -> tuple[tuple[Argument, ...], tuple[tuple[str, Argument], ...]]:
-        """The inverse of `bind`: by position as long as nothing is left out, then by keyword."""
+        """The inverse of `bind`: by position until a parameter is omitted, then by keyword."""
         args: list[Argument] = []
         kwargs: list[tuple[str, Argument]] = []
         gap = False
@@ -132,13 +130,13 @@ class Signature:
 
 
 def _is_unpacked_list(parameter: Parameter, values: Sequence[Argument]) -> bool:
-    """Whether these are the items of one list; a single number is, where no number can be meant."""
+    """Whether these are the items of one list; a single number is, where no number is accepted."""
     whole = all(type(value) is int for value in values)
     return whole and "ints" in parameter.types and (len(values) > 1 or not parameter.types & {"int", ANY})
 
 
 def argument_types(argument: Argument) -> frozenset[str]:
-    """The types an argument is of; several only for an empty list."""
+    """The types of an argument; several only for an empty list."""
     for form, name in _FORMS:
         if type(argument) is form:
             return frozenset({name})

@@ -1,8 +1,7 @@
-"""Which APIs look alike: for each one the ten most similar by signature or by documentation.
+"""The ten most similar APIs of each API, by signature or by documentation.
 
-Similarity is max(signature, documentation), as DeepREL has it. Both are cosines of TF-IDF vectors, of the
-character trigrams of a signature and of the words of a text, where DeepREL takes a neural model's sentence
-embeddings: the words that two texts share and few others have need no model.
+Similarity is max(signature, documentation), as in DeepREL. Both are cosines of TF-IDF vectors, of character
+trigrams of the signature and of words of the text; DeepREL uses a neural model's sentence embeddings.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Matrix = np.ndarray[Any, np.dtype[np.float32]]
 
 @dataclass(frozen=True)
 class Candidate:
-    """An API that may stand for another, and how alike they look (0 to 1)."""
+    """A similar API, and its similarity (0 to 1)."""
 
     api: Api
     similarity: float
@@ -42,8 +41,8 @@ def find_candidates(
 ) -> dict[str, tuple[Candidate, ...]]:
     """For each source the `count` most similar others of `apis`, the most similar first.
 
-    Classes go with classes, and functions with functions and methods: the terms of each sort are weighed
-    among themselves, since all texts of classes share a form. Equals are in the order of names.
+    Classes are compared with classes, functions and methods with functions and methods, with term weights of
+    their own, since all texts of classes share a form. Ties are in the order of names.
     """
     found: dict[str, tuple[Candidate, ...]] = {}
     for classes in (False, True):
@@ -75,14 +74,13 @@ def _rank_same_kind(
 
 @lru_cache(maxsize=2)  # both sorts of one library, asked for again in each round
 def _tf_idf_matrices(apis: tuple[Api, ...]) -> tuple[Matrix, Matrix]:
-    """The APIs by their signatures and by their texts."""
     return tf_idf([_trigrams(api) for api in apis]), tf_idf([_words(api) for api in apis])
 
 
 def tf_idf(texts: Sequence[Counter[str]]) -> Matrix:
     """Texts as rows of unit length, float32 [texts, terms]; a text without a known term is a row of zeros.
 
-    Weights are (1 + log tf)·log(n / df): a term counts less the more often it is said and the more say it.
+    Weights are (1 + log tf)·log(n / df).
     """
     spread = Counter(term for text in texts for term in text)
     terms = {
@@ -112,6 +110,6 @@ def _split_trigrams(text: str) -> Iterable[str]:
 
 
 def _words(api: Api) -> Counter[str]:
-    """What the text says, but for its examples and their numbers, links and markup."""
+    """The words of the text without examples and their numbers, links and markup."""
     text = api.text.partition("Example")[0].lower()
     return Counter(_WORD.findall(re.sub(r"https?://\S+|[`*:\\_]", " ", text)))

@@ -1,4 +1,4 @@
-"""Whether two APIs behave alike on one call: by value, or in whether they succeed."""
+"""Compares one call of two APIs: by value, or by whether they succeed."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _INTERNAL = "INTERNAL ASSERT FAILED"
 
 
 class Outcome(enum.Enum):
-    """What one call says of a pair.
+    """The result of one call for a pair.
 
-    SUCCESS         equivalent; FAIL says nothing, as the source fails or the target is excused
+    SUCCESS         equivalent; FAIL: no evidence, as the source fails or the target is excused
     NOT_EQUIVALENT  the pair does not hold
-    BUG             the library died, or an assertion of its own failed; ERROR: nothing could be compared
+    BUG             the library crashed, or an assertion of its own failed; ERROR: nothing to compare
     """
 
     SUCCESS = "success"
@@ -46,9 +46,9 @@ class Outcome(enum.Enum):
 def compare_executions(
     source: Execution, target: Execution, equivalence: Equivalence, *, mutated: bool = False
 ) -> Outcome:
-    """What a call of both APIs says of their being equivalent.
+    """The outcome of a call of both APIs.
 
-    mutated  it is no recorded call, so that the library may refuse it as it likes whatever the equivalence
+    mutated  not a recorded call, so the library may refuse it whatever the equivalence
     """
     for execution in (source, target):
         if is_bug(execution):
@@ -69,7 +69,7 @@ def compare_executions(
 
 
 def is_bug(execution: Execution) -> bool:
-    """Whether the library died of a call, or found a mistake of its own in it."""
+    """Whether the library crashed in a call, or reported an error of its own."""
     return execution.ending == "killed" or _INTERNAL in execution.message
 
 

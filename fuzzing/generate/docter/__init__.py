@@ -1,8 +1,8 @@
 """DocTer: constraints of an API's parameters, read from its documentation, and calls drawn from them.
 
-record = constraints("torch.nn.Conv2d")
+record = extract_constraints("torch.nn.Conv2d")
 call = draw(record, Random(0), Mode.CONFORMING)
-check(call)       # () for a conforming call
+find_violations(call)       # () for a conforming call
 call.case(provenance)
 """
 

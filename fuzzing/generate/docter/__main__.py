@@ -1,9 +1,9 @@
-"""`python -m fuzzing.generate.docter`: what was read of an API, what is drawn, what the library makes of it.
+"""`python -m fuzzing.generate.docter`: constraints of APIs, calls drawn from them, and their acceptance.
 
-list                    every API there is, one a line
+list                    every API, one a line
 show API                its record as YAML, each constraint with the sentence it came from
 draw API                calls of it, as Python
-measure [API-PREFIX …]  the share of draws that the library accepts, for each API and in all
+measure [API-PREFIX …]  the share of draws that the library accepts, by API and in total
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PROGRESS_EVERY = 500  # trials
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code: 2 for the caller's mistake, 3 for the machine's."""
+    """Runs the command; returns its exit code: 2 for a usage error, 3 for an infrastructure error."""
     given = _parser().parse_args(arguments)
     return run_main("python -m fuzzing.generate.docter", lambda: given.run(given), events=False)
 

@@ -1,4 +1,4 @@
-"""An API's documentation, with that of the APIs it refers to: "See torch.add", "Alias for"."""
+"""An API's documentation, and that of the APIs it refers to ("See torch.add", "Alias for")."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _DEPTH = 3
 
 @cache
 def read_documentation(api: str) -> Documentation:
-    """The API's own docstring taken apart."""
+    """The API's own docstring, parsed."""
     found = apis.resolve(api)
     return docstrings.parse_docstring(getattr(found, "__doc__", None) or "", apis.split_api(api)[1])
 
 
 @cache
 def documentation_chain(api: str) -> tuple[tuple[str, Documentation], ...]:
-    """The API's own documentation first, then that of what it refers to, and so on, each once."""
+    """The API's own documentation first, then that of its references, transitively, each once."""
     found: dict[str, Documentation] = {}
     waiting = [(api, 0)]
     while waiting:
@@ -39,7 +39,7 @@ def documentation_chain(api: str) -> tuple[tuple[str, Documentation], ...]:
 
 
 def list_references(api: str) -> list[str]:
-    """The APIs to which a docstring sends the reader for what it does not say itself."""
+    """The APIs to which a docstring refers for what it does not say itself."""
     docstring = getattr(apis.resolve(api), "__doc__", None) or ""
     docstring = docstring.split("Args:")[0]
     given = [match[1] for match in _REFERENCE.finditer(docstring)]
@@ -50,7 +50,6 @@ def list_references(api: str) -> list[str]:
 
 
 def _resolve_reference(name: str, api: str) -> str:
-    """A referred name in full; "" if torch has nothing there."""
     tail = name.removeprefix("torch.")
     for dotted in (f"torch.{tail}", f"{apis.split_api(api)[0]}.{tail}", f"torch.Tensor.{tail}"):
         try:
@@ -63,7 +62,7 @@ def _resolve_reference(name: str, api: str) -> str:
 
 
 def find_entry(api: str, name: str) -> tuple[str, Entry] | None:
-    """What is said of a parameter, by the API itself or the first that it refers to, and by whom."""
+    """The entry of a parameter, by the API itself or its first reference that has one, and which."""
     for origin, document in documentation_chain(api):
         found = document.entry(name)
         if found is None and name == "input":

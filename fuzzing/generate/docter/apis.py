@@ -1,4 +1,4 @@
-"""Which APIs of torch there are to fuzz, and which are left out, why."""
+"""The APIs of torch to fuzz, and the reasons for exclusions."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def signature_mentions(api: str, name: str) -> bool:
 
 
 def resolve(api: str) -> Any:
-    """What a dotted name below torch stands for; raises UnknownNameError."""
+    """The object of a dotted name below torch; raises UnknownNameError."""
     import torch
 
     found = serializer.resolve(api)

@@ -1,4 +1,4 @@
-"""Boundary mutations: one parameter of a conforming call, emptied, zeroed or driven to an extreme.
+"""Boundary mutations: one parameter of a conforming call, emptied, zeroed or set to an extreme.
 
 DocTer's: all-zero, extreme (the type's least or greatest), scalar (rank 0), empty list, one element zero,
 None, empty string. Its NaN and Inf mutators are off, as in its release.
@@ -81,7 +81,7 @@ MUTATORS: Mapping[str, Mapping[str, Mutator]] = {
 
 
 def mutation_kind(value: Any) -> str:
-    """Which mutations a value can undergo: a key of MUTATORS."""
+    """The mutations a value can undergo: a key of MUTATORS."""
     if isinstance(value, (Recipe, Tensor)):
         return "tensor"
     if isinstance(value, bool):

@@ -1,9 +1,8 @@
-"""`draw(record, rng)`: a call whose arguments obey, graze or break an API's constraints.
+"""`draw(record, rng)`: a call whose arguments satisfy, nearly break or break an API's constraints.
 
-DocTer's generator: the parameters in topological order over their dependencies, an optional one with
+DocTer's generator: parameters in topological order over their dependencies, an optional one with
 probability 0.6, an enumeration's member if there is one, else a structure, a type, a shape and values.
-Python's `random.Random` decides, by `random`, `randrange` and `getrandbits` alone; tensors' elements come
-from seeded recipes.
+Only `random`, `randrange` and `getrandbits` of `random.Random` are used; tensors are seeded recipes.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ _MAX_ATTEMPTS = 400  # draws may contradict a relation (a kernel larger than its
 
 
 class Mode(StrEnum):
-    """What a draw does with the constraints.
+    """How a draw treats the constraints.
 
-    MINIMAL     obeys them, with required parameters only: the first call of every API
-    CONFORMING  obeys them
-    BOUNDARY    obeys them but for one parameter, which is emptied, zeroed or driven to an extreme
-    MIXED       BOUNDARY with probability 0.2, else CONFORMING: what DocTer calls conforming input
+    MINIMAL     satisfies them, with required parameters only: the first call of every API
+    CONFORMING  satisfies them
+    BOUNDARY    satisfies them but for one parameter, which is emptied, zeroed or set to an extreme
+    MIXED       BOUNDARY with probability 0.2, else CONFORMING: DocTer's conforming inputs
     VIOLATING   breaks constraints of exactly one parameter
     """
 
@@ -48,11 +47,11 @@ class Mode(StrEnum):
 
 
 class NoDrawError(UsageError):
-    """No call was found that obeys the record (or breaks it in the way asked for): it contradicts itself."""
+    """No call satisfies the record (or breaks it as requested): it contradicts itself."""
 
 
 def draw(record: Record, rng: Random, mode: Mode = Mode.CONFORMING, profile: Profile = TAME) -> Call:
-    """A call of the record's API; the same for the same state of `rng`. Raises NoDrawError."""
+    """A call of the record's API, a function of the state of `rng`. Raises NoDrawError."""
     if mode is Mode.MIXED:
         mode = Mode.BOUNDARY if rng.random() < MUTATE_P else Mode.CONFORMING
     conforming = _draw_conforming(record, rng, profile, OPTIONAL_P if mode is not Mode.MINIMAL else 0.0)

@@ -1,4 +1,4 @@
-"""Calls: an API with a value for some of its parameters, and what constraints see of it."""
+"""Calls: an API with values for some of its parameters."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Drawn = Recipe | Tensor
 
 @dataclass(frozen=True)
 class Call:
-    """One setting of an API's parameters.
+    """Values of an API's parameters.
 
-    arguments  by parameter, in the API's order: Python values and Dtype as cases tell them; a tensor is a
-               Recipe or a Tensor, alone or in a list
+    arguments  by parameter, in the API's order: Python values and Dtype as in cases; a tensor is a Recipe or
+               a Tensor, alone or in a list
     """
 
     record: Record
     arguments: Mapping[str, Any]
 
     def scope(self) -> dict[str, Any]:
-        """What expressions may speak of: arguments, and the defaults of what is not given."""
+        """The values expressions may use: arguments, and the defaults of omitted parameters."""
         found: dict[str, Any] = {}
         for parameter in self.record.parameters:
             if parameter.name in self.arguments:
@@ -38,7 +38,7 @@ class Call:
         return found
 
     def program(self) -> tuple[TorchCall, tuple[tuple[str, Input], ...]]:
-        """The call as a program, and its inputs. Raises CaseFormatError for what a case cannot hold."""
+        """The call as a program, and its inputs. Raises CaseFormatError for values a case cannot hold."""
         inputs = _Inputs()
         init_args, init_kwargs = self._positional_arguments("init", inputs)
         args, kwargs = self._positional_arguments("call", inputs)
@@ -53,9 +53,8 @@ class Call:
     def _positional_arguments(
         self, place: Place, inputs: _Inputs
     ) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
-        """What is required by position, up to the first that is left out; the rest by keyword.
-
-        Docstrings misplace optional parameters more often than they misname them.
+        """The required positional ones up to the first omitted; the rest go by keyword, since
+        docstrings misplace optional parameters more often than they misname them.
         """
         args: list[Argument] = []
         kwargs: dict[str, Argument] = {}
@@ -75,8 +74,6 @@ class Call:
 
 
 class _Inputs:
-    """Gives tensors names of their own."""
-
     def __init__(self) -> None:
         self.named: dict[str, Input] = {}
 

@@ -1,7 +1,7 @@
-"""The checker: does a call satisfy its record, and which parameter is to blame if not?
+"""The checker: whether a call satisfies its record, and which parameter violates it.
 
-A constraint that speaks of what the call does not have (a tensor left out, a dimension that another
-parameter's fault has made meaningless) says nothing, so that one fault has one culprit.
+A constraint on a value that is absent (an omitted tensor, a dimension made meaningless by another violation)
+is ignored, so that one fault has one culprit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SCALARS: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Violation:
-    """A constraint that a call breaks: whose, of which category, in words."""
+    """A broken constraint: its parameter, category and description."""
 
     parameter: str
     category: Category
@@ -61,7 +61,7 @@ def _check_parameters(call: Call, scope: Scope) -> Iterator[Violation]:
 
 
 def has_structure(value: Any, option: str) -> bool:
-    """Whether a value is of a structure. A bool is no int; an int is a float."""
+    """Whether a value is of a structure. A bool is not an int; an int is a float."""
     if inner := re.fullmatch(r"(list|tuple)\((\w+)\)", option):
         return isinstance(value, (list, tuple)) and all(has_structure(item, inner[2]) for item in value)
     if isinstance(value, bool):
@@ -91,7 +91,6 @@ def _check_value(parameter: Parameter, value: Any, scope: Scope) -> Iterator[tup
 
 
 def _allowed_values(parameter: Parameter, value: Any) -> tuple[Any, ...]:
-    """The enumeration that a value must be of, () for none; one of texts leaves numbers alone."""
     values = parameter.enum.values if parameter.enum else ()
     of_texts = any(isinstance(item, str) for item in values)
     return values if isinstance(value, str) or not of_texts else ()
@@ -111,7 +110,7 @@ def allowed_dtypes(parameter: Parameter, scope: Mapping[str, Any]) -> tuple[str,
 
 
 def evaluate_bound(text: str | None, scope: Mapping[str, Any]) -> Any:
-    """A bound's value; None if there is none, or if it cannot be told in this call."""
+    """A bound's value; None if there is none, or if it is unknown in this call."""
     if text is None:
         return None
     try:
@@ -137,7 +136,6 @@ def _in_range(value: Any, given: Range, scope: Mapping[str, Any]) -> bool:
 
 
 def _extremes(value: Any) -> Iterator[tuple[float, float]]:
-    """The least and the greatest of the numbers that a value holds."""
     if isinstance(value, (bool, str)):
         return
     if isinstance(value, (int, float)):
@@ -193,7 +191,7 @@ def _check_relations(call: Call, scope: Scope) -> Iterator[Violation]:
 
 
 def bind_symbols(call: Call) -> tuple[Scope, list[Violation]]:
-    """The symbols of the record's shapes as this call has them, and the shapes that fit none."""
+    """The symbols of the record's shapes in this call, and the shapes that fit none."""
     best: tuple[Scope, list[Violation]] | None = None
     for choice in list_choices(call.record):
         scope = Scope(call.scope(), call.record.definitions, frozenset(call.arguments))
@@ -208,7 +206,7 @@ def bind_symbols(call: Call) -> tuple[Scope, list[Violation]]:
 
 
 def list_choices(record: Record) -> Iterator[Mapping[int, int]]:
-    """Every way to choose among alternatives: by how many a parameter has, the place of the one taken."""
+    """Every choice among alternative patterns, by their number: {number of patterns: index chosen}."""
     counts = sorted(
         {len(item.shape.patterns) for item in record.parameters if item.shape and not item.left_out}
     )
@@ -217,7 +215,7 @@ def list_choices(record: Record) -> Iterator[Mapping[int, int]]:
 
 
 def _match_all(call: Call, choice: Mapping[int, int], scope: Scope) -> tuple[Scope, list[Violation]]:
-    """Two rounds: what the first could not compute for want of a symbol, the second can."""
+    """Two rounds: the second computes what lacked a symbol in the first."""
     faults: dict[str, Violation] = {}
     for _ in range(2):
         for parameter in call.record.parameters:
@@ -237,7 +235,7 @@ def _match_all(call: Call, choice: Mapping[int, int], scope: Scope) -> tuple[Sco
 
 
 def match_shape(pattern: tuple[str, ...], lengths: Lengths, scope: Scope) -> Scope | None:
-    """The bindings under which a shape has a pattern; None if it has not."""
+    """The bindings under which a shape has a pattern; None if it does not."""
     kind, inside = parse_special_pattern(pattern)
     if not kind:
         return match_pattern(pattern, lengths, scope)
@@ -248,7 +246,7 @@ def match_shape(pattern: tuple[str, ...], lengths: Lengths, scope: Scope) -> Sco
 
 
 def parse_special_pattern(pattern: tuple[str, ...]) -> tuple[str, str]:
-    """("same" or "broadcast", what it speaks of), or two empty texts for a pattern of lengths."""
+    """("same" or "broadcast", its argument), or two empty texts for a pattern of lengths."""
     found = re.fullmatch(r"(same|broadcast)\((.*)\)", pattern[0]) if len(pattern) == 1 else None
     return (found[1], found[2]) if found else ("", "")
 

@@ -1,6 +1,6 @@
-"""What torch's names mean wherever they stand, said nowhere because everybody knows it.
+"""Conventions of torch's names that its documentation does not state.
 
-Few rules, each spelled out in the evidence of every constraint made of it.
+Each rule appears in the evidence of every constraint made from it.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ FUNCTIONAL_DTYPES = ("float32", "float64")
 
 
 def rename_symbols(pattern: tuple[str, ...], api: str) -> tuple[str, ...]:
-    """A shape of torch.nn.functional in torch.nn's symbols, so that one's formulas hold for the other."""
+    """A shape of torch.nn.functional in torch.nn's symbols, so that formulas of one hold for the other."""
     symbols = _FUNCTIONAL_SYMBOLS | ({"iW": "L_in"} if "1d" in api else {})
     return tuple(symbols.get(token, token) for token in pattern)
 
 
 def structures_by_name(name: str) -> tuple[str, ...]:
-    """The structures that a name stands for, () if the name says nothing."""
+    """The structures implied by a name, () if none."""
     return next((options for pattern, options in STRUCTURES if re.fullmatch(pattern, name)), ())

@@ -1,4 +1,4 @@
-"""The parameters of an API in their order, from its signature, its docstring, the stubs or the schemas."""
+"""The parameters of an API in order, from its signature, docstring, stubs or schemas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Declarations = tuple[tuple[Place, Declared], ...]
 
 
 def read_declarations(api: str) -> Declarations:
-    """Every parameter with its place; () where nothing tells what the API takes."""
+    """Every parameter with its place; () where no source lists them."""
     found: Any = apis.resolve(api)
     if inspect.isclass(found):
         written = next(iter(_docstring_signatures(api)), ())
@@ -31,7 +31,6 @@ def read_declarations(api: str) -> Declarations:
 
 
 def _rename_call_parameters(called: tuple[Declared, ...], made: tuple[Declared, ...]) -> tuple[Declared, ...]:
-    """What a module is called with, under names its constructor does not use: log_input is a flag there."""
     taken = {item.name for item in made}
     return tuple(replace(item, name=SELF) if item.name in taken else item for item in called)
 
@@ -75,7 +74,6 @@ def _names(overload: tuple[Declared, ...], *, required: bool = True) -> set[str]
 
 
 def _is_described(api: str, overload: tuple[Declared, ...]) -> bool:
-    """Whether everything required is documented by its name, which then need not be the builtin's own."""
     return all(api_documentation.find_entry(api, item.name) for item in overload if item.default is None)
 
 
@@ -84,7 +82,7 @@ def _takes_varargs(overload: tuple[Declared, ...]) -> bool:
 
 
 def _kinds(chosen: tuple[Declared, ...], native_ones: list[tuple[Declared, ...]]) -> tuple[Declared, ...]:
-    """What every overload takes by keyword alone is taken so, whatever the docstring forgot."""
+    """Keyword-only in every overload is keyword-only, even if the docstring lacks the star."""
     found = []
     for item in chosen:
         kinds = {other.kind for overload in native_ones for other in overload if other.name == item.name}
@@ -95,7 +93,6 @@ def _kinds(chosen: tuple[Declared, ...], native_ones: list[tuple[Declared, ...]]
 
 
 def _docstring_signatures(api: str) -> list[tuple[Declared, ...]]:
-    """The signatures that the docstring writes out; without those of functions it refers to."""
     inside = [
         re.sub(r"^(Tensor )?self,?\s*", "", text)
         for text in api_documentation.read_documentation(api).signatures
@@ -104,7 +101,7 @@ def _docstring_signatures(api: str) -> list[tuple[Declared, ...]]:
 
 
 def declared_types(api: str, name: str) -> tuple[Declared, ...]:
-    """All that stubs and schemas declare of a parameter, overload by overload."""
+    """All types that stubs and schemas declare of a parameter, overload by overload."""
     namespace, function = apis.split_api(api)
     overloads = (
         *native_signatures.read_stubs(namespace, function),

@@ -1,4 +1,4 @@
-"""Docstrings in the manner of Google and torch, taken apart: signatures, prose, parameters, shapes."""
+"""Parses docstrings in Google's and torch's style: signatures, prose, parameters, shapes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _SIGNATURE = re.compile(
 
 @dataclass(frozen=True)
 class Entry:
-    """What a docstring says of one parameter.
+    """The docstring's entry of one parameter.
 
-    type  what stands in brackets behind the name, "" if nothing does
+    type  the text in brackets behind the name, or ""
     text  the description, on one line
     """
 
@@ -42,11 +42,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Documentation:
-    """A docstring taken apart.
+    """A parsed docstring.
 
-    signatures  the parameter lists that stand by themselves on a line, without their brackets
+    signatures  the parameter lists on lines of their own, without their brackets
     prose       everything outside the sections, as paragraphs on one line each
-    entries     parameters, in their order
+    entries     parameters, in order
     shapes      the entries of the Shape (or Inputs) section: "Input", "Target", …
     """
 
@@ -62,7 +62,7 @@ class Documentation:
 
 
 def parse_docstring(docstring: str, name: str) -> Documentation:
-    """Takes a docstring apart; `name` is the function's own, by which its signatures are known."""
+    """Parses a docstring; `name` is the function's own, which marks its signatures."""
     lines = inspect.cleandoc(docstring).splitlines()
     sections = list(_sections(lines))
     entries: list[Entry] = []
@@ -90,7 +90,6 @@ def _indent(line: str) -> int:
 
 
 def _sections(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """Each heading with the lines below it that stand further in; prose has the heading ""."""
     heading, depth, body = "", -1, list[str]()
     for line in lines:
         text = line.strip()
@@ -106,7 +105,7 @@ def _sections(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _entries(body: list[str]) -> Iterator[Entry]:
-    """The parameters of a section: those lines that stand as far out as its first, with what follows."""
+    """The parameters of a section: lines indented as its first, with what follows."""
     filled = [line for line in body if line.strip()]
     if not filled:
         return
@@ -130,7 +129,6 @@ def _named(names: str, kind: str, lines: list[str]) -> Iterator[Entry]:
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
-    """Runs of lines between empty ones, each on one line."""
     current: list[str] = []
     for line in [*lines, ""]:
         if line.strip():
@@ -141,7 +139,6 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _signatures(lines: Iterable[str], name: str) -> Iterator[str]:
-    """What stands in brackets behind `name` on lines of its own."""
     for line in lines:
         match = _SIGNATURE.fullmatch(line.strip())
         if match and match["name"] in (name, "__init__"):

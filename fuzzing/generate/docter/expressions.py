@@ -1,8 +1,8 @@
-"""Expressions over parameters, by which constraints speak of other parameters.
+"""Expressions over parameters, in which constraints refer to other parameters.
 
-A subset of Python's: numbers, names, `a[0]`, + - * / // %, comparisons, `and`, `or`, `not`,
-`x if c else y`, and the functions of FUNCTIONS. A name is a parameter, or a symbol that is bound once for
-each call. Division is exact (a fraction): `in_channels / groups` is a length only where it is whole.
+A subset of Python: numbers, names, `a[0]`, + - * / // %, comparisons, `and`, `or`, `not`, `x if c else y`,
+and the functions of FUNCTIONS. A name is a parameter, or a symbol bound once for each call. Division is
+exact (a fraction): `in_channels / groups` is a length only where it is whole.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from fuzzing.errors import UsageError
 
 
 class UnboundError(Exception):
-    """The expression speaks of something that has no value yet; the text is its name."""
+    """The expression uses a name without a value; the text is its name."""
 
 
 class ExpressionError(UsageError):
-    """A text is no expression, or cannot be computed with these values."""
+    """A text is not an expression, or cannot be computed with these values."""
 
 
 def _shape(value: Any) -> tuple[int, ...]:
@@ -39,7 +39,7 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def _length(value: Any) -> int:
-    """Of a list; of a number, which stands for a list of one."""
+    """Of a list; 1 for a number, which stands for a list of one."""
     return len(value) if isinstance(value, (list, tuple)) else 1
 
 
@@ -107,7 +107,7 @@ _NODES = (
 
 
 def is_expression(text: str) -> bool:
-    """Whether `parse` would take it."""
+    """Whether `parse` accepts it."""
     try:
         parse(text)
     except ExpressionError:
@@ -117,7 +117,7 @@ def is_expression(text: str) -> bool:
 
 @cache
 def names_in(text: str) -> frozenset[str]:
-    """The parameters and symbols that an expression speaks of."""
+    """The parameters and symbols in an expression."""
     return frozenset(_names(parse(text)))
 
 
@@ -133,10 +133,10 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 
 def evaluate(text: str, scope: Mapping[str, Any]) -> Any:
-    """The value of an expression. A fraction that is whole is an int.
+    """The value of an expression. A whole fraction is an int.
 
     Raises UnboundError for a name that is not in `scope`, ExpressionError where it cannot be computed
-    (a division by zero, a dimension that is not there, arithmetic on None).
+    (a division by zero, a missing dimension, arithmetic on None).
     """
     try:
         return _to_int(_evaluate(parse(text), scope))
@@ -200,5 +200,5 @@ def _compare(node: ast.Compare, scope: Mapping[str, Any]) -> bool:
 
 
 def _item(value: Any, place: Any) -> Any:
-    """`kernel_size[1]`; one number stands for as many as are asked for, as in torch's own reading."""
+    """`kernel_size[1]`; one number stands for any number of items, as in torch."""
     return value[place] if isinstance(value, (list, tuple)) else value

@@ -33,7 +33,7 @@ LIBRARY = "torch"
 
 @cache
 def extract_constraints(api: str) -> Record:
-    """What is documented of `api`, with the corrections of overrides.yaml; raises UnknownNameError."""
+    """The documented constraints of `api`, corrected by overrides.yaml; raises UnknownNameError."""
     declared = declarations.read_declarations(api)
     main = _main_tensor(api, declared)
     names = frozenset(item.name for _, item in declared)
@@ -57,12 +57,11 @@ def extract_constraints(api: str) -> Record:
 
 
 def _is_tensor_alone(api: str, item: Parameter, main: str) -> bool:
-    """A method's first parameter, and a function's: numbers may stand for tensors, not for all."""
     return item.name == main and item.place == "call" and ("tensor" in item.options or _kind(api) == "method")
 
 
 def _uninitialized_warning(api: str) -> str:
-    """Where a docstring warns of what `empty` and its kin hand out."""
+    """The docstring's warning that the call returns uninitialized memory."""
     for _, document in api_documentation.documentation_chain(api):
         for paragraph in document.prose:
             if "uninitialized" in paragraph:
@@ -77,7 +76,6 @@ def _kind(api: str) -> Literal["function", "method", "class"]:
 
 
 def _main_tensor(api: str, declared: Sequence[tuple[Place, Declared]]) -> str:
-    """The first tensor, or list of tensors, that the call takes."""
     for place, item in declared:
         if place == "call":
             entry = api_documentation.find_entry(api, item.name)
@@ -97,7 +95,6 @@ def _main_tensor(api: str, declared: Sequence[tuple[Place, Declared]]) -> str:
 
 
 def _definitions(api: str, found: Iterable[Parameter]) -> Iterable[Definition]:
-    """What symbols of the shapes stand for; those that the section does not define go by convention."""
     names = {item.name for item in found}
     seen: set[str] = set()
     for _, document in api_documentation.documentation_chain(api):
@@ -112,7 +109,6 @@ def _definitions(api: str, found: Iterable[Parameter]) -> Iterable[Definition]:
 
 
 def _defaults(described: Iterable[Description]) -> Iterable[Definition]:
-    """A stride that is not given is the kernel's size."""
     for description in described:
         match = re.search(r"Default(?: value is|:)\s*`*(\w+)`*", description.text)
         if match and match[1] in description.names - {description.name}:
@@ -123,7 +119,7 @@ def _defaults(described: Iterable[Description]) -> Iterable[Definition]:
 
 
 def _with_dtypes(api: str, found: list[Parameter]) -> list[Parameter]:
-    """Types that the text gives to all tensors, or torch's rooms do; the others have the first's."""
+    """Types that the text gives to all tensors, or torch's namespaces imply; the others have the first's."""
     general = _shared_dtypes(api)
     main = next((item.name for item in found if item.is_tensor and not item.left_out), "")
     result = []
@@ -158,7 +154,7 @@ def _shared_dtypes(api: str) -> Dtype | None:
 
 
 def _with_ranks_of_defaults(found: list[Parameter], main: str) -> list[Parameter]:
-    """A default of dim=-2 asks for two dimensions, whether it is given or not; any dim asks for one."""
+    """A default of dim=-2 requires two dimensions, whether given or not; any dim requires one."""
     named = next((item.name for item in found if conventions.DIMENSION.fullmatch(item.name)), "")
     least, because = (1, f"{named} names a dimension") if named else (0, "")
     for item in found:

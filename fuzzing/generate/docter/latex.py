@@ -1,4 +1,4 @@
-r"""The mathematics of docstrings as expressions: `\frac{\text{a\_b}}{\text{c}}` is a_b / c."""
+r"""LaTeX in docstrings as expressions: `\frac{\text{a\_b}}{\text{c}}` is a_b / c."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MATH = re.compile(r":math:`([^`]*)`")
 
 
 def to_plain_text(latex: str) -> str:
-    """LaTeX as plain text in the manner of Python, as far as it is understood."""
+    """LaTeX as plain Python-like text, as far as it is understood."""
     text = latex.replace(r"\_", "_").replace("&", " ").replace(r"\\", " ").replace("{}", "")
     text = _TEXT.sub(lambda match: match[1].strip().replace(" ", "_"), text)
     text = _SUBSCRIPT.sub(lambda match: "_" + re.sub(r"[^\w]+", "_", match[1].replace("\\", "")), text)
@@ -48,7 +48,6 @@ def _expand_fractions(text: str) -> str:
 
 
 def _find_closing_brace(text: str, start: int) -> int:
-    """Where the brace that opens at `start` closes; -1 if it does not."""
     depth = 0
     for place in range(start, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
@@ -58,7 +57,7 @@ def _find_closing_brace(text: str, start: int) -> int:
 
 
 def strip_markup(text: str) -> str:
-    """A sentence with its mathematics made plain and its roles (`:attr:`, `:class:`) taken off."""
+    """A sentence with plain math and without roles (`:attr:`, `:class:`)."""
     text = _MATH.sub(lambda match: " " + to_plain_text(match[1]) + " ", text)
     text = re.sub(r":\w+(?::\w+)?:`~?([^`<]*?)(?:\s*<[^>]*>)?`", r"\1", text)
     return re.sub(r"\s+", " ", text).strip()

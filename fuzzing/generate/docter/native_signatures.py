@@ -1,4 +1,4 @@
-"""What torch itself says of its functions' types: stubs (.pyi, in the wheel), native schemas, signatures."""
+"""Types of torch's functions from stubs (.pyi, in the wheel), native schemas and signatures."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Declared:
     """A parameter as a signature declares it.
 
     default  its text, None if there is none
-    type     the annotation's text, "" if there is none
-    length   how many items a list of it has, 0 where nothing is said
+    type     the annotation's text, or ""
+    length   the fixed length of its list, 0 if unspecified
     """
 
     name: str
@@ -38,7 +38,7 @@ class Declared:
 
 
 def read_signature(inside: str, origin: Origin = "signature") -> tuple[Declared, ...]:
-    """The parameters of `input, dim, *, out=None`; () if it is no Python.
+    """The parameters of `input, dim, *, out=None`; () if it is not Python.
 
     A default before a parameter without one, as in `start=0, end`, is allowed: docstrings write it.
     """
@@ -52,7 +52,7 @@ def read_signature(inside: str, origin: Origin = "signature") -> tuple[Declared,
 
 
 def read_function_definition(tree: ast.FunctionDef, origin: Origin) -> Iterator[Declared]:
-    """The parameters of a function's tree, in their order, without **kwargs."""
+    """The parameters of a function's tree, in order, without **kwargs."""
     plain = [*tree.args.posonlyargs, *tree.args.args]
     defaults: list[ast.expr | None] = [None] * (len(plain) - len(tree.args.defaults)) + [*tree.args.defaults]
     for argument, default in zip(plain, defaults, strict=True):
@@ -69,7 +69,7 @@ def _declared(argument: ast.arg, kind: Kind, default: ast.expr | None, origin: O
 
 
 def from_inspect(function: Any) -> tuple[Declared, ...]:
-    """The parameters that Python itself knows; () for builtins and for wrappers that take anything."""
+    """The parameters by Python's inspection; () for builtins and for wrappers of *args, **kwargs."""
     try:
         signature = inspect.signature(function)
     except (ValueError, TypeError):
@@ -94,7 +94,6 @@ def _from_parameter(item: inspect.Parameter) -> Declared:
 
 
 def _format_default(default: Any) -> str:
-    """A default as text, the same in every process: a function by its name, not by its address."""
     return str(getattr(default, "__qualname__", None) or repr(default))
 
 

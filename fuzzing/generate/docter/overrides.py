@@ -1,7 +1,7 @@
-"""Corrections by hand where documentation is silent or wrong, each with its reason: overrides.yaml.
+"""Manual corrections where documentation is silent or wrong, each with its reason: overrides.yaml.
 
-EAGLE keeps such a file for DocTer's constraints too. A correction names APIs by patterns and gives, for
-parameters, the constraints that replace what was extracted (null takes one away), and relations to add.
+EAGLE also keeps such a file for DocTer's constraints. A correction selects APIs by patterns and gives
+constraints that replace the extracted ones (null removes one), and relations to add.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parameters in the order in which they are drawn: what others depend on first."""
+"""The order in which parameters are drawn: dependencies first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _QUOTIENT = re.compile(r"\(?(?P<of>[A-Za-z_]\w*)\)? ?/ ?\(?(?P<by>\w+)\)?")
 
 @cache
 def order_parameters(record: Record) -> tuple[Parameter, ...]:
-    """The parameters that are drawn, each behind those it depends on; otherwise numbers before tensors."""
+    """The parameters to draw, each after its dependencies; otherwise numbers before tensors."""
     drawn = [item for item in record.parameters if not item.left_out]
     drawn.sort(key=lambda item: (item.place == "call", item.is_tensor))
     edges = _dependencies(record, drawn)
@@ -45,7 +45,7 @@ def _dependencies(record: Record, drawn: list[Parameter]) -> Mapping[str, set[st
 
 @cache
 def find_multiples(record: Record) -> Mapping[str, tuple[str, ...]]:
-    """What parameters and symbols must be multiples of, from relations `a % b == 0` and lengths `a / b`."""
+    """The divisors of parameters and symbols, from relations `a % b == 0` and lengths `a / b`."""
     found: dict[str, list[str]] = {}
     for relation in record.relations:
         if match := _MULTIPLE.fullmatch(relation.holds):

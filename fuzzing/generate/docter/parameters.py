@@ -1,4 +1,4 @@
-"""One parameter's constraints, from what is written of it and declared of it."""
+"""One parameter's constraints, from its documentation and declarations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NAMED_TUPLE = re.compile(
 
 @dataclass(frozen=True)
 class Description:
-    """What is known of a parameter before it is understood.
+    """The texts about a parameter.
 
     type, text  of the docstring's entry; "" where there is none
     main        the API's first tensor, "" if it has none
@@ -56,12 +56,12 @@ class Description:
 
     @property
     def name(self) -> str:
-        """The parameter's."""
+        """The parameter's name."""
         return self.declared.name
 
     @property
     def evidence_text(self) -> Evidence:
-        """The docstring's sentence, or the signature where it says nothing."""
+        """The docstring's sentence, or the signature if there is none."""
         sentence = f"{self.name} ({self.type}): {self.text}" if self.type else f"{self.name}: {self.text}"
         if not self.text and not self.type:
             return Evidence(self.declared.origin, _format_declaration(self.declared))
@@ -97,7 +97,6 @@ def read_parameter(description: Description) -> Parameter:
 
 
 def _adjust_structure(description: Description, structure: Structure | None) -> Structure | None:
-    """The structure of all of `*args` together, and of a constructor's parameters without tensors."""
     if structure is None:
         return None
     options = structure.options
@@ -135,7 +134,7 @@ def _with_values(description: Description, found: Parameter) -> Parameter:
 
 
 def as_main_tensor(found: Parameter) -> Parameter:
-    """The first parameter: a tensor, whatever else the function of its name takes there."""
+    """The first parameter as a tensor, whatever else the function of its name takes there."""
     evidence = (
         found.structure.evidence if found.structure else Evidence("signature", "a method of torch.Tensor")
     )
@@ -143,12 +142,11 @@ def as_main_tensor(found: Parameter) -> Parameter:
 
 
 def _unpack_varargs(options: tuple[str, ...]) -> tuple[str, ...]:
-    """What `*args` holds, if each of them is one of `options`."""
     return tuple(dict.fromkeys(f"list({option})" if "(" not in option else option for option in options))[:1]
 
 
 def is_drawable(structure: Structure) -> bool:
-    """Whether anything that it may be can be drawn."""
+    """Whether any of its structures can be drawn."""
     return any(
         re.fullmatch(r"tensor|int|float|bool|complex|str|dtype|(list|tuple)\(.*\)", item)
         for item in structure.options
@@ -204,7 +202,7 @@ def _known_structures(options: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _overloads(description: Description, first: tuple[str, ...]) -> tuple[str, ...]:
-    """What any overload takes, where they differ in nothing but numbers beside tensors."""
+    """The union of overloads that differ only in numbers beside tensors."""
     found = list(first)
     for declared in declarations.declared_types(description.api, description.name):
         found.extend(

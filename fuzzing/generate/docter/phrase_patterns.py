@@ -1,4 +1,4 @@
-"""Sentences of descriptions as constraints on values and element types."""
+"""Reads constraints on values and element types from sentences of descriptions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _DTYPES = re.compile(
 
 
 def parse_interval(text: str, because: Evidence, names: frozenset[str] = frozenset()) -> Range | None:
-    """The bounds that a description states, None for none; its expressions may speak of `names`."""
+    """The bounds that a description states, None for none; its expressions may use `names`."""
     if match := _CHAIN.search(text) or _BETWEEN.search(text):
         if len(match.groups()) == 2:
             return Range(match[1], match[2], because)
@@ -96,7 +96,6 @@ def _bracketed(text: str, because: Evidence, names: frozenset[str]) -> Range | N
 
 
 def _bound(text: str, names: frozenset[str]) -> str | None:
-    """A bound as an expression; "" for infinity, None if it is none or speaks of what is not there."""
     text = re.sub(rf"{_NDIM}(\w+)", r"ndim(\1)", text.strip())
     if re.fullmatch(r"[-+]?\s*(inf|infty|∞)", text):
         return ""
@@ -107,7 +106,6 @@ def _bound(text: str, names: frozenset[str]) -> str | None:
 
 
 def _bounds_by_word(text: str, because: Evidence) -> Range | None:
-    """Bounds that a word implies."""
     if _NON_NEGATIVE.search(text):
         return Range("0", None, because)
     if _POSITIVE.search(text):
@@ -118,12 +116,12 @@ def _bounds_by_word(text: str, because: Evidence) -> Range | None:
 
 
 def parse_count(text: str, because: Evidence) -> Range | None:
-    """At least 1 for what is described as a number or a size of something."""
+    """At least 1 for a parameter described as a number or a size of something."""
     return Range("1", None, because) if _COUNT.search(text) else None
 
 
 def parse_enumeration(text: str, default: str | None, because: Evidence) -> Enumeration | None:
-    """The texts in quotes that a description offers, with the default; None if there are fewer than two."""
+    """The quoted texts of a description, with the default; None if fewer than two."""
     words = [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
     values: list[str | int | float | bool | None] = list(dict.fromkeys(words))
     if default is not None and values:
@@ -134,7 +132,7 @@ def parse_enumeration(text: str, default: str | None, because: Evidence) -> Enum
 
 
 def parse_dtypes(text: str) -> tuple[str, ...]:
-    """The element types to which a sentence restricts a tensor; () where it does not."""
+    """The element types to which a sentence restricts a tensor; () for none."""
     found: list[str] = []
     for match in _DTYPES.finditer(text):
         words = match["words"]
@@ -158,7 +156,7 @@ _FORMS = (
 
 
 def parse_form(text: str) -> str:
-    """The name in `forms.FORMS` of what a tensor's elements are said to be as a whole, "" for nothing."""
+    """The name in `value_forms.FORMS` of a form that the text states, "" for none."""
     return next((name for pattern, name in _FORMS if re.search(pattern, text)), "")
 
 
@@ -167,7 +165,7 @@ _CONSTANTS: Mapping[str, object] = {"inf": float("inf")}
 
 @cache
 def parse_literal(text: str | None) -> object:
-    """The Python value that a default's text spells; Ellipsis where it is no literal."""
+    """The Python value of a default's text; Ellipsis if it is not a literal."""
     if text is None:
         return ...
     try:

@@ -1,8 +1,8 @@
-"""Constraint records: what is documented of one API's parameters, each constraint with its sentence.
+"""Constraint records: the documented constraints of one API's parameters, each with its sentence.
 
-Four categories, as DocTer has them: structure, dtype, shape (rank and lengths), valid value (range,
-enumeration). What crosses parameters is written as expressions (`expressions`). All classes are frozen and
-go to plain JSON and back.
+Four categories, as in DocTer: structure, dtype, shape (rank and lengths), valid value (range, enumeration).
+Constraints across parameters are expressions (`expressions`). All classes are frozen and convert to plain
+JSON and back.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Kind = Literal["positional", "keyword", "variadic"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """The words that a constraint was read from, and where they stand."""
+    """The words that a constraint was read from, and their source."""
 
     origin: Origin
     text: str
@@ -33,10 +33,10 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Structure:
-    """What a value is: any of `options`.
+    """The kinds of a value: any of `options`.
 
     "tensor", "int", "float", "bool", "complex", "str", "dtype", "none", and "list(…)", "tuple(…)" of int,
-    float, bool or tensor. Anything else (a callable, a device) is known by name but never drawn.
+    float, bool or tensor. Anything else (a callable, a device) is kept by name but never drawn.
     """
 
     options: tuple[str, ...]
@@ -45,7 +45,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class Dtype:
-    """Element types of a tensor: any of `names`, among which "&x" means that of the parameter x."""
+    """Element types of a tensor: any of `names`, among which "&x" is that of the parameter x."""
 
     names: tuple[str, ...]
     evidence: Evidence
@@ -53,7 +53,7 @@ class Dtype:
 
 @dataclass(frozen=True)
 class Rank:
-    """How many dimensions a tensor has: from `least` to `most`, expressions both; None is no bound."""
+    """The number of dimensions: from `least` to `most`, both expressions; None is no bound."""
 
     least: str
     most: str | None
@@ -68,7 +68,7 @@ class Shape:
     number of dimensions, the same wherever the name returns; `*size`, the items of the parameter `size`.
     A pattern of the single token "same(x)", "broadcast(x)" or "broadcast(a, b)" is the shape of the
     parameter x, or one that broadcasts to it, or to (a, b).
-    Symbols that are no parameters are bound once for each call. Parameters with the same number of patterns
+    Symbols that are not parameters are bound once for each call. Parameters with the same number of patterns
     take the same one: (N, C) goes with (N), and (C) with ().
     """
 
@@ -97,7 +97,7 @@ class Enumeration:
 
 @dataclass(frozen=True)
 class Length:
-    """How many items a list or tuple has: from `least` to `most`, expressions."""
+    """The number of items of a list or tuple: from `least` to `most`, expressions."""
 
     least: str
     most: str
@@ -106,7 +106,7 @@ class Length:
 
 @dataclass(frozen=True)
 class Form:
-    """What the values must be as a whole, by a name of `forms`; `of` is the parameter it is measured by."""
+    """A property of the whole value, by a name of `value_forms`; `of` is the parameter it refers to."""
 
     name: str
     evidence: Evidence
@@ -143,7 +143,7 @@ class Parameter:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The structures it may have; () where nothing is known."""
+        """The structures it may have; () if unknown."""
         return self.structure.options if self.structure else ()
 
     @property
@@ -152,7 +152,7 @@ class Parameter:
         return any("tensor" in option for option in self.options)
 
     def expressions(self) -> Iterator[str]:
-        """All expressions that its constraints are made of."""
+        """All expressions in its constraints."""
         if self.ndim:
             yield from (text for text in (self.ndim.least, self.ndim.most) if text)
         if self.range:
@@ -187,7 +187,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Definition:
-    """What a symbol of the documented shapes stands for: H_in is input_size."""
+    """The meaning of a symbol of the documented shapes: H_in is input_size."""
 
     symbol: str
     expression: str
@@ -196,11 +196,11 @@ class Definition:
 
 @dataclass(frozen=True)
 class Record:
-    """Everything that is documented of one API.
+    """The documentation of one API.
 
     api      its dotted name in the library
     version  of the library
-    uninitialised  the sentence that says that the call hands out memory that nobody has written; "" for none
+    uninitialized  the sentence that says that the call returns uninitialized memory; "" for none
     """
 
     api: str
@@ -217,16 +217,16 @@ class Record:
 
     @cached_property
     def _hash(self) -> int:
-        """Computed once: records are keys of what is worked out of them."""
+        """Computed once: records are cache keys."""
         return hash((self.api, self.version, self.parameters, self.relations))
 
     @cached_property
     def by_name(self) -> Mapping[str, Parameter]:
-        """The parameters by their names."""
+        """The parameters by name."""
         return {parameter.name: parameter for parameter in self.parameters}
 
     def to_json(self) -> dict[str, Any]:
-        """The record as plain JSON; what is absent is left out."""
+        """The record as plain JSON, without absent fields."""
         plain: dict[str, Any] = _plain(self)
         return plain
 

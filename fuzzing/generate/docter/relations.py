@@ -1,4 +1,4 @@
-"""Conditions that cross parameters: divisibility, halves, lengths of outputs that must not vanish."""
+"""Conditions across parameters: divisibility, halves, nonempty outputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DIGIT = re.compile(r"(\d)d")
 def extract_relations(
     api: str, found: Sequence[Parameter], described: Sequence[Description]
 ) -> Iterator[Relation]:
-    """All that the descriptions and the formulas of the Shape section state."""
+    """All conditions in the descriptions and the formulas of the Shape section."""
     names = frozenset(item.name for item in found)
     for description in described:
         yield from _divisible(description.text, description.name, names)
@@ -68,7 +68,7 @@ def _first_items(formula: str, found: Sequence[Parameter]) -> str:
 
 
 def _outputs(api: str, found: Sequence[Parameter], names: frozenset[str]) -> Iterator[Relation]:
-    """Every documented length of the output is at least 1, where its formula speaks of what is known."""
+    """Every documented output length is at least 1, where its formula uses known names only."""
     symbols = {
         token
         for item in found

@@ -1,4 +1,4 @@
-"""Calls and trials as text for people."""
+"""Formats calls and trials as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes as docstrings write them, `(N, C_{in}, *)`, read as patterns of tokens."""
+"""Reads shapes in docstrings, such as `(N, C_{in}, *)`, as patterns of tokens."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _WORDS = {"zero": 0, "one": 1, "two": 2, "three": 3}
 
 
 def parse_patterns(text: str, *, anywhere: bool = False) -> tuple[Pattern, ...]:
-    """The alternatives that a description gives for a shape, in its order; () where it gives none.
+    """The alternative shapes in a description, in order; () for none.
 
-    `text` is a sentence without markup. Unless `anywhere`, words about shape or size must stand in front:
-    what else stands in brackets is an aside.
+    `text` is a sentence without markup. Unless `anywhere`, words about shape or size must come first: other
+    brackets are asides.
     """
     end = _END.search(text)
     text = text[: end.start()] if end else text
@@ -50,7 +50,7 @@ def parse_patterns(text: str, *, anywhere: bool = False) -> tuple[Pattern, ...]:
 
 
 def tokenize(inside: str) -> Pattern | None:
-    """What stands between a shape's brackets as tokens; None if it is no shape."""
+    """The contents of a shape's brackets as tokens; None if it is not a shape."""
     text = _SERIES.sub("*series", inside.strip())
     if not text:
         return ()
@@ -79,7 +79,7 @@ def _token(part: str) -> str | None:
 
 
 def _simple(text: str) -> str:
-    """((in_channels)/(groups)) without the brackets that nobody needs."""
+    """((in_channels)/(groups)) without redundant brackets."""
     text = re.sub(r"\((\w+)\)(?!\()", r"\1", text) if not re.search(r"\w\(", text) else text
     return text[1:-1] if text.startswith("(") and text.endswith(")") and text.count("(") == 1 else text
 
@@ -97,13 +97,13 @@ def _split(text: str) -> list[str]:
 
 
 def same_as(text: str, names: frozenset[str]) -> str:
-    """The parameter whose shape a description says to have, "" if it says nothing."""
+    """The parameter whose shape it has by the description, or ""."""
     match = _SAME.search(text)
     return _known(match["name"], names) if match else ""
 
 
 def broadcasts_to(text: str, names: frozenset[str]) -> str:
-    """The parameter to which a description says to be broadcastable, "" if it says nothing."""
+    """The parameter it broadcasts to by the description, or ""."""
     for match in _BROADCAST.finditer(text):
         if found := _known(match["name"], names):
             return found
@@ -111,7 +111,7 @@ def broadcasts_to(text: str, names: frozenset[str]) -> str:
 
 
 def _known(name: str, names: frozenset[str]) -> str:
-    """`name` among `names`, whatever its case; docstrings write "the inputs" and "Input"."""
+    """`name` among `names`, ignoring case; docstrings write "the inputs" and "Input"."""
     folded = {known.lower(): known for known in names}
     for spelled in (name, name.rstrip("s"), {"self": "input"}.get(name, "")):
         if spelled.lower() in folded:
@@ -120,7 +120,7 @@ def _known(name: str, names: frozenset[str]) -> str:
 
 
 def parse_ranks(text: str) -> tuple[int, int] | None:
-    """The least and the most dimensions that a description names: "1-D or 2-D", "vector", "matrix"."""
+    """The least and the most dimensions in a description: "1-D or 2-D", "vector", "matrix"."""
     found = [int(number) if number else _WORDS[word.lower()] for number, word in _RANKS.findall(text)]
     head = text[:60].lower()
     if not found and re.search(r"\bbatch(es)? of matrices", head):
@@ -133,7 +133,7 @@ def parse_ranks(text: str) -> tuple[int, int] | None:
 
 
 def parse_sentences(text: str, names: frozenset[str]) -> dict[str, Pattern]:
-    """Shapes that running text gives: "If input is a (n * m) tensor, vec is a 1-D tensor of size m"."""
+    """Shapes in running text: "If input is a (n * m) tensor, vec is a 1-D tensor of size m"."""
     found: dict[str, Pattern] = {}
     subject = r"\b(?P<name>" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + r")\b"
     verb = r" (?:is|must be|will be|has to be|should be|to be)(?: of (?:size|shape))?"
@@ -160,7 +160,7 @@ def parse_definitions(text: str) -> list[tuple[str, str]]:
 
 
 def parse_formulas(text: str) -> list[tuple[str, str]]:
-    """Lengths of the output that a Shape section computes: L_out and its formula, as expressions."""
+    """Output lengths that a Shape section computes: L_out and its formula, as expressions."""
     found = []
     for block in re.split(r"\.\. math::|:math:`|\n\s*\n", text):
         name, equals, formula = block.partition("=")

@@ -1,4 +1,4 @@
-"""Symbols of documented shapes and the values they have in one call."""
+"""Symbols of documented shapes, and their values in one call."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fuzzing.generate.docter.record import Definition
 
 
 class Scope(Mapping[str, Any]):
-    """Parameters' values, symbols bound so far, and symbols that a definition gives.
+    """Parameters' values, symbols bound so far, and symbol definitions.
 
-    A parameter that is None says nothing: a symbol of its name is free.
+    A parameter that is None is ignored: a symbol of its name is free.
 
     explicit  the parameters that the call itself gives
     """
@@ -29,7 +29,7 @@ class Scope(Mapping[str, Any]):
         self._definitions = {item.symbol: item.expression for item in definitions}
 
     def fork(self) -> Scope:
-        """A copy whose bindings are its own."""
+        """A copy with its own bindings."""
         other = Scope(self.values_, (), self.explicit)
         other._definitions = self._definitions
         other.symbols = dict(self.symbols)
@@ -67,7 +67,7 @@ Lengths = tuple[int, ...]
 def match_pattern(tokens: tuple[str, ...], lengths: Lengths, scope: Scope) -> Scope | None:
     """The bindings under which a pattern gives `lengths`; None if there are none.
 
-    A token that cannot be computed yet (a symbol inside an expression that nothing has bound) fits anything.
+    A token that cannot be computed yet (it has an unbound symbol inside an expression) fits anything.
     """
     if not tokens:
         return scope if not lengths else None
@@ -94,7 +94,7 @@ def _match_star(head: str, rest: tuple[str, ...], lengths: Lengths, scope: Scope
 
 
 def resolve_star(head: str, scope: Scope) -> Lengths | None:
-    """What `*name` stands for: bound before, or a parameter that holds a list; None if it is free."""
+    """The value of `*name`: bound before, or a parameter that holds a list; None if it is free."""
     if head in scope.symbols:
         bound: Lengths = scope.symbols[head]
         return bound
@@ -122,7 +122,7 @@ def match_token(token: str, length: int, scope: Scope) -> Scope | None:
 
 
 def is_broadcastable(lengths: Lengths, to: Lengths) -> bool:
-    """Whether a tensor of `lengths` broadcasts to a shape without making it larger."""
+    """Whether a tensor of `lengths` broadcasts to a shape without enlarging it."""
     tail = to[len(to) - len(lengths) :]
     return len(lengths) <= len(to) and all(
         have in (1, want) for have, want in zip(lengths, tail, strict=True)

@@ -1,4 +1,4 @@
-"""The shapes of tensors: from Shape sections, descriptions, running text, or what torch's names imply."""
+"""The shapes of tensors: from Shape sections, descriptions, running text, or torch's naming conventions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLASS_BOUND = re.compile(r"0 <= \w+\[i\] <= (?P<high>[\w -]+)|between \[0, (?P<
 
 
 def add_shapes(api: str, found: list[Parameter], described: Sequence[Description]) -> list[Parameter]:
-    """The shapes of the Shape section, of each description, of running text, or what torch's names imply."""
+    """Adds the first shape found in Shape section, description, running text or naming conventions."""
     sections = _of_sections(api, found)
     tensors = frozenset(item.name for item in found if item.is_tensor and not item.left_out)
     prose = _of_prose(api, tensors)
@@ -66,7 +66,7 @@ def _with_shape(
 
 
 def _with_form(item: Parameter, description: Description) -> Parameter:
-    """What a tensor is as a whole; a form of matrices only where the shape is known to be square."""
+    """The form of a tensor; a form of matrices only where the shape is known to be square."""
     name = phrase_patterns.parse_form(description.text)
     square = item.shape is not None and all(
         len(pattern) > 1 and pattern[-1] == pattern[-2] for pattern in item.shape.patterns
@@ -90,7 +90,6 @@ def _with_indices(item: Parameter, description: Description, first: str) -> Para
 
 
 def _conventional(item: Parameter, api: str, first: str) -> Shape:
-    """What torch means where it says nothing of a further tensor's shape."""
     kind, because = "broadcast", f"{item.name} is broadcast to {first}"
     if item.dtype and "int64" in item.dtype.names:
         kind, because = "same", f"{item.name} has an index for each element of {first}"
@@ -100,7 +99,6 @@ def _conventional(item: Parameter, api: str, first: str) -> Shape:
 
 
 def _of_sections(api: str, found: Iterable[Parameter]) -> dict[str, tuple[Shape, Range | None]]:
-    """Shapes by parameter from the first Shape section along the references."""
     call = [item for item in found if item.place == "call" and (item.is_tensor or not item.options)]
     for _, document in api_documentation.documentation_chain(api):
         entries = [entry for entry in document.shapes if not entry.name.lower().startswith(_NO_SHAPE)]

@@ -1,7 +1,7 @@
-"""Trials: draws given to the library itself, in a worker that may crash, hang or be out of memory.
+"""Runs draws in the library, in a worker that may crash, hang or run out of memory.
 
-One worker process serves all draws (`execute.supervisor`); what ends it is charged to the draw in hand and
-costs one new process. An API that has ended CRASHES workers is not drawn from any more.
+One worker process serves all draws (`execute.supervisor`); its end is attributed to the draw in progress
+and costs one new process. An API that has ended CRASHES workers is not drawn from any more.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _ENDINGS: dict[str, Ending] = {
 
 @dataclass(frozen=True)
 class Trial:
-    """One draw and what the library made of it.
+    """One draw and its result.
 
     name    of the draw: API/profile/mode/place
-    ending  accepted: it ran; unusable: it ran, and its output has no form in a case; rejected: it raised;
-            no draw: nothing was found that obeys the record
+    ending  accepted: it ran; unusable: it ran, and a case cannot hold its output; rejected: it raised;
+            no draw: no call satisfies the record
     detail  what was raised, or what ended the process
     """
 
@@ -61,7 +61,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class TrialPlan:
-    """What to draw: `count` calls of each API, the first with required parameters only."""
+    """The draws to make: `count` calls of each API, the first with required parameters only."""
 
     count: int = 10
     seed: int = 0
@@ -69,7 +69,7 @@ class TrialPlan:
     profile: Profile = TAME
 
     def draw_calls(self, api: str) -> Iterator[tuple[str, TestCase | Trial]]:
-        """The draws of one API by name: a case, or the trial that it has become already."""
+        """The draws of one API by name: a case, or a trial that already failed."""
         record = extract_constraints(api)
         for place in range(self.count):
             name = self.name(api, place)
@@ -80,15 +80,15 @@ class TrialPlan:
                 yield name, Trial(api, name, "no draw", str(error)[:_MAX_DETAIL])
 
     def name(self, api: str, place: int) -> str:
-        """Of a draw."""
+        """The name of a draw."""
         return f"{api}/{self.profile.name}/{self.mode_of(place).value}/{place}"
 
     def mode_of(self, place: int) -> Mode:
-        """The first conforming call is minimal."""
+        """The mode of a draw; the first conforming call is minimal."""
         return Mode.MINIMAL if place == 0 and self.mode is Mode.CONFORMING else self.mode
 
     def make_rng(self, name: str) -> Random:
-        """What a draw is made from: it depends on the plan's seed and the draw's name alone."""
+        """The generator of a draw, seeded by the plan's seed and the draw's name alone."""
         digest = hashlib.sha256(f"{self.seed}:{name}".encode()).digest()
         return Random(int.from_bytes(digest[:8], "little"))  # noqa: S311 - tests, no secrets
 

@@ -1,4 +1,4 @@
-"""What a type is called in docstrings, stubs, schemas and annotations, as structures and element types."""
+"""Type names in docstrings, stubs, schemas and annotations, as structures and element types."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _TENSOR_NAME = re.compile(r"\b(" + "|".join(_TENSOR_DTYPES) + r")tensor", re.IGN
 
 
 def parse_structures(text: str) -> tuple[str, ...]:
-    """The structures that a type's name stands for, in the order in which they are named; () for none.
+    """The structures of a type's name, in order; () for none.
 
-    "int or tuple of ints, optional" is ("int", "list(int)"); "Tensor?" is ("tensor",): that it may be left
-    out is the default's business.
+    "int or tuple of ints, optional" is ("int", "list(int)"); "Tensor?" is ("tensor",): the default decides
+    whether it may be omitted.
     """
     rest = re.sub(r":\w+:`~?([^`]*)`|`", r"\1", text).lower()
     rest = re.sub(r"(,\s*)?\boptional\b(?!\[)|,?\s*required|default.*", "", rest)
@@ -64,5 +64,5 @@ def parse_structures(text: str) -> tuple[str, ...]:
 
 
 def parse_tensor_dtypes(text: str) -> tuple[str, ...]:
-    """Element types named by the old names of tensors: "IntTensor or LongTensor" is int32, int64."""
+    """Element types by legacy tensor names: "IntTensor or LongTensor" is int32, int64."""
     return tuple(dict.fromkeys(_TENSOR_DTYPES[match.lower()] for match in _TENSOR_NAME.findall(text)))

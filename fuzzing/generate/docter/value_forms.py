@@ -1,4 +1,4 @@
-"""What values must be as a whole: positive definite, increasing, each dimension once."""
+"""Properties of whole values: positive definite, increasing, distinct dimensions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 class TensorForm:
     """A property of a tensor's elements.
 
-    make   elements of a shape that have it: whole numbers, so that they are the same on every machine
+    make   elements of a shape that have it: integers, so that they are the same on every machine
     holds  whether elements have it
     """
 
@@ -37,7 +37,7 @@ def _symmetric(rng: Random, shape: tuple[int, ...]) -> Array:
 
 
 def _positive_definite(rng: Random, shape: tuple[int, ...]) -> Array:
-    """M·Mᵀ + n·1 for whole M: symmetric, with no eigenvalue below n."""
+    """M·Mᵀ + n·1 for integer M: symmetric, with no eigenvalue below n."""
     drawn = _whole(rng, shape, -2, 2)
     result: Array = drawn @ np.swapaxes(drawn, -1, -2) + shape[-1] * np.eye(shape[-1], dtype=np.int64)
     return result

@@ -23,18 +23,18 @@ _MAX_TEXT = 1023  # characters of a text of no known meaning
 
 
 class RetryError(Exception):
-    """What was drawn so far leaves nothing for the next parameter."""
+    """The values drawn so far leave none for the next parameter."""
 
 
 def choose_item(rng: Random, items: Sequence[Item]) -> Item:
-    """One of `items`. Raises RetryError where there are none."""
+    """One of `items`. Raises RetryError if empty."""
     if not items:
         raise RetryError
     return items[rng.randrange(len(items))]
 
 
 def draw_int(rng: Random, low: int, high: int) -> int:
-    """A whole number in [low, high]. Raises RetryError where there is none."""
+    """An integer in [low, high]. Raises RetryError if empty."""
     if low > high:
         raise RetryError
     return low + rng.randrange(high - low + 1)
@@ -54,7 +54,7 @@ class CallAttempt:
         self._choice = {count: rng.randrange(count) for count in sorted(counts)}
 
     def can_draw(self, parameter: Parameter) -> bool:
-        """Whether any of the structures it may have can be drawn."""
+        """Whether any of the parameter's structures can be drawn."""
         return bool(self._options(parameter))
 
     def draw(self, parameter: Parameter) -> None:
@@ -110,7 +110,6 @@ class CallAttempt:
         return draw_int(self.rng, low, high)
 
     def _whole_bounds(self, given: Range | None) -> tuple[int, int]:
-        """The range, an open bound moved by 1, and where it is open-ended as far as the profile goes."""
         low = high = None
         if given is not None:
             low, high = self._bound(given.low), self._bound(given.high)
@@ -134,7 +133,6 @@ class CallAttempt:
         return low + self.rng.random() * (high - low)
 
     def _float_bounds(self, given: Range | None, dtype: str) -> tuple[float, float]:
-        """The range clipped to the type's, an open bound moved by EPSILON."""
         limit = FLOAT_MAX[dtype]
         least, most = self.profile.floats or (-limit / 2, limit / 2)
         low = high = None
@@ -248,7 +246,6 @@ class CallAttempt:
         return tuple(found)
 
     def _alike(self, kind: str, inside: str) -> tuple[int, ...]:
-        """The shape of another tensor, or one that broadcasts to it."""
         if inside not in self._scope:
             for name in inside.split(","):
                 self._token(name.strip())  # binds the symbols of a spelled shape
@@ -295,7 +292,6 @@ class CallAttempt:
         )
 
     def _divisor(self, name: str) -> int:
-        """What a parameter or symbol must be a multiple of, as far as that is known by now."""
         found = 1
         for text in find_multiples(self.record).get(name, ()):
             value = self._bound(text)

@@ -1,7 +1,7 @@
-"""From which ranges values are drawn where a constraint leaves them open.
+"""Ranges of values where constraints leave them open.
 
 `paper` has DocTer's own constants: ranks to 5, lengths 0..20, values from the whole range of the type. Sums
-of such values are infinite and sizes exhaust the machine, so the default is `tame`: what people write.
+of such values overflow and sizes exhaust memory, so the default is `tame`: values that people write.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ INT_RANGE: Mapping[str, tuple[int, int]] = {
 
 @dataclass(frozen=True)
 class Profile:
-    """What is drawn where nothing constrains it.
+    """Ranges of unconstrained values.
 
     max_rank, lengths   of tensors; `special` has other lengths for symbols of documented shapes
     dtypes              with their weights
     floats, integers    bounds of values; None for the type's whole range (float64's halved, so that the
                         distance of its bounds is finite; int64's to 2**52, which a recipe holds)
     span                how far above its lower bound a count goes
-    items               how many items a list of unknown length has, at most
-    strings             whether texts of no known meaning are drawn
+    items               the most items of a list of unknown length
+    strings             whether texts of unknown meaning are drawn
     """
 
     name: str
@@ -92,7 +92,7 @@ _PROFILES = {profile.name: profile for profile in (TAME, PAPER)}
 
 
 def get(name: str) -> Profile:
-    """The profile `name`; raises UnknownNameError that lists those there are."""
+    """The profile `name`; raises UnknownNameError that lists the known ones."""
     if name not in _PROFILES:
         raise UnknownNameError(f"no profile is called {name!r}; there are: {', '.join(_PROFILES)}")
     return _PROFILES[name]

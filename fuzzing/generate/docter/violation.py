@@ -1,8 +1,8 @@
-"""Violating calls: exactly one parameter breaks its constraints, all others keep theirs.
+"""Violating calls: exactly one parameter breaks its constraints.
 
-DocTer's: a type outside the list (a neighbouring width of integer is no other type), another rank, a value
-beyond a bound, a text one edit away from a legal one, a number beside an enumeration. Shapes and lengths,
-which DocTer leaves alone, are broken by one length more or less.
+DocTer's: a type outside the list (another width of integer does not count), another rank, a value beyond a
+bound, a text one edit away from a legal one, a number beside an enumeration. Shapes and lengths, which DocTer
+leaves alone, are changed by one length.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Breaker = Callable[[Parameter, Any, Scope, Random], Any]
 
 
 def break_one_parameter(call: Call, rng: Random) -> Call | None:
-    """The call with one parameter broken, as the checker confirms; None if none of its parameters can be."""
+    """The call with one parameter broken, confirmed by the checker; None if none can be."""
     scope, _ = bind_symbols(call)
     ways = list(_candidate_violations(call, scope))
     while ways:
@@ -93,7 +93,6 @@ def _reshaped(value: Recipe | Tensor, shape: tuple[int, ...], rng: Random) -> Re
 
 
 def _range(parameter: Parameter, value: Any, scope: Scope, rng: Random) -> Any:
-    """A value on the other side of a bound."""
     if parameter.range is None or isinstance(value, (bool, str)):
         return _NO_VIOLATION
     low, high = evaluate_bound(parameter.range.low, scope), evaluate_bound(parameter.range.high, scope)
@@ -113,7 +112,6 @@ def _range(parameter: Parameter, value: Any, scope: Scope, rng: Random) -> Any:
 
 
 def _enum(parameter: Parameter, value: Any, _: Scope, rng: Random) -> Any:
-    """A text one edit away, a number below the least or above the greatest."""
     legal = parameter.enum.values if parameter.enum else ()
     if isinstance(value, str) and value:
         place, letter = rng.randrange(len(value)), _LETTERS[rng.randrange(26)]
@@ -133,7 +131,6 @@ def _length(_: Parameter, value: Any, __: Scope, rng: Random) -> Any:
 
 
 def _structure(parameter: Parameter, _: Any, __: Scope, rng: Random) -> Any:
-    """A value of another kind: where a tensor is wanted a text, where a number is wanted a list."""
     others = [item for item in ("text", [1, 2], 0.5, 3) if not _may_be(item, parameter)]
     return others[rng.randrange(len(others))] if others else _NO_VIOLATION
 

@@ -1,4 +1,4 @@
-"""The edges that a new node may use, found by element type, rank and shape."""
+"""The edges that a new node may use, by element type, rank and shape."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRIES = 4
 
 
 class EdgePool:
-    """Edges with their types and bounds; not the placeholders made for one node's sake (released `g.py`)."""
+    """Edges with their types and bounds; without placeholders made for a single node (released `g.py`)."""
 
     def __init__(self, rng: Rng) -> None:
         self._rng = rng
@@ -34,7 +34,7 @@ class EdgePool:
     def pick_primary(
         self, kinds: frozenset[Kind], fits: Callable[[TensorType, Interval], bool]
     ) -> PooledEdge | None:
-        """An edge of one of these kinds that fits, all alike likely."""
+        """A fitting edge of one of these kinds, all equally likely."""
         groups = [found for kind, found in self._by_kind.items() if kind in kinds]
         return self._pick_fitting(groups, lambda found: fits(found[1], found[2]))
 
@@ -57,7 +57,7 @@ class EdgePool:
     def _pick_fitting(
         self, groups: list[list[PooledEdge]], fits: Callable[[PooledEdge], bool]
     ) -> PooledEdge | None:
-        """One of those that fit. Most do, so a few are tried before all are looked at: equal odds."""
+        """Most edges fit, so a few are tried before all are filtered: the odds stay equal."""
         total = sum(map(len, groups))
         if not total:
             return None

@@ -1,4 +1,4 @@
-"""What an operator takes as its primary input, worked out once for a run's settings."""
+"""An operator's primary inputs, computed once for a run's settings."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MORE = 4  # how much more often each further in-degree of Sum, Max, Concat and 
 
 
 class PrimaryInputs:
-    """The lead inputs of one operator.
+    """The primary inputs of one operator.
 
     kinds    the element types and ranks that it takes
-    dtypes   the element types that new ones may have; () if the operator takes none of those asked for
-    degrees  how many inputs a node may have under the run's limits, all alike likely
+    dtypes   the element types of new ones; () if the operator takes none of those requested
+    degrees  how many inputs a node may have under the run's limits, all equally likely
     """
 
     __slots__ = (
@@ -74,7 +74,7 @@ class PrimaryInputs:
         return self._takes is not None and not self._takes(shape)
 
     def draw_shape(self, rng: Rng) -> Shape:
-        """A shape for one that is made for its node."""
+        """The shape of a new primary input."""
         operator, limits = self._operator, self._limits
         if operator.draw_shape is not None:
             return operator.draw_shape(rng, limits)
@@ -85,9 +85,8 @@ class PrimaryInputs:
 
 
 def _in_degrees(operator: OperatorSpec, most: int) -> tuple[int, ...]:
-    """The in-degree set. The limit bounds operators of any number of inputs; what an input of its own stands
-    for, such as an LSTM's initial states, is no matter of number. With one input an operator of any number is
-    an identity: seldom.
+    """The in-degree set. The limit bounds variadic operators only: inputs with a specification of their own,
+    such as an LSTM's initial states, do not count. A variadic operator with one input is an identity: seldom.
     """
     if not any(isinstance(slot, DataInput) and slot.many for slot in operator.input_specs[-1:]):
         return operator.degrees

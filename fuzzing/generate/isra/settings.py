@@ -1,4 +1,4 @@
-"""What a run of the generator is asked for."""
+"""Settings of a generator run."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ OPSET = 21
 
 @dataclass(frozen=True)
 class GeneratorSettings:
-    """How models are generated. The defaults find bugs; the paper's runs for coverage have 1 to 200 nodes.
+    """How models are generated. The defaults find bugs; the paper's coverage runs have 1 to 200 nodes.
 
     nodes         the least and the most nodes of a model, drawn uniformly (paper: 1-10 to find bugs)
     opset         of the models
     operators     names of those to use; none: all that are specified at the opset
-    dtypes        element types of new data, and of what nodes take as their primary input
+    dtypes        element types of new data, and of primary inputs
     mixed         nodes may take edges of any other element type too, as Cast and comparisons give them
-    picking_rate  how often an input is an edge that is there, if one fits
+    picking_rate  how often an input is an existing edge, if one fits
     limits        bounds on what is created
-    joined        end as Isra does: flatten what nothing consumes, concatenate it to one output, else every
-                  edge that nothing consumes is an output
-    initialisers  make fresh data initialisers and not graph inputs
-    patterns      use patterns too: what several operators do together counts as one
+    concatenate_outputs  as in Isra: flatten unused edges and concatenate them to one output, else every
+                  unused edge is an output
+    initializers  make new data initializers instead of graph inputs
+    patterns      also use patterns: groups of operators that count as one
     left_out      operators with element types that their primary input must not have; pairs, by name
     """
 

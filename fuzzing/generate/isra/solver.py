@@ -1,8 +1,8 @@
-"""Isra's solver: graphs in which every node satisfies its operator's specification, without backtracking.
+"""Isra's solver: graphs whose nodes all satisfy their operators' specifications, without backtracking.
 
 Each node is instantiated in the paper's order: in-degree, first input, attributes, remaining inputs,
-outputs. Every choice has a non-empty range whatever was chosen before it, so nothing is ever taken back or
-thrown away; and as edges only come from earlier nodes, a new node cannot invalidate an old one.
+outputs. Every choice has a non-empty range whatever was chosen before it, so nothing is discarded; and as
+edges only come from earlier nodes, a new node cannot invalidate an old one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fuzzing.rng import Rng
 
 @dataclass(frozen=True)
 class GeneratedGraph:
-    """A graph, and where the elements of its data must come from for its outputs to stay finite.
+    """A graph, and the ranges of its data for which the outputs stay finite.
 
     ranges  of every edge of the graph that a placeholder or an operator gives
     """
