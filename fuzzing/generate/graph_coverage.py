@@ -24,12 +24,7 @@ def select_operator_set(settings: GeneratorSettings) -> OperatorSet:
 
 def add_to_tally(generated: GeneratedGraph, tally: Tally) -> None:
     """Adds a graph to a tally, equal to adding the model written from it."""
-    tally.add(list_scopes(generated.graph))
-
-
-def list_scopes(graph: Graph) -> list[Scope]:
-    """The graph as coverage sees it, then the bodies in its nodes."""
-    return list(_list_scopes(graph, [f"v{edge}" for edge in range(len(graph.types))]))
+    tally.add(list(_list_scopes(generated.graph, [f"v{edge}" for edge in range(len(generated.graph.types))])))
 
 
 def _list_scopes(graph: Graph, names: list[str]) -> list[Scope]:

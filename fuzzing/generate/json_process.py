@@ -47,12 +47,15 @@ class JsonProcess:
         self._seconds = seconds
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - `_close_process` closes it
         try:
+            ours = str(Path(fuzzing.__file__).parents[1])
             self._process = subprocess.Popen(
                 arguments,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,
-                env=os.environ | {"PYTHONPATH": _python_path()} | dict(environment),
+                env=os.environ
+                | {"PYTHONPATH": os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH")]))}
+                | dict(environment),
                 cwd="/",  # where no file of the caller's can stand before a library
             )
         except OSError as error:
@@ -87,11 +90,6 @@ class JsonProcess:
         words = self._log.read().decode(errors="replace").strip()
         self.end()
         return ProcessExitedError(code, f"no answer for {self._seconds:g} s" if late else words)
-
-
-def _python_path() -> str:
-    ours = str(Path(fuzzing.__file__).parents[1])
-    return os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH")]))
 
 
 def _close_process(process: subprocess.Popen[bytes], log: IO[bytes]) -> None:

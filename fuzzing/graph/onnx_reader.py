@@ -187,7 +187,11 @@ class _Scope:
     def _restore_numbers(self, graph: Graph, prefix: str) -> Graph:
         """The graph with the writer's edge numbers if names hold them, else with captured edges first."""
         told = self._numbers_from_names(prefix, len(graph.types))
-        if told is not None and _is_ordered(graph, told):
+        if told is not None and all(
+            max((told[edge] for edge in node.used_edges()), default=-1)
+            < min((told[edge] for edge in node.outputs), default=len(told))
+            for node in graph.nodes
+        ):
             return self._renumber(graph, told, {})
         others = [edge for edge in range(len(graph.types)) if edge not in self._captured]
         numbers = {edge: number for number, edge in enumerate((*self._captured, *others))}
@@ -215,14 +219,6 @@ class _Scope:
             return replace(graph, names=names)
         self._captured = {numbers[edge]: source for edge, source in self._captured.items()}
         return replace(graph.renumber(numbers), names=names)
-
-
-def _is_ordered(graph: Graph, numbers: Mapping[int, int]) -> bool:
-    return all(
-        max((numbers[edge] for edge in node.used_edges()), default=-1)
-        < min((numbers[edge] for edge in node.outputs), default=len(numbers))
-        for node in graph.nodes
-    )
 
 
 def _texts(values: Iterable[bytes]) -> tuple[str, ...]:

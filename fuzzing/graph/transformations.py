@@ -89,7 +89,12 @@ def retype(graph: Graph, *, legal: bool = False) -> Graph:
         found = infer_types(graph)
         if found is not None:
             return found
-    made = _keep_known_ranks(graph, complete_types(_with_types(graph, _infer_with_onnx(graph))))
+    after = complete_types(_with_types(graph, _infer_with_onnx(graph)))
+    types = list(after.types)
+    for edge in after.outputs:
+        if types[edge] == TensorType(graph.types[edge].dtype, None):
+            types[edge] = graph.types[edge]
+    made = replace(after, types=tuple(types))
     try:
         onnx.checker.check_model(to_onnx(made))
     except onnx.checker.ValidationError as error:
@@ -160,14 +165,6 @@ def _strip_names(graph: Graph) -> Graph:
 
 def _replace_attributes(node: Node, attributes: Mapping[str, Attribute]) -> Node:
     return node._replace(attributes=attributes) if any(True for _ in node.subgraphs()) else node
-
-
-def _keep_known_ranks(before: Graph, after: Graph) -> Graph:
-    types = list(after.types)
-    for edge in after.outputs:
-        if types[edge] == TensorType(before.types[edge].dtype, None):
-            types[edge] = before.types[edge]
-    return replace(after, types=tuple(types))
 
 
 def _with_types(graph: Graph, source: Graph) -> Graph:

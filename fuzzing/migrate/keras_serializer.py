@@ -135,13 +135,22 @@ def serialize(value: Any) -> Argument:
     if isinstance(value, np.generic):
         return serialize(value.item())
     if isinstance(value, np.ndarray):
-        return _array_to_list(value)
+        if value.size > _MAX_LISTED or value.dtype.kind not in "biuf":
+            raise NotSerializableError(
+                "a layer was made with an array that is too large to tell", str(value.shape)
+            )
+        return value.tolist()
     if keras_names.is_dtype(value):
         return keras_names.dtype_name(value)
     if keras_names.is_policy(value):
-        return _serialize_policy(value)
+        if type(value).__name__ == "DTypePolicyMap":
+            raise NotSerializableError("a layer has a type policy for each of its parts")
+        return str(value.name)
     if inspect.isroutine(value):
-        return _serialize_function(value)
+        name = keras_names.function_name(value)
+        if name is None:
+            raise NotSerializableError("an argument is a function without a name in Keras", repr(value)[:80])
+        return Name(name)
     return _serialize_object(value)
 
 
@@ -237,28 +246,6 @@ def _text(key: Any) -> str:
 
 
 # Objects ----------------------------------------------------------------------------------------------
-
-
-def _array_to_list(array: np.ndarray[Any, Any]) -> Argument:
-    if array.size > _MAX_LISTED or array.dtype.kind not in "biuf":
-        raise NotSerializableError(
-            "a layer was made with an array that is too large to tell", str(array.shape)
-        )
-    return array.tolist()
-
-
-def _serialize_function(value: Any) -> Name:
-    name = keras_names.function_name(value)
-    if name is None:
-        raise NotSerializableError("an argument is a function without a name in Keras", repr(value)[:80])
-    return Name(name)
-
-
-def _serialize_policy(value: Any) -> str:
-    """A policy of types by its name; one for each layer, by layer name, has none."""
-    if type(value).__name__ == "DTypePolicyMap":
-        raise NotSerializableError("a layer has a type policy for each of its parts")
-    return str(value.name)
 
 
 def _serialize_object(value: Any) -> NewObject:

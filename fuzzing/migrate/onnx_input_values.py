@@ -128,7 +128,9 @@ def draw_graph_input(graph: GraphProto, name: str, dtype: str, shape: tuple[int,
         if name in node.input:
             place = list(node.input).index(name)
             value = draw_input(node, place, dtype, shape, [known.get(other) for other in node.input])
-            return _with_seed(value, seed)
+            if isinstance(value, Recipe):
+                return Recipe(value.kind, value.dtype, value.shape, value.low, value.high, seed)
+            return value
     return draw(dtype, shape, _WHOLE if dtype.startswith(("int", "uint")) else _FLOATS, seed)
 
 
@@ -166,12 +168,6 @@ def _axes(node: NodeProto, how: str, rank: int) -> Sequence[int]:
     if how == "class" and rank > _CLASS_AXIS:
         return [_CLASS_AXIS]
     return range(rank)
-
-
-def _with_seed(value: Input, seed: int) -> Input:
-    if isinstance(value, Recipe):
-        return Recipe(value.kind, value.dtype, value.shape, value.low, value.high, seed)
-    return value
 
 
 def _converted(dtype: str, shape: tuple[int, ...], bounds: Bounds, seed: int) -> Tensor:

@@ -93,7 +93,11 @@ class Mutator:
         if type(value) is bool:
             return not value
         if type(value) is int:
-            return self._choice(INTEGERS) if self._chance(FROM_LIST) else _tensor_names(value + self._step())
+            return (
+                self._choice(INTEGERS)
+                if self._chance(FROM_LIST)
+                else max(-_INT64, min(_INT64, value + self._step()))
+            )
         if type(value) is float:
             return self._choice(FLOATS) if self._chance(FROM_LIST) else value + self._step()
         if type(value) is str:
@@ -131,10 +135,6 @@ class Mutator:
                 dims.pop(self.rng.randrange(len(dims)))
         dims = [max(0, dim + self._step()) if self._chance(CHANGE_DIMENSION) else dim for dim in dims]
         return tuple(dims) if element_count(tuple(dims)) <= _MOST_ELEMENTS else tuple(shape)
-
-
-def _tensor_names(value: int) -> int:
-    return max(-_INT64, min(_INT64, value))
 
 
 def _unused_name(name: str, inputs: Mapping[str, Input]) -> str:

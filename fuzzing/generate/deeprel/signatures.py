@@ -56,10 +56,9 @@ class Parameter:
         if ANY in self.types:
             return True
         kinds = argument_types(argument)
-        return any(kind in self.types or self._accepts_wider(kind) for kind in kinds)
-
-    def _accepts_wider(self, kind: str) -> bool:
-        return any(kind in _TAKES.get(name, ()) for name in self.types)
+        return any(
+            kind in self.types or any(kind in _TAKES.get(name, ()) for name in self.types) for kind in kinds
+        )
 
 
 @dataclass(frozen=True)
@@ -101,14 +100,13 @@ class Signature:
             if parameter.keyword:
                 return None
             variadic = args[place:]
-            if self._is_last(place) and _is_unpacked_list(parameter, variadic):  # x.permute(0, 2, 1)
+            if all(parameter.keyword for parameter in self.parameters[place + 1 :]) and _is_unpacked_list(
+                parameter, variadic
+            ):  # x.permute(0, 2, 1)
                 bound[parameter.name] = tuple(variadic)
                 return bound
             bound[parameter.name] = args[place]
         return bound if len(args) <= len(self.parameters) else None
-
-    def _is_last(self, place: int) -> bool:
-        return all(parameter.keyword for parameter in self.parameters[place + 1 :])
 
     def unbind(
         self, bound: Mapping[str, Argument]

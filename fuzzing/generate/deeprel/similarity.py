@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -99,14 +99,11 @@ def tf_idf(texts: Sequence[Counter[str]]) -> Matrix:
 def _trigrams(api: Api) -> Counter[str]:
     """Of the API's own name and of its parameters' names; `relu` is in `relu_` and in `relu6`."""
     name = api.name.rsplit(".", 1)[-1].lower()
-    found = Counter(_split_trigrams(f"^{name}$"))
+    text = f"^{name}$"
+    found = Counter(text[at : at + 3] for at in range(max(1, len(text) - 2)))
     parameters = {p.name for signature in api.signatures for p in signature.parameters}
     found.update(f"({name}" for name in sorted(parameters - {"self", "input"}))
     return found
-
-
-def _split_trigrams(text: str) -> Iterable[str]:
-    return (text[at : at + 3] for at in range(max(1, len(text) - 2)))
 
 
 def _words(api: Api) -> Counter[str]:

@@ -70,7 +70,9 @@ def has_structure(value: Any, option: str) -> bool:
 
 
 def _check_value(parameter: Parameter, value: Any, scope: Scope) -> Iterator[tuple[Category, str]]:
-    legal = _allowed_values(parameter, value)
+    values = parameter.enum.values if parameter.enum else ()
+    of_texts = any(isinstance(item, str) for item in values)
+    legal = values if isinstance(value, str) or not of_texts else ()
     if legal and value not in legal:
         yield "value", f"{value!r} is none of {', '.join(map(repr, legal))}"
     for tensor in list_tensors(value):
@@ -88,12 +90,6 @@ def _check_value(parameter: Parameter, value: Any, scope: Scope) -> Iterator[tup
         yield "value", f"it does not lie in {_format_range(parameter.range)}"
     if parameter.form and not _check_form(parameter, value, scope):
         yield "value", f"it is not {parameter.form.name}"
-
-
-def _allowed_values(parameter: Parameter, value: Any) -> tuple[Any, ...]:
-    values = parameter.enum.values if parameter.enum else ()
-    of_texts = any(isinstance(item, str) for item in values)
-    return values if isinstance(value, str) or not of_texts else ()
 
 
 def allowed_dtypes(parameter: Parameter, scope: Mapping[str, Any]) -> tuple[str, ...]:

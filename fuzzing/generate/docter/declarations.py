@@ -26,13 +26,11 @@ def read_declarations(api: str) -> Declarations:
         members: dict[str, Any] = dict(inspect.getmembers(found, inspect.isfunction))
         made = _without_self(native_signatures.from_inspect(members.get("__init__")) or written)
         called = _without_self(native_signatures.from_inspect(members.get("forward")))
-        return *_with_place("init", made), *_with_place("call", _rename_call_parameters(called, made))
+        taken = {item.name for item in made}
+        return *_with_place("init", made), *_with_place(
+            "call", tuple(replace(item, name=SELF) if item.name in taken else item for item in called)
+        )
     return _with_place("call", _function_declarations(api, found))
-
-
-def _rename_call_parameters(called: tuple[Declared, ...], made: tuple[Declared, ...]) -> tuple[Declared, ...]:
-    taken = {item.name for item in made}
-    return tuple(replace(item, name=SELF) if item.name in taken else item for item in called)
 
 
 def _with_place(place: Place, parameters: tuple[Declared, ...]) -> Declarations:

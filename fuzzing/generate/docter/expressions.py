@@ -153,7 +153,9 @@ def _evaluate(node: ast.expr, scope: Mapping[str, Any]) -> Any:
         case ast.Constant():
             return node.value
         case ast.Name():
-            return _lookup(node.id, scope)
+            if node.id not in scope:
+                raise UnboundError(node.id)
+            return scope[node.id]
         case ast.BinOp():
             return _binary(node.op, _evaluate(node.left, scope), _evaluate(node.right, scope))
         case ast.UnaryOp():
@@ -175,12 +177,6 @@ def _evaluate(node: ast.expr, scope: Mapping[str, Any]) -> Any:
         case ast.Subscript():
             return _item(_evaluate(node.value, scope), _evaluate(node.slice, scope))
     raise ExpressionError(f"{ast.unparse(node)} is no expression of constraints")
-
-
-def _lookup(name: str, scope: Mapping[str, Any]) -> Any:
-    if name not in scope:
-        raise UnboundError(name)
-    return scope[name]
 
 
 def _binary(op: ast.operator, left: Any, right: Any) -> Any:

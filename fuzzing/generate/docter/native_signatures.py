@@ -86,15 +86,15 @@ def _from_parameter(item: inspect.Parameter) -> Declared:
         kind = "keyword"
     elif item.kind is inspect.Parameter.VAR_POSITIONAL:
         kind = "variadic"
-    default = None if item.default is inspect.Parameter.empty else _format_default(item.default)
+    default = (
+        None
+        if item.default is inspect.Parameter.empty
+        else str(getattr(item.default, "__qualname__", None) or repr(item.default))
+    )
     annotation = (
         "" if item.annotation is inspect.Parameter.empty else inspect.formatannotation(item.annotation)
     )
     return Declared(item.name, kind, default, annotation.replace("typing.", ""), "signature")
-
-
-def _format_default(default: Any) -> str:
-    return str(getattr(default, "__qualname__", None) or repr(default))
 
 
 @cache
@@ -135,12 +135,10 @@ def read_schemas(namespace: str, name: str) -> tuple[tuple[Declared, ...], ...]:
     prefix = {"torch.linalg": "linalg_", "torch.fft": "fft_", "torch.special": "special_"}.get(namespace, "")
     spelled = name if name.startswith(prefix) else prefix + name
     return tuple(
-        _from_schema(item) for item in _all_schemas().get(f"aten::{spelled}", []) if not _is_out(item)
+        _from_schema(item)
+        for item in _all_schemas().get(f"aten::{spelled}", [])
+        if not any(argument.is_out for argument in item.arguments)
     )
-
-
-def _is_out(schema: Any) -> bool:
-    return any(argument.is_out for argument in schema.arguments)
 
 
 def _from_schema(schema: Any) -> tuple[Declared, ...]:

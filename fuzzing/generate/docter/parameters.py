@@ -91,7 +91,10 @@ def read_parameter(description: Description) -> Parameter:
     if structure is None:
         return replace(found, left_out="nothing tells what it is")
     found = replace(found, structure=structure)
-    if not is_drawable(structure):
+    if not any(
+        re.fullmatch(r"tensor|int|float|bool|complex|str|dtype|(list|tuple)\(.*\)", item)
+        for item in structure.options
+    ):
         return replace(found, left_out="it is no value of a case")
     return _with_values(description, found)
 
@@ -101,7 +104,9 @@ def _adjust_structure(description: Description, structure: Structure | None) -> 
         return None
     options = structure.options
     if description.declared.kind == "variadic":
-        options = _unpack_varargs(options)
+        options = tuple(
+            dict.fromkeys(f"list({option})" if "(" not in option else option for option in options)
+        )[:1]
     if description.place == "init":
         options = tuple(option for option in options if "tensor" not in option) or ("inputs",)
     return replace(structure, options=options)
@@ -139,18 +144,6 @@ def as_main_tensor(found: Parameter) -> Parameter:
         found.structure.evidence if found.structure else Evidence("signature", "a method of torch.Tensor")
     )
     return replace(found, default=None, structure=Structure(("tensor",), evidence), enum=None, left_out="")
-
-
-def _unpack_varargs(options: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(f"list({option})" if "(" not in option else option for option in options))[:1]
-
-
-def is_drawable(structure: Structure) -> bool:
-    """Whether any of its structures can be drawn."""
-    return any(
-        re.fullmatch(r"tensor|int|float|bool|complex|str|dtype|(list|tuple)\(.*\)", item)
-        for item in structure.options
-    )
 
 
 def _default(description: Description) -> str | None:

@@ -67,16 +67,14 @@ def _infer(context: NodeContext) -> tuple[TensorType, ...]:
     return (TensorType(context.dtype, shape),)
 
 
-def _summed(context: NodeContext) -> int:
+def _values(context: NodeContext) -> Interval:
     equation = parse(context.get("equation"))
     lengths, batch = _lengths(context, equation)
     count = math.prod(length for letter, length in lengths.items() if letter not in equation.output)
-    return count if "." in equation.output else count * math.prod(dim or 1 for dim in batch)
-
-
-def _values(context: NodeContext) -> Interval:
     return total(
-        context.dtype, _summed(context), *[context.range(position) for position in range(context.degree)]
+        context.dtype,
+        (count if "." in equation.output else count * math.prod(dim or 1 for dim in batch)),
+        *[context.range(position) for position in range(context.degree)],
     )
 
 
@@ -119,7 +117,7 @@ def _draw(context: NodeContext) -> _Plan:
         shapes.append((*(batch if shares else ()), *[lengths[letter] for letter in term]))
     output = _output(context, lengths, dotted, math.prod(batch))
     context.attributes["equation"] = f"{','.join(terms)}->{output}"
-    if rng.chance(0.1) and _implied(",".join(terms)) == output:
+    if rng.chance(0.1) and parse(",".join(terms)).output.replace(".", _DOTS) == output:
         context.attributes["equation"] = ",".join(terms)
     summed = math.prod(length for letter, length in lengths.items() if letter not in output)
     return _Plan(tuple(shapes), summed)
@@ -136,10 +134,6 @@ def _output(context: NodeContext, lengths: dict[str, int], dotted: int, batch: i
             kept += letter
             left //= lengths[letter]
     return (_DOTS if dotted else "") + kept
-
-
-def _implied(inputs: str) -> str:
-    return parse(inputs).output.replace(".", _DOTS)
 
 
 def _within(type_: TensorType) -> Interval:

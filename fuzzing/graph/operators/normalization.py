@@ -154,13 +154,12 @@ def _tail_count(context: NodeContext) -> int:
     return math.prod(context.dims(0)[context.axis() :])
 
 
-def _stashed(context: NodeContext) -> str:
-    return "bfloat16" if context.get("stash_type") == 16 else "float32"
-
-
 def _layer(context: NodeContext) -> tuple[TensorType, ...]:
     axis = context.axis()
-    kept = TensorType(_stashed(context), (*context.shape[:axis], *(1,) * (context.rank - axis)))
+    kept = TensorType(
+        "bfloat16" if context.get("stash_type") == 16 else "float32",
+        (*context.shape[:axis], *(1,) * (context.rank - axis)),
+    )
     return (context.x, kept, kept)[: context.outputs]
 
 

@@ -83,7 +83,10 @@ class FrameSink:
         if running:
             return running.rpartition(" (")[0]
         frame = sys._getframe(1)
-        while frame.f_back and _top_level_module(frame.f_globals) in (self._library, "fuzzing"):
+        while frame.f_back and str(frame.f_globals.get("__name__", "")).partition(".")[0] in (
+            self._library,
+            "fuzzing",
+        ):
             frame = frame.f_back
         code = frame.f_code
         return f"{_relative_path(code.co_filename)}:{code.co_name}:{frame.f_lineno}"
@@ -116,10 +119,6 @@ class FileSink(FrameSink):
 def _relative_path(filename: str) -> str:
     """The file as seen from the folder the command runs in."""
     return os.path.relpath(filename)
-
-
-def _top_level_module(names: Mapping[str, Any]) -> str:
-    return str(names.get("__name__", "")).partition(".")[0]
 
 
 # Reading ---------------------------------------------------------------------------------------------
