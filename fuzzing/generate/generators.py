@@ -44,11 +44,5 @@ def register_generator(name: str) -> Callable[[M], M]:
     return register
 
 
-def list_names() -> tuple[str, ...]:
-    """The names of all generators, sorted. Loads every part of `fuzzing.generate`."""
-    return _GENERATORS.names()
-
-
-def get(name: str) -> GeneratorFactory:
-    """The generator `name`; raises UnknownNameError that lists those there are."""
-    return _GENERATORS.get(name)
+list_names = _GENERATORS.names
+get = _GENERATORS.get

@@ -59,11 +59,5 @@ def register_source(name: str, *, library: str, needs: str = "") -> Callable[[M]
     return register
 
 
-def names() -> tuple[str, ...]:
-    """The names of all sources, sorted. Loads every file of this package, none of the libraries."""
-    return _SOURCES.names()
-
-
-def get(name: str) -> Source:
-    """The source `name`; raises UnknownNameError that lists those there are."""
-    return _SOURCES.get(name)
+names = _SOURCES.names
+get = _SOURCES.get

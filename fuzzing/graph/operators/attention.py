@@ -35,9 +35,7 @@ def _moderate(context: NodeContext) -> Interval:
     return _MODERATE(context.x)
 
 
-# --- Attention --------------------------------------------------------------------------------------------
-
-
+# Attention
 class _Heads(NamedTuple):
     """The layout of the inputs.
 
@@ -224,9 +222,7 @@ def _attention_spec(since: int, *attribute_specs: AttributeSpec) -> OperatorSpec
     )  # fmt: skip
 
 
-# --- RotaryEmbedding --------------------------------------------------------------------------------------
-
-
+# RotaryEmbedding
 def _draw_rotatable_shape(rng: Rng, limits: GraphLimits) -> tuple[int, ...]:
     between, most = rng.between, max(1, limits.max_dim)
     size = 2 * between(1, max(1, most // 2))

@@ -46,8 +46,6 @@ def all_ranges(context: NodeContext) -> Interval:
 
 
 # Concat
-
-
 def _concat_axis(context: NodeContext) -> int:
     """Any axis; for a large tensor the longest, along which a further slice adds least."""
     if context.degree <= max_growth(context):
@@ -86,8 +84,6 @@ def _torch_concat(context: NodeContext, names: Sequence[str]) -> str:
 
 
 # Split
-
-
 def _split_plan(context: NodeContext) -> list[int]:
     """Draws the axis and the number of parts; returns their lengths. Only axes that allow it are chosen."""
     rng = context.rng
@@ -145,8 +141,6 @@ def _torch_split(context: NodeContext, names: Sequence[str]) -> str:
 
 
 # Expand
-
-
 def _expanded_entries(context: NodeContext) -> Constant:
     """Isra's: lengths of 1 change half the time. Beyond Isra: further axes, axes omitted."""
     rng, limits = context.rng, context.limits
@@ -181,8 +175,6 @@ def _torch_expand(context: NodeContext, names: Sequence[str]) -> str:
 
 
 # Tile
-
-
 def _repeats(context: NodeContext) -> Constant:
     """Isra's 1 to 3 for each axis, within the size limit, axes visited in random order."""
     left = max_growth(context)

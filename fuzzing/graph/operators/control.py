@@ -47,9 +47,7 @@ def _body(context: NodeContext, name: str) -> Subgraph:
     return body
 
 
-# --- If ---------------------------------------------------------------------------------------------------
-
-
+# If
 @dataclass
 class _Ranges:
     """Bounds on each output of the bodies made so far."""
@@ -84,9 +82,7 @@ def _if_values(context: NodeContext) -> tuple[Interval, ...]:
     return tuple([hull(pair) for pair in zip(*context.plan.found, strict=True)])
 
 
-# --- Loop -------------------------------------------------------------------------------------------------
-
-
+# Loop
 @dataclass
 class _LoopPlan:
     """The control of a loop.
@@ -174,9 +170,7 @@ def _initial_states(context: NodeContext) -> Constant | None:
     return make_scalar("bool", True) if context.rng.chance(0.5) else None
 
 
-# --- Scan -------------------------------------------------------------------------------------------------
-
-
+# Scan
 @dataclass
 class _ScanPlan:
     """The inputs of a scan.

@@ -94,9 +94,6 @@ def _conv(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
     )  # fmt: skip
 
 
-# --- transposed -------------------------------------------------------------------------------------------
-
-
 class _Axis(NamedTuple):
     """The choices for one spatial axis of a transposed convolution; `longest`: its length without pads."""
 

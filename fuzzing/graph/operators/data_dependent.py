@@ -74,8 +74,6 @@ def _compress(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
 
 
 # Unique
-
-
 def _unique_plan(context: NodeContext) -> None:
     context.outputs = context.rng.between(1, min(4, context.limits.max_outputs))
 
@@ -119,8 +117,6 @@ def _unique(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
 
 
 # NonMaxSuppression
-
-
 def _boxes(shape: tuple[int, ...]) -> bool:
     return shape[2] == 4
 

@@ -78,9 +78,6 @@ def _values(context: NodeContext) -> Interval:
     )
 
 
-# --- drawing ----------------------------------------------------------------------------------------------
-
-
 class _Plan(NamedTuple):
     """The shapes of the inputs after the first, and the number of products per element."""
 

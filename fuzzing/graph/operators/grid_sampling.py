@@ -24,8 +24,6 @@ _BUT_BFLOAT16 = tuple(dtype for dtype in FLOATS if dtype != "bfloat16")
 
 
 # GridSample
-
-
 def _modes(linear: str, nearest: str, cubic: str) -> Computed:
     """Cubic interpolation is specified for any number of axes but implemented for two."""
     names = (linear, nearest, cubic)
@@ -95,8 +93,6 @@ def _grid_sample(since: int, ranks: tuple[int, ...], dtypes: tuple[str, ...], *m
 
 
 # AffineGrid
-
-
 def _affine(shape: tuple[int, ...]) -> bool:
     return shape[1:] in ((2, 3), (3, 4))
 

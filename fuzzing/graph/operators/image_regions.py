@@ -26,9 +26,8 @@ from fuzzing.graph.operators.indexing import listed
 from fuzzing.graph.rounding import after_rounding, share
 from fuzzing.graph.types import FLOATS, NUMBERS, TensorType
 
+
 # Col2Im
-
-
 class _Fold(NamedTuple):
     """One axis: the lengths of image and block, and the placement of blocks."""
 
@@ -147,8 +146,6 @@ _POSITIVE = Computed(lambda context: (1,) * 2, _positive)
 
 
 # RoiAlign, MaxRoiPool
-
-
 _MOST_REGIONS = 4
 
 

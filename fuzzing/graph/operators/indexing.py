@@ -43,8 +43,6 @@ def listed(values: Any) -> str:
 
 
 # Gather
-
-
 def _gather_indices(context: NodeContext) -> Constant:
     """Isra's: rank 1 and more, half of the lengths 1; also rank 0, which removes the axis."""
     rng, limits = context.rng, context.limits
@@ -88,8 +86,6 @@ def _torch_gather(context: NodeContext, names: Sequence[str]) -> str:
 
 
 # GatherElements
-
-
 def element_indices(context: NodeContext, distinct: bool = False) -> Constant:
     """Indices along the axis, for each line of the primary input.
 
@@ -141,8 +137,6 @@ def _torch_gather_elements(context: NodeContext, names: Sequence[str]) -> str:
 
 
 # GatherND
-
-
 def tuples(context: NodeContext, lengths: Sequence[int], count: int, distinct: bool = False) -> list[int]:
     """`count` index tuples into a tensor of these lengths, flat; distinct on request."""
     if not distinct:

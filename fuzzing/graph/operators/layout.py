@@ -43,8 +43,6 @@ def product(dims: Sequence[Dim]) -> Dim:
 
 
 # Transpose
-
-
 def _transposed(context: NodeContext) -> tuple[TensorType, ...]:
     perm = context.get("perm")
     shape = context.shape[::-1] if perm is None else tuple([context.shape[axis] for axis in perm])
@@ -57,8 +55,6 @@ def _torch_permute(context: NodeContext, names: Sequence[str]) -> str:
 
 
 # Reshape
-
-
 def _target(context: NodeContext) -> tuple[int, ...]:
     """Another shape with as many elements, drawn as in Isra: the last length is what the others leave."""
     rng, limits = context.rng, context.limits
@@ -127,7 +123,6 @@ def _torch_reshape(context: NodeContext, names: Sequence[str]) -> str | None:
 
 
 # Flatten
-
 _FLATTEN_AXIS = Axis(end=1)
 
 
@@ -152,8 +147,6 @@ def _torch_flatten(context: NodeContext, names: Sequence[str]) -> str:
 
 
 # Squeeze
-
-
 def _has_one(shape: tuple[int, ...]) -> bool:
     return 1 in shape
 
@@ -199,8 +192,6 @@ def _torch_squeeze(context: NodeContext, names: Sequence[str]) -> str | None:
 
 
 # Unsqueeze
-
-
 def _new_axes(context: NodeContext) -> Constant:
     """Axes of the output; none if the input's rank is already the largest."""
     room = context.limits.max_rank - context.rank

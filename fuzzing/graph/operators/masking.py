@@ -34,9 +34,8 @@ _MATRICES = tuple(range(2, 9))
 _BUT_BFLOAT16 = tuple(dtype for dtype in ANY if dtype != "bfloat16")
 _NUMBERS_BUT_BFLOAT16 = tuple(dtype for dtype in NUMBERS if dtype != "bfloat16")
 
+
 # Trilu
-
-
 def _diagonal(context: NodeContext) -> Constant:
     rows, columns = context.dims(0)[-2:]
     return make_scalar("int64", context.rng.between(-rows, columns))
@@ -53,8 +52,6 @@ def _torch_trilu(context: NodeContext, names: Sequence[str]) -> str:
 
 
 # EyeLike
-
-
 def _eye_dtype(context: NodeContext) -> int:
     return DTYPES[context.rng.choice((context.dtype, "float32", "int64"))]
 
@@ -137,8 +134,6 @@ def _torch_one_hot(context: NodeContext, names: Sequence[str]) -> str:
 
 
 # ReverseSequence
-
-
 def _reverse_plan(context: NodeContext) -> None:
     """ONNX's defaults (time 0, batch 1) or the other way round; defaults are sometimes omitted."""
     time = context.rng.below(2)

@@ -52,9 +52,6 @@ def _bounded(context: NodeContext, count: int, bias: bool = True) -> Interval:
     return add(found, context.range(2)) if bias and context.given(2) else found
 
 
-# --- by batch, instance and group -------------------------------------------------------------------------
-
-
 def _batch_values(context: NodeContext) -> Interval:
     away = add(context.range(0), scale(context.range(3), -1.0))
     least = 1 / math.sqrt(context.range(4).high + context.get("epsilon"))
@@ -142,9 +139,6 @@ def _torch_group(context: NodeContext, names: Sequence[str]) -> str:
     return f"torch.group_norm({x}, {context.get('num_groups')}, {gain}, {bias}, {context.get('epsilon')!r})"
 
 
-# --- over the last axes -----------------------------------------------------------------------------------
-
-
 def _tail(context: NodeContext) -> Shape:
     tail = context.shape[context.axis() :]
     return tail[-1:] if context.rng.chance(0.1) else tail
@@ -199,9 +193,6 @@ def _torch_root(context: NodeContext, names: Sequence[str]) -> str:
 
 
 _AXIS = AttributeSpec("axis", Axis(negative=0.4), omit=0.4, default=-1)
-
-
-# --- over neighbouring channels ---------------------------------------------------------------------------
 
 
 def _response(context: NodeContext) -> Interval:

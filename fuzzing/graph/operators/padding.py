@@ -30,9 +30,8 @@ _RANKED = tuple(range(1, 9))
 #: The largest margin (Isra, seed paper's released code).
 _WIDEST = 2
 
+
 # Pad
-
-
 class _PadPlan(NamedTuple):
     """The axes as written, None for all of them; the margins before and behind each."""
 
@@ -164,8 +163,6 @@ def _pad(since: int) -> OperatorSpec:
 
 
 # CenterCropPad
-
-
 def _crop_plan(context: NodeContext) -> tuple[int, ...]:
     rng = context.rng
     axes = list(range(context.rank))

@@ -35,9 +35,6 @@ def _attend(
     return make.node("MatMul", make.node("Softmax", scaled, axis=-1), value)
 
 
-# --- of three inputs --------------------------------------------------------------------------------------
-
-
 def _scaled(builder: Builder, context: NodeContext) -> tuple[int, ...]:
     query, key, value, *mask = [edge for edge in context.edges if edge is not None]
     make = PatternBuilder(builder, context.dtype)
@@ -61,9 +58,6 @@ def _causal(context: NodeContext) -> Constant:
         [_AHEAD if column > row else 0.0 for row in range(length) for column in range(length)],
         (length, length),
     )
-
-
-# --- of many heads ----------------------------------------------------------------------------------------
 
 
 def _sequences(rng: Rng, limits: GraphLimits) -> tuple[int, ...]:

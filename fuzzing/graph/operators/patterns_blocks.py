@@ -33,9 +33,6 @@ def _weight(terms: int, largest: float) -> Interval:
     return Interval(-most, most)
 
 
-# --- normalisation and activations, spelled out -----------------------------------------------------------
-
-
 def _normalise(builder: Builder, context: NodeContext) -> tuple[int, ...]:
     """(x - mean) / sqrt(mean of squares + ε) · scale + bias over the last axis."""
     x, gain, bias = _edges(context)
@@ -81,9 +78,6 @@ def _gelu(context: NodeContext) -> Interval:
     return widen(Interval(-0.2 if low < 0 else 0.0, max(high, 0.0)), 1e-2)
 
 
-# --- perceptrons ------------------------------------------------------------------------------------------
-
-
 def _gated(builder: Builder, context: NodeContext) -> tuple[int, ...]:
     """(silu(x·W) ⊙ x·V)·U."""
     x, gate, up, down = _edges(context)
@@ -103,9 +97,6 @@ def _gated_values(context: NodeContext) -> Interval:
     one = total(context.dtype, size, context.range(0), context.range(1)).largest
     other = total(context.dtype, size, context.range(0), context.range(2)).largest
     return total(context.dtype, hidden, Interval(-one * other, one * other), context.range(3))
-
-
-# --- pictures ---------------------------------------------------------------------------------------------
 
 
 def _residual(builder: Builder, context: NodeContext) -> tuple[int, ...]:
@@ -157,9 +148,6 @@ def _squeeze(builder: Builder, context: NodeContext) -> tuple[int, ...]:
 
 def _point(context: NodeContext) -> tuple[int, ...]:
     return (1,) * (context.rank - 2)
-
-
-# --- quantised product ------------------------------------------------------------------------------------
 
 
 def _quantised(builder: Builder, context: NodeContext) -> tuple[int, ...]:

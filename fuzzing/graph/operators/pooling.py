@@ -63,9 +63,6 @@ def _norm(context: NodeContext, count: int) -> Interval:
     return widen(Interval(0, context.range(0).largest * count ** (1 / context.get("p"))), 1e-3)
 
 
-# --- torch ------------------------------------------------------------------------------------------------
-
-
 def _frame(context: NodeContext) -> tuple[list[tuple[int, int]], str]:
     space, kernel = context.dims(0)[2:], context.get("kernel_shape")
     strides = tuple(context.get("strides") or (1,) * len(kernel))
@@ -127,9 +124,6 @@ def _torch_norm(context: NodeContext, names: Sequence[str]) -> str:
     return f"({_sums(context, data, names[0])}) ** (1 / {p})"
 
 
-# --- unpooling --------------------------------------------------------------------------------------------
-
-
 def _unpool(context: NodeContext) -> None:
     """Strides mostly equal the kernel; the output is as long as the windows that gave the input reach."""
     rng, space = context.rng, context.dims(0)[2:]
@@ -172,8 +166,6 @@ def _unpooled_shape(context: NodeContext) -> Constant:
     """As long as without it: if longer, the reference does not say where the elements are."""
     return int64(*_unpooled(context)[0].lengths)
 
-
-# --- entries ----------------------------------------------------------------------------------------------
 
 _CEIL = planned_attribute("ceil_mode", 0)
 _DILATIONS = planned_attribute("dilations")

@@ -34,9 +34,7 @@ def columns(context: NodeContext, rows: int, inner: int, batch: int = 1) -> Dim:
     return context.rng.between(1, max(1, min(context.limits.max_dim, most)))
 
 
-# --- Gemm -------------------------------------------------------------------------------------------------
-
-
+# Gemm
 def _transposed(context: NodeContext) -> None:
     for name in ("transA", "transB"):
         if context.rng.chance(0.5):
@@ -89,9 +87,7 @@ def _torch_gemm(context: NodeContext, names: Sequence[str]) -> str:
     )
 
 
-# --- MatMul -----------------------------------------------------------------------------------------------
-
-
+# MatMul
 def second(context: NodeContext, vectors: bool = True) -> Shape:
     """A matrix to multiply with: mostly with the same batch, else with one that broadcasts."""
     rng, shape = context.rng, context.dims(0)
@@ -117,9 +113,7 @@ def _matmul(context: NodeContext) -> tuple[TensorType, ...]:
     return (TensorType(context.dtype, product(context.dims(0), context.dims(1))),)
 
 
-# --- Det --------------------------------------------------------------------------------------------------
-
-
+# Det
 def _square(rng: Rng, limits: GraphLimits) -> tuple[int, ...]:
     rank = rng.between(2, max(2, min(4, limits.max_rank)))
     side = rng.between(1, min(4, max(1, limits.max_dim)))

@@ -60,9 +60,7 @@ def less_zero(context: NodeContext, position: int, zero: int) -> Interval:
     )
 
 
-# --- QuantizeLinear and DequantizeLinear -------------------------------------------------------------------
-
-
+# QuantizeLinear and DequantizeLinear
 class _Grid(NamedTuple):
     """The scope of scales and zero points: the tensor, slices of an axis, or blocks along it."""
 
@@ -212,9 +210,7 @@ _OUTPUT = planned_attribute("output_dtype", 0)
 _PRECISION = AttributeSpec("precision", Choice(1), omit=0.9, default=0)
 
 
-# --- DynamicQuantizeLinear --------------------------------------------------------------------------------
-
-
+# DynamicQuantizeLinear
 def _dynamic(context: NodeContext) -> tuple[TensorType, ...]:
     return (TensorType("uint8", context.shape), TensorType("float32", ()), TensorType("uint8", ()))
 

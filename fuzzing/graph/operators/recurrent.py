@@ -118,9 +118,6 @@ _SEQUENCES = ConstantInput(_lengths, omit=0.8)
 _INITIAL = DataInput(_state, within=lambda context: _UNIT, omit=0.5)
 
 
-# --- torch ------------------------------------------------------------------------------------------------
-
-
 def _torch(function: str, order: tuple[int, ...]) -> TorchForm:
     """By torch's function, which orders the gates differently.
 

@@ -24,8 +24,6 @@ from fuzzing.graph.operators.resize_generator import COORDINATES, NEAREST, draw,
 from fuzzing.graph.rounding import after_rounding, share
 from fuzzing.graph.types import ANY, FLOATS, Dim, TensorType
 
-# The inputs
-
 
 def _roi_input(context: NodeContext) -> Constant | None:
     return None if context.plan.roi is None else make_constant("float32", context.plan.roi)
@@ -33,9 +31,6 @@ def _roi_input(context: NodeContext) -> Constant | None:
 
 def _scales_input(context: NodeContext) -> Constant | None:
     return None if context.plan.scales is None else make_constant("float32", context.plan.scales)
-
-
-# What comes out
 
 
 def _axes(context: NodeContext) -> list[int]:
@@ -106,8 +101,6 @@ def overshoot(context: NodeContext) -> float:
         return 2.0
     return 1.005 + abs(float(context.get("cubic_coeff_a"))) / 2
 
-
-# In torch
 
 _TORCH_LINEAR = {3: "linear", 4: "bilinear", 5: "trilinear"}
 

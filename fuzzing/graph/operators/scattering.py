@@ -109,8 +109,6 @@ def _nd_updates(context: NodeContext) -> Shape:
     return (*indices[:-1], *context.shape[indices[-1] :])
 
 
-# In torch
-
 _TORCH_REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 
@@ -140,8 +138,6 @@ def _torch_nd(context: NodeContext, names: Sequence[str]) -> str:
 
 
 # TensorScatter
-
-
 def _sequence_axis(context: NodeContext) -> int:
     axis = context.rng.between(1, context.rank - 1)
     return axis - context.rank if context.rng.chance(0.3) else axis

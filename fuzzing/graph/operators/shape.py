@@ -25,9 +25,8 @@ from fuzzing.graph.types import ANY, TensorType
 #: More than any length that only the data tell: such lengths never exceed a tensor's elements.
 MOST = 1 << 40
 
+
 # Shape, Size
-
-
 def _shape_slice(context: NodeContext) -> range:
     """The axes that Shape returns: both ends count from the end if negative, and are clamped (Shape-15)."""
     start, end = context.get("start") or 0, context.get("end")
@@ -70,8 +69,6 @@ def _elements(context: NodeContext) -> Interval:
 
 
 # ConstantOfShape
-
-
 def _a_shape(context: NodeContext) -> Constant:
     rng, limits = context.rng, context.limits
     rank = rng.between(limits.min_rank, limits.max_rank)
@@ -109,8 +106,6 @@ def _torch_filled(context: NodeContext, _names: Sequence[str]) -> str:
 
 
 # Range
-
-
 def _range_plan(context: NodeContext) -> tuple[str, float, float, float]:
     """Start, limit and step, all exact in binary, so that rounding cannot change the length."""
     rng, limits = context.rng, context.limits
@@ -152,8 +147,6 @@ def _torch_range(context: NodeContext, _names: Sequence[str]) -> str:
 
 
 # Constant
-
-
 def _literal_plan(context: NodeContext) -> None:
     name = context.rng.choice(("value", "value", *_KINDS))
     context.attributes[name] = _KINDS[name][0](context)

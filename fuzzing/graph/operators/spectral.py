@@ -26,9 +26,7 @@ from fuzzing.rng import Rng
 _UNIT = Interval(-1e-3, 1.001)  # Blackman's window touches zero from below by rounding
 
 
-# --- DFT --------------------------------------------------------------------------------------------------
-
-
+# DFT
 def _signal(rng: Rng, limits: GraphLimits) -> tuple[int, ...]:
     lengths = [rng.between(1, max(1, limits.max_dim)) for _ in range(rng.between(2, 3))]
     return (*lengths, rng.between(1, 2))
@@ -102,9 +100,7 @@ def _complex(shape: tuple[int, ...]) -> bool:
     return shape[-1] in (1, 2)
 
 
-# --- STFT -------------------------------------------------------------------------------------------------
-
-
+# STFT
 def _frames(context: NodeContext) -> tuple[int, int]:
     length = context.dims(0)[1]
     size = context.rng.between(1, length)
@@ -153,9 +149,6 @@ def _window_shape(context: NodeContext) -> Shape:
     return (context.plan[0],)
 
 
-# --- windows ----------------------------------------------------------------------------------------------
-
-
 def _window(name: str, torch: str) -> OperatorSpec:
     """At least two elements: the formula of a symmetric window divides by one less."""
     return OperatorSpec(
@@ -168,8 +161,7 @@ def _window(name: str, torch: str) -> OperatorSpec:
     )  # fmt: skip
 
 
-# --- MelWeightMatrix --------------------------------------------------------------------------------------
-
+# MelWeightMatrix
 _RATE = 8192
 
 

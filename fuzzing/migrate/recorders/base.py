@@ -106,11 +106,5 @@ def register_recorder(cls: R) -> R:
     return cls
 
 
-def names() -> tuple[str, ...]:
-    """The libraries that there are recorders for, sorted. Imports none of them."""
-    return _RECORDERS.names()
-
-
-def get(library: str) -> type[Recorder]:
-    """The recorder of `library`; raises UnknownNameError that lists those there are."""
-    return _RECORDERS.get(library)
+names = _RECORDERS.names
+get = _RECORDERS.get

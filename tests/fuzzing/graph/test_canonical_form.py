@@ -14,7 +14,7 @@ from fuzzing.graph import Attribute, Builder, Constant, Graph, Node, Subgraph, T
 from fuzzing.graph.canonical_form import attribute_key, canonicalize, digest
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_writer import to_onnx
-from fuzzing.graph.validation import validate
+from tests.support.graph_validation import validate
 from tests.support.graphs import BRANCHES, LOOP, feeds, generated, model, runnable, seeds
 from tests.support.reference_evaluation import all_same, in_onnxruntime, where_implemented
 

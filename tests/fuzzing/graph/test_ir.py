@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fuzzing.generate.isra.solver import GeneratedGraph
 from fuzzing.graph import Builder, Constant, Node, Subgraph, TensorType
 from fuzzing.graph.ir import to_single_precision
-from fuzzing.graph.validation import validate
+from tests.support.graph_validation import validate
 from tests.support.graphs import generated
 
 F = TensorType("float32", (2,))

@@ -16,7 +16,7 @@ from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_types import DTYPES, constant_of, fill_tensor
 from fuzzing.graph.onnx_writer import to_bytes, to_onnx
 from fuzzing.graph.types import ABSENT
-from fuzzing.graph.validation import validate
+from tests.support.graph_validation import validate
 from tests.support.graphs import BRANCHES, LOOP, generated, model, repeats_captures
 from tests.support.reference_evaluation import all_same, in_onnxruntime, in_reference
 

@@ -9,7 +9,7 @@ from fuzzing.graph import Builder, Subgraph, TensorType
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.graph.opset_conversion import convert_opset
-from fuzzing.graph.validation import validate
+from tests.support.graph_validation import validate
 from tests.support.graphs import BRANCHES, feeds, model, runnable
 from tests.support.reference_evaluation import all_same, in_onnxruntime
 

@@ -12,8 +12,8 @@ import pytest
 from fuzzing.graph.canonical_form import canonicalize, digest
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_writer import to_bytes, to_onnx
-from fuzzing.graph.validation import validate
 from fuzzing.migrate import onnx_pytorch_tests, onnx_simple_tests
+from tests.support.graph_validation import validate
 from tests.support.reference_evaluation import all_same, in_onnxruntime, in_reference
 
 

@@ -17,7 +17,7 @@ from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.graph.transformations import extract, prune, retype, substitute
 from fuzzing.graph.types import ABSENT, UNKNOWN
-from fuzzing.graph.validation import validate
+from tests.support.graph_validation import validate
 from tests.support.graphs import BRANCHES, LOOP, feeds, generated, model, runnable, seeds
 from tests.support.reference_evaluation import in_onnxruntime, same, where_implemented
 

@@ -9,7 +9,7 @@ from fuzzing.errors import InternalError
 from fuzzing.graph import Builder, Constant, Graph, Node, Subgraph, TensorType
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.types import ABSENT
-from fuzzing.graph.validation import validate
+from tests.support.graph_validation import validate
 from tests.support.graphs import BRANCHES, model
 
 F = TensorType("float32", (2,))
