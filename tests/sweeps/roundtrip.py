@@ -28,9 +28,9 @@ from fuzzing.graph.onnx_writer import to_bytes, to_onnx
 from fuzzing.graph.opset_conversion import convert_opset
 from fuzzing.graph.type_inference import infer_output_types
 from fuzzing.graph.types import ABSENT
-from tests.support.graph_validation import types_agree, validate
 from fuzzing.migrate import onnx_node_tests, onnx_pytorch_tests, onnx_simple_tests
 from fuzzing.migrate.random_operators import is_random_model
+from tests.support.graph_validation import types_agree, validate
 from tests.support.reference_evaluation import all_same, in_onnxruntime, in_reference
 
 Runner = Callable[[onnx.ModelProto, Mapping[str, Any]], list[Any]]

@@ -114,7 +114,9 @@ def test_the_test_is_pytests_or_the_function_that_calls(monkeypatch: pytest.Monk
     )
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
     monkeypatch.chdir(Path(__file__).parent)
-    assert sink.test().startswith("test_recording_file.py:test_the_test_is_pytests_or_the_function_that_calls:")
+    assert sink.test().startswith(
+        "test_recording_file.py:test_the_test_is_pytests_or_the_function_that_calls:"
+    )
 
 
 def test_an_instance_is_the_program_with_types_and_shapes() -> None:
