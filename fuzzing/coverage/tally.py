@@ -78,7 +78,9 @@ class Tally:
         )
         self.models += 1
         self.nodes_of[counts.nodes + observations.outside.total()] += 1
-        self.sums.update({name: value for name, value in counts._asdict().items() if name != "fresh"})
+        self.sums.update(
+            {name: value for name, value in counts._asdict().items() if name != "new_attributes"}
+        )
         self.observations.merge(observations)
         return counts
 

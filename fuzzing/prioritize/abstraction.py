@@ -13,8 +13,8 @@ from collections.abc import Callable, Hashable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from fuzzing.prioritize.api_signatures import JSON
-from fuzzing.prioritize.instances import OUTPUT, Instance
+from fuzzing.prioritize.call_binding import JSON, OUTPUT
+from fuzzing.prioritize.instances import Instance
 
 #: The abstract value of a parameter that this instance does not have and another of its operator has.
 ABSENT: Hashable = ("absent",)

@@ -8,93 +8,22 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, get_overloads
 
 from fuzzing.backends.shared.keras_models import ENVIRONMENT as KERAS_ENVIRONMENT
-from fuzzing.cases.arguments import argument_to_json
-from fuzzing.errors import CaseFormatError
-
-JSON = Any
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of an API.
-
-    default   its value where a call leaves it out; meaningless if it is `required`
-    accepts   whether a value can be meant for it; overloads are told apart by this
-    """
-
-    name: str
-    required: bool = True
-    default: JSON = None
-    keyword_only: bool = False
-    accepts: Callable[[JSON], bool] = lambda _: True
-
-
-@dataclass(frozen=True)
-class ApiSignature:
-    """The parameters of an API, in its order.
-
-    rest      the parameter that takes all further positional arguments as a list; "" if none does
-    spread    whether `rest` takes the list itself too, as `x.view(2, 3)` and `x.view([2, 3])`
-    keywords  whether it takes keywords of any name
-    """
-
-    parameters: tuple[Parameter, ...]
-    rest: str = ""
-    spread: bool = False
-    keywords: bool = False
-
-    @property
-    def is_catch_all(self) -> bool:
-        """Whether it says no more than `*args, **kwargs`."""
-        return all(one.name in (self.rest, "self") for one in self.parameters)
-
-
-@dataclass(frozen=True)
-class BoundCall:
-    """A call's complete parameters in the API's order, and the names of those it gave itself."""
-
-    parameters: tuple[tuple[str, JSON], ...]
-    explicit: tuple[str, ...]
-
-
-def bind_call(signature: ApiSignature, args: Sequence[JSON], kwargs: Mapping[str, JSON]) -> BoundCall | None:
-    """The call's parameters under `signature`; None if it does not fit."""
-    positional = [one for one in signature.parameters if not one.keyword_only]
-    given: dict[str, JSON] = {}
-    left = list(args)
-    for parameter in positional[: len(args)]:
-        if parameter.name == signature.rest:
-            alone = signature.spread and len(left) == 1
-            given[parameter.name] = left[0] if alone else left
-            left = []
-            break
-        given[parameter.name] = left.pop(0)
-    known = {parameter.name for parameter in signature.parameters}
-    for name, value in kwargs.items():
-        plain = "input" if name == "self" and "input" in known else name
-        if plain in given or (plain not in known and not signature.keywords):
-            return None
-        given[plain] = value
-    if left or any(one.required and one.name not in given for one in signature.parameters):
-        return None
-    if not all(one.accepts(given[one.name]) for one in signature.parameters if one.name in given):
-        return None
-    complete = {one.name: given.get(one.name, one.default) for one in signature.parameters}
-    return BoundCall(
-        tuple((complete | given).items()), tuple(name for name in complete | given if name in given)
-    )
-
-
-def bind_by_position(args: Sequence[JSON], kwargs: Mapping[str, JSON]) -> BoundCall:
-    """A call of an API whose signature nobody knows: positional arguments go by their places."""
-    given = {str(place): value for place, value in enumerate(args)} | dict(kwargs)
-    return BoundCall(tuple(given.items()), tuple(given))
+from fuzzing.prioritize.api_signatures_torch import builtin_signatures
+from fuzzing.prioritize.call_binding import (
+    JSON,
+    ApiSignature,
+    BoundCall,
+    Parameter,
+    bind_by_position,
+    bind_call,
+    default_to_json,
+)
 
 
 class ApiSignatures:
@@ -156,8 +85,6 @@ def _overloads(found: Any, api: str, method: str) -> list[ApiSignature]:
 def _builtin_signatures(found: Any, api: str) -> list[ApiSignature]:
     if not api.startswith("torch."):
         return []
-    from fuzzing.prioritize.api_signatures_torch import builtin_signatures
-
     return builtin_signatures(found, api)
 
 
@@ -201,15 +128,3 @@ def _python_signature(function: Any) -> ApiSignature | None:
             default = None if required else default_to_json(one.default)
             parameters.append(Parameter(name, required, default, one.kind is one.KEYWORD_ONLY))
     return ApiSignature(tuple(parameters), rest, keywords=keywords)
-
-
-def default_to_json(value: Any) -> JSON:
-    """A default as JSON: what has no form as an argument goes by its name, or its type's."""
-    try:
-        return argument_to_json(value)
-    except CaseFormatError:
-        pass
-    if type(value).__module__ == "torch" and type(value).__name__ in ("dtype", "layout", "memory_format"):
-        return {type(value).__name__: str(value).removeprefix("torch.")}
-    named = value if hasattr(value, "__qualname__") else type(value)
-    return {"name": f"{named.__module__}.{named.__qualname__}"}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from fuzzing.prioritize.api_signatures import JSON, ApiSignature, Parameter, default_to_json
+from fuzzing.prioritize.call_binding import JSON, ApiSignature, Parameter, default_to_json
 
 _METHOD = "torch.Tensor."
 _TAGGED_INTEGERS = frozenset({"dtype", "layout", "memory_format"})

@@ -68,7 +68,9 @@ def load(path: Path) -> Coverage:
     except OSError as error:
         raise UsageError(f"cannot read the coverage {path}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UsageError(f"{path} is not what coverage_runs prints: {error!r}") from None
+        raise UsageError(
+            f"{path} was not printed by fuzzing.prioritize.coverage_measurement: {error!r}"
+        ) from None
     return found
 
 

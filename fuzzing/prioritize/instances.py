@@ -25,10 +25,10 @@ from fuzzing.cases import (
 )
 from fuzzing.cases.arguments import argument_to_json
 from fuzzing.errors import UsageError
-from fuzzing.prioritize.api_signatures import JSON, ApiSignatures, BoundCall
+from fuzzing.prioritize.api_signatures import ApiSignatures
+from fuzzing.prioritize.call_binding import JSON, BoundCall
+from fuzzing.prioritize.instances_onnx import extract_onnx_instance
 
-#: Before the names of what an ONNX node gives: a parameter as OPERA's released code counts them.
-OUTPUT = "output."
 #: Before the name of an argument of a module's call that its class has a parameter of the same name for.
 CALL = "call."
 
@@ -122,8 +122,6 @@ def _torch_program(case: TestCase, _: ApiSignatures) -> tuple[str, BoundCall]:
 
 
 def _onnx_model(case: TestCase, _: ApiSignatures) -> tuple[str, BoundCall]:
-    from fuzzing.prioritize.instances_onnx import extract_onnx_instance
-
     assert isinstance(case.program, OnnxModel)
     return extract_onnx_instance(case.program.model, _tensors(case), case.provenance.operator)
 

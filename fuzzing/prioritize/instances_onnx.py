@@ -7,8 +7,7 @@ from functools import cache
 from typing import Any
 
 from fuzzing.cases.values import CARRIERS
-from fuzzing.prioritize.api_signatures import JSON, BoundCall
-from fuzzing.prioritize.instances import OUTPUT
+from fuzzing.prioritize.call_binding import JSON, OUTPUT, BoundCall
 
 #: The parameter that only a model of several nodes has: the types of its nodes, each once, in order.
 BODY = "body"

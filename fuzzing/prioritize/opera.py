@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from fuzzing.prioritize import abstraction, greedy
-from fuzzing.prioritize.instances import OUTPUT, Instance
+from fuzzing.prioritize.call_binding import OUTPUT
+from fuzzing.prioritize.instances import Instance
 from fuzzing.prioritize.opera_filter import filter_requested, is_refused
 from fuzzing.prioritize.strategies import Context, Ranked, register_strategy, shuffle
 from fuzzing.prioritize.table import Table, tabulate

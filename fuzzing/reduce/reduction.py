@@ -194,7 +194,7 @@ class Reducer:
         [outcome] = self._fresh.evaluate([small])
         if not has_symptom(outcome, wanted):
             return found
-        runs_by_pass = Counter(done.runs_by_pass) + Counter(find_root_cause=asked + more.runs)
+        runs_by_pass = Counter(done.runs_by_pass) + Counter(upstream=asked + more.runs)
         runs, replayed = done.runs + asked + more.runs, done.replayed + more.replayed
         others = tuple(one for one in found.others if one.id != small.id)
         counted = replace(done, runs=runs, replayed=replayed, runs_by_pass=runs_by_pass)

@@ -29,7 +29,15 @@ from fuzzing.cases import Corpus
 
 _SOURCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Parts of `fuzzing` whose code decides what a source's cases are, and what is told of them.
-_CODE = ("migrate", "cases", "generate", "torch_api", "prioritize/instances*.py", "prioritize/signatures*.py")
+_CODE = (
+    "migrate",
+    "cases",
+    "generate",
+    "torch_api",
+    "prioritize/instances*.py",
+    "prioritize/api_signatures*.py",
+    "prioritize/call_binding.py",
+)
 
 
 class SourceCatalog:

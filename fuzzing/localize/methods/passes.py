@@ -11,7 +11,7 @@ from fuzzing.localize.search import Effect, find_smallest_cure
 from fuzzing.outcomes import Verdict
 
 
-@register_method("parts")
+@register_method("passes")
 def passes(failure: FailingCase) -> Fact | None:
     """The smallest set of passes, optimisers, switches that must be left out for the case to pass."""
     before = failure.runs
@@ -21,12 +21,12 @@ def passes(failure: FailingCase) -> Fact | None:
     effect = cache(lambda names: _effect(failure, names))
     cure = find_smallest_cure(known, effect)
     if cure is None:
-        return Fact("parts", (), _explain_no_cure(len(known), effect(tuple(known))), failure.runs - before)
+        return Fact("passes", (), _explain_no_cure(len(known), effect(tuple(known))), failure.runs - before)
     cured = failure.run_without(cure, fresh=True).verdict is Verdict.PASS
     fails = failure.is_same_failure(failure.run_without((), fresh=True))
     left_out = f"{' and '.join(cure)} {'is' if len(cure) == 1 else 'are all'} left out"
     how = f"of {len(known)} parts that had something to do; it passes where {left_out}"
-    return Fact("parts", cure, how, failure.runs - before, cured and fails)
+    return Fact("passes", cure, how, failure.runs - before, cured and fails)
 
 
 def _explain_no_cure(count: int, whole: Effect) -> str:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fuzzing
 from bot.campaigns.engine import BACKOFF_S
 from bot.campaigns.plan import catalog as catalogs
 from bot.campaigns.plan.case_source import SourceReport, distinct
@@ -67,6 +68,12 @@ SOME = st.lists(st.sampled_from([f"{n:064x}" for n in range(0, 1 << 255, 1 << 25
 def test_distinct_keeps_the_first_of_each_in_order(ids: list[str], known: list[str]) -> None:
     assert list(distinct(ids)) == list(dict.fromkeys(ids))
     assert list(distinct(ids, known)) == [one for one in dict.fromkeys(ids) if one not in known]
+
+
+def test_every_part_of_the_code_that_makes_cases_exists() -> None:
+    """A renamed file would drop out of the fingerprint of a catalog unnoticed."""
+    root = Path(fuzzing.__file__).parent
+    assert [part for part in catalogs._CODE if not any(catalogs._files(root, part))] == []
 
 
 def test_an_origin_is_read_from_the_manifest_alone(tmp_path: Path) -> None:

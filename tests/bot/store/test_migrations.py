@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,33 @@ def test_stored_outcomes_stay_readable(database: Database) -> None:
 def test_stored_outcomes_stay_readable_on_postgresql(postgresql: str) -> None:
     database = Database(postgresql)
     assert_outcome_kept(*stored_outcomes(database))
+    database.close()
+
+
+def test_facts_of_localizations_name_methods_as_the_code_does(database: Database) -> None:
+    """0009 renames them row by row, there and back."""
+    config = migrations()
+    config.attributes["connection"] = database.engine
+    database.migrate()
+    defaults = {datetime: "2026-01-01", int: 0, str: ""}
+    given = {
+        column["name"]: defaults.get(column["type"].python_type, "{}")
+        for column in inspect(database.engine).get_columns("bugs")
+        if not column["nullable"] and column["name"] not in ("id", "facts")
+    }
+    names, values = ", ".join(given), ", ".join(f":{name}" for name in given)
+    stored = '{"localization": {"facts": [{"what": "passes"}, {"what": "stage"}, {"what": "last_pass"}]}}'
+    with database.engine.begin() as connection:
+        insert = text(f"INSERT INTO bugs ({names}, facts) VALUES ({values}, :stored)")
+        connection.execute(insert, given | {"stored": stored})
+    for revision, key, methods in (
+        ("0008", "localisation", ["parts", "stage", "raising"]),
+        ("0009", "localization", ["passes", "stage", "last_pass"]),
+    ):
+        (command.upgrade if revision == "0009" else command.downgrade)(config, revision)
+        with database.engine.connect() as connection:
+            facts = json.loads(connection.execute(text("SELECT facts FROM bugs")).scalar_one())
+        assert [fact["what"] for fact in facts[key]["facts"]] == methods
     database.close()
 
 

@@ -61,6 +61,11 @@ def test_only_what_is_fresh_depends_on_the_order(order: list[int]) -> None:
     assert released == pytest.approx(metrics_of(WHOLE)["NSA"]["released"]["value"])
 
 
+def test_new_attributes_are_not_summed() -> None:
+    """Their sum over models depends on how the models are divided among tallies."""
+    assert set(WHOLE.sums) == set(GraphCounts._fields) - {"new_attributes"}
+
+
 def test_nsa_as_released_of_one_graph_is_less_behind_another() -> None:
     _, [_, behind] = build_tally(SIX, first_model(), second_model())
     _, [before, _] = build_tally(SIX, second_model(), first_model())

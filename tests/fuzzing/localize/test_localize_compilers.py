@@ -34,9 +34,9 @@ def test_onnxruntimes_transpose_optimiser_is_named() -> None:
     case = onnx_case(PAD_BEHIND_TRANSPOSE, np.ones((1, 1, 2), np.float32))
     facts = localize_facts(case, shard_of("onnxruntime"))
     assert facts["ablation"].found == ("graph optimiser, level basic",)
-    assert facts["parts"].found == ("TransposeOptimizer", "TransposeOptimizer_CPUExecutionProvider")
+    assert facts["passes"].found == ("TransposeOptimizer", "TransposeOptimizer_CPUExecutionProvider")
     assert facts["subgraph"].found == ("Transpose", "Pad")
-    assert facts["parts"].confirmed
+    assert facts["passes"].confirmed
     assert facts["subgraph"].confirmed
 
 
@@ -45,7 +45,7 @@ def test_openvinos_conversion_of_a_reduction_is_named() -> None:
     facts = localize_facts(onnx_case(REDUCTION, RAMP, opset=13), shard_of("openvino"))
     assert (facts["stage"].found, facts["stage"].confirmed) == (("conversion",), True)
     assert facts["subgraph"].found == facts["converter"].found == ("ReduceL1",)
-    assert facts["parts"].found == ()
+    assert facts["passes"].found == ()
 
 
 @pytest.mark.compiler_openvino

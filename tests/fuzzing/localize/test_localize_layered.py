@@ -24,7 +24,7 @@ SHARD = shard_of(LAYERED)
 
 
 def test_passes_that_take_over_from_each_other_are_both_named() -> None:
-    fact = localize_facts(unary("Neg", "Tanh", "Exp"), SHARD, "parts")["parts"]
+    fact = localize_facts(unary("Neg", "Tanh", "Exp"), SHARD, "passes")["passes"]
     assert (fact.found, fact.confirmed) == (("fuse-tanh", "fuse-tanh-2"), True)
 
 
@@ -44,9 +44,9 @@ def test_a_pair_of_operators_is_told_apart_from_a_single_one() -> None:
 
 
 def test_the_pass_that_raises_is_named_and_what_cures_it() -> None:
-    facts = localize_facts(unary("Abs", "Elu"), SHARD, "last_pass", "parts", "stage")
+    facts = localize_facts(unary("Abs", "Elu"), SHARD, "last_pass", "passes", "stage")
     assert facts["last_pass"].found == ("explode",)
-    assert facts["parts"].found == ()  # it had nothing to do but raise: it is no part that is known
+    assert facts["passes"].found == ()  # it had nothing to do but raise: it is no part that is known
     assert "stage" not in facts
 
 
@@ -70,10 +70,10 @@ def test_innermost_passes_come_last() -> None:
 
 
 def test_a_spent_budget_is_said_of_what_it_cut_off() -> None:
-    found = localize(unary("Neg", "Tanh"), SHARD, budget=Budget(runs=3), methods=("parts", "converter"))
+    found = localize(unary("Neg", "Tanh"), SHARD, budget=Budget(runs=3), methods=("passes", "converter"))
     assert found.runs == 3
     told = {fact.what: fact for fact in found.facts}
-    assert "the budget was spent" in told["parts"].how
+    assert "the budget was spent" in told["passes"].how
     assert told["converter"].found == ("Neg.convert", "Tanh.convert")
 
 

@@ -54,7 +54,7 @@ def test_a_case_without_coverage_covers_nothing() -> None:
 
 @pytest.mark.parametrize("strategy", ["coverage-total", "coverage-additional"])
 def test_without_coverage_it_is_said_how_to_measure_it(strategy: str) -> None:
-    with pytest.raises(UsageError, match="coverage_runs"):
+    with pytest.raises(UsageError, match="coverage_measurement"):
         order(strategy, [instance(1)])
     with pytest.raises(UsageError, match="greedy or released"):
         order("coverage-additional", [], Context(coverage={}, options={"coverage.additional": "x"}))

@@ -95,7 +95,7 @@ def test_coverage_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main([*arguments, str(covered)]) == 0
     assert [event["id"] for event in _events(capsys)[:-1]] == [instance(2).id, instance(1).id]
     assert main([*arguments, str(path)]) == 2
-    assert "is not what coverage_runs prints" in capsys.readouterr().err
+    assert "was not printed by fuzzing.prioritize.coverage_measurement" in capsys.readouterr().err
 
 
 def test_options_reach_the_strategy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_options_reach_the_strategy(tmp_path: Path, capsys: pytest.CaptureFixtur
     [
         (["--strategy", "best"], "there are: "),
         (["--strategy", "opera", "--catalog", "nowhere.jsonl"], "cannot read the catalog"),
-        (["--strategy", "coverage-total"], "coverage_runs"),
+        (["--strategy", "coverage-total"], "coverage_measurement"),
     ],
 )
 def test_mistakes_are_told(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

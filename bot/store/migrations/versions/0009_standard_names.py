@@ -91,6 +91,7 @@ _TEXTS = (
     ('"unrefereed"', '"without-float64"'),
     ("profile=unrefereed", "profile=without-float64"),
     ('"what": "ladder"', '"what": "ablation"'),
+    ('"what": "parts"', '"what": "passes"'),
     ('"what": "raising"', '"what": "last_pass"'),
 )
 #: Tables whose column `configuration` holds options and the profile as text, and what changes there
@@ -177,3 +178,4 @@ def _rename_keys(table: str, column: str, keys: Mapping[str, str]) -> None:
         if isinstance(found, dict) and keys.keys() & found.keys():
             renamed = {keys.get(key, key): item for key, item in found.items()}
             connection.execute(rows.update().where(rows.c.id == number).values({column: renamed}))
+
