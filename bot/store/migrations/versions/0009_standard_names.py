@@ -178,4 +178,3 @@ def _rename_keys(table: str, column: str, keys: Mapping[str, str]) -> None:
         if isinstance(found, dict) and keys.keys() & found.keys():
             renamed = {keys.get(key, key): item for key, item in found.items()}
             connection.execute(rows.update().where(rows.c.id == number).values({column: renamed}))
-
