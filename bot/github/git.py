@@ -121,7 +121,7 @@ class Git:
         kill_with_parent: bool = False,
     ) -> subprocess.CompletedProcess[bytes]:
         env = processes.filtered_environment(
-            "PATH", "TMPDIR", *processes.NETWORK_VARIABLES, extra=_base_environment() | dict(extra)
+            "PATH", "TMPDIR", *processes.NETWORK_VARIABLES, extra=base_environment() | dict(extra)
         )
         try:
             return processes.run(
@@ -166,7 +166,8 @@ class Git:
         return CorruptMirrorError(f"git failed on {target}: {said}")
 
 
-def _base_environment() -> dict[str, str]:
+def base_environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of every git of ours: no configuration but `_SETTINGS` and `settings`, no prompts."""
     return {
         "LC_ALL": "C",  # messages are told apart by their text
         "HOME": "/nonexistent",
@@ -175,7 +176,7 @@ def _base_environment() -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ASKPASS": "true",
         "GIT_NO_REPLACE_OBJECTS": "1",
-        **_configuration(_SETTINGS),
+        **_configuration(_SETTINGS | dict(settings or {})),
     }
 
 

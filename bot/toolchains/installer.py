@@ -103,6 +103,10 @@ class Installer:
             raise IndexUnreachableError(f"cannot tell which releases satisfy {requirement}: {why}")
         return _resolved(done)
 
+    def highest_release(self, python: Path, requirement: str) -> str | None:
+        """The highest release that satisfies `requirement`, such as "apache-tvm<0.27"; None if none does."""
+        return self._best(python, requirement, "highest")
+
     def _best(self, python: Path, requirement: str, resolution: str) -> str | None:
         done = self._query(python, requirement, resolution)
         return None if done is None else _resolved(done)

@@ -28,6 +28,7 @@ class ToolchainSpec:
     label          for people, such as "openvino 2024.0.0"
     python         the interpreter of an `existing` toolchain; "" for the one Assay runs on
     source         the file that asked for it, for error messages; no part of the identity
+    overlay        (folder of the repository, id of its git tree) of what is laid over the wheel
     """
 
     provisioner: str
@@ -36,6 +37,7 @@ class ToolchainSpec:
     label: str
     python: str = ""
     source: str = field(default="", compare=False)
+    overlay: tuple[tuple[str, str], ...] = ()
 
     @property
     def digest(self) -> str:
@@ -46,7 +48,7 @@ class ToolchainSpec:
             "interpreter": self.python,
             "python": f"{platform.python_implementation()} {platform.python_version()}",
             "platform": [platform.system(), platform.machine(), *platform.libc_ver()],
-        }
+        } | ({"overlay": sorted(self.overlay)} if self.overlay else {})
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,0 +1,175 @@
+"""A git repository of this machine, read without checking anything out and without changing it.
+
+The uncommitted working tree is a commit too: `WORKTREE` names a commit object that is made of it in an
+object folder of ours, with a fixed author and date, so that the same files give the same commit.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot import processes
+from bot.errors import InfrastructureError, UsageError
+from bot.github.changes import read_change
+from bot.github.git import base_environment
+
+WORKTREE = "WORKTREE"
+_TIMEOUT_S = 120.0
+_SHA = re.compile(r"[0-9a-f]{40,64}")
+_COMMIT_VARIABLES = {
+    f"GIT_{role}_{field}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for field, value in (("NAME", "Assay"), ("EMAIL", "assay@localhost"), ("DATE", "2000-01-01T00:00:00Z"))
+}
+
+
+@dataclass(frozen=True)
+class TreeFile:
+    """A regular file of a commit: its path in the repository, whether it is executable, its blob."""
+
+    path: str
+    executable: bool
+    blob: str
+
+
+class LocalRepository:
+    """Reads commits of a repository. Objects made for `WORKTREE` go to `objects`, not to the repository.
+
+    Raises UsageError if `folder` is not a git repository.
+    """
+
+    def __init__(self, folder: Path, objects: Path) -> None:
+        self._folder = folder.absolute()
+        self._objects = objects.absolute()
+        self._objects.mkdir(parents=True, exist_ok=True)
+        found = self._try("rev-parse", "--path-format=absolute", "--git-path", "objects")
+        if found.returncode:
+            raise UsageError(
+                f"--repo {folder}: not a git repository; give the folder of a checkout or a mirror"
+            )
+        self._repository_objects = found.stdout.decode().strip()
+
+    def resolve(self, revision: str) -> str:
+        """The id of the commit that `revision` names; raises UsageError if there is none."""
+        if revision == WORKTREE:
+            return self._commit_worktree()
+        arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        done = self._try(*arguments)
+        if done.returncode:
+            raise UsageError(f"{self._folder} has no commit {revision!r}; `git fetch` it, or name another")
+        return done.stdout.decode().strip()
+
+    def parent(self, sha: str) -> str:
+        """The first parent; raises UsageError for a root commit, or if the history is cut off there."""
+        return self.resolve(f"{sha}^")
+
+    def read(self, _target: str, sha: str, path: str) -> bytes | None:
+        """The content of a file at a commit; None if there is no such file."""
+        done = self._try("cat-file", "blob", f"{sha}:{path}")
+        return None if done.returncode else done.stdout
+
+    def tree(self, sha: str, path: str) -> str:
+        """The id of a folder's tree at a commit, "" if there is none: equal ids mean equal content."""
+        done = self._try("rev-parse", "--verify", "--quiet", f"{sha}:{path}")
+        return "" if done.returncode else done.stdout.decode().strip()
+
+    def files(self, sha: str, path: str) -> Iterator[TreeFile]:
+        """Every regular file at or below a folder; links and submodules are left out."""
+        listing = self._run("ls-tree", "-r", "-z", "--full-tree", sha, "--", path)
+        for entry in filter(None, listing.split(b"\0")):
+            meta, _, name = entry.partition(b"\t")
+            mode, _, blob = meta.decode().split(" ")
+            if mode in ("100644", "100755"):
+                yield TreeFile(name.decode("utf-8", "surrogateescape"), mode == "100755", blob)
+
+    def blobs(self, ids: Sequence[str]) -> Iterator[bytes]:
+        """The contents of blobs, in order."""
+        output = self._run("cat-file", "--batch", stdin="".join(f"{one}\n" for one in ids).encode())
+        begin = 0
+        for _ in ids:
+            end = output.index(b"\n", begin)
+            size = int(output[begin:end].split(b" ")[2])
+            yield output[end + 1 : end + 1 + size]
+            begin = end + size + 2
+
+    def tag(self, name: str) -> str:
+        """The commit that a tag names, "" if there is none."""
+        done = self._try("rev-parse", "--verify", "--quiet", f"refs/tags/{name}^{{commit}}")
+        return "" if done.returncode else done.stdout.decode().strip()
+
+    def newest_tags(self, sha: str) -> tuple[str, ...]:
+        """The nearest tag that leads to a commit, as `git describe` finds it; empty if there is none."""
+        done = self._try("describe", "--tags", "--abbrev=0", sha)
+        return () if done.returncode else (done.stdout.decode().strip(),)
+
+    def changed_paths(self, base: str, head: str) -> tuple[str, ...]:
+        """The paths that differ between two commits."""
+        output = self._run("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, head)
+        return tuple(name.decode("utf-8", "surrogateescape") for name in output.split(b"\0") if name)
+
+    def change(self, _target: str, base: str, head: str) -> dict[str, Any]:
+        """What differs between two commits, in the form of `bot.github.changes`."""
+        return read_change(self._run_local, lambda _ids: None, base, head)
+
+    def commits(self, _target: str, base: str, head: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """The commits after base up to head that change one of these paths, oldest first, by first parents."""
+        options = ("--first-parent", "--reverse", "--topo-order")
+        return tuple(self._run("rev-list", *options, f"{base}..{head}", "--", *paths).decode().split())
+
+    def default_branch(self, _target: str) -> str:
+        """The branch that is checked out."""
+        return self._run("rev-parse", "--abbrev-ref", "HEAD").decode().strip()
+
+    def _commit_worktree(self) -> str:
+        """A commit of the working tree as it is, untracked files included, ignored ones not."""
+        with tempfile.TemporaryDirectory(prefix="assay-index-") as folder:
+            extra = {**_COMMIT_VARIABLES, "GIT_INDEX_FILE": str(Path(folder) / "index")}
+            self._run("read-tree", "HEAD", extra=extra)
+            self._run("add", "--all", "--", ":/", extra=extra)
+            tree = self._run("write-tree", extra=extra).decode().strip()
+            command = ("commit-tree", tree, "-p", "HEAD", "-m", "Uncommitted working tree")
+            return self._run(*command, extra=extra).decode().strip()
+
+    def _run_local(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        return self._run(*arguments, stdin=stdin)
+
+    def _run(self, *arguments: str, stdin: bytes = b"", extra: Mapping[str, str] | None = None) -> bytes:
+        done = self._try(*arguments, stdin=stdin, extra=extra)
+        if done.returncode:
+            raise UsageError(
+                f"git {arguments[0]} fails in {self._folder}: {processes.tail(done.stderr, lines=2)}"
+            )
+        return done.stdout
+
+    def _try(
+        self, *arguments: str, stdin: bytes = b"", extra: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        objects = (
+            {
+                "GIT_OBJECT_DIRECTORY": str(self._objects),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": self._repository_objects,
+            }
+            if hasattr(self, "_repository_objects")
+            else {}
+        )
+        # The owner of the repository may be another user; whoever names it here trusts it.
+        own = base_environment({"safe.directory": "*"}) | objects | dict(extra or {})
+        env = processes.filtered_environment("PATH", "TMPDIR", extra=own)
+        try:
+            return processes.run(
+                ["git", *arguments], env=env, cwd=self._folder, timeout=_TIMEOUT_S, stdin=stdin
+            )
+        except FileNotFoundError as error:
+            raise UsageError(
+                f"--repo {self._folder}: no such folder, or git is not installed: {error}"
+            ) from None
+        except subprocess.TimeoutExpired:
+            raise InfrastructureError(
+                f"git {arguments[0]} in {self._folder} did not end within {_TIMEOUT_S:g} s"
+            ) from None

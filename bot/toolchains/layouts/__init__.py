@@ -1,0 +1,63 @@
+"""Where the Python sources of a compiler's repository lie in its wheel: one TOML file for each compiler.
+
+A repository is recognized by a file in it, not by its name, so that forks work.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class SourceLayout:
+    """How commits of one compiler's repository are laid over its wheel.
+
+    marker        a file that only this repository has
+    paths         folder of the repository → folder in site-packages
+    native        paths of the repository that only a build can change; a prefix, or a file
+    tag           a regular expression whose group 1 is the release series (`0.26`) in a git tag, "" for none
+    version_file  a file whose first numbers are the release series, "" for none
+    """
+
+    backend: str
+    package: str
+    marker: str
+    paths: dict[str, str]
+    native: tuple[str, ...]
+    tag: str = ""
+    version_file: str = ""
+
+    def is_native(self, path: str) -> bool:
+        """Whether the overlay cannot carry a change of this file."""
+        return path.startswith(self.native) and not self.is_overlaid(path)
+
+    def is_overlaid(self, path: str) -> bool:
+        """Whether the overlay carries a change of this file."""
+        return any(path.startswith(f"{source}/") for source in self.paths)
+
+    def series_of(self, text: str, *, of_tag: bool) -> tuple[int, int] | None:
+        """The (major, minor) that a tag or the version file names, None if it names none."""
+        match = re.search(self.tag, text) if of_tag else re.search(r"(\d+\.\d+)", text)
+        if not match:
+            return None
+        major, minor = match[1].split(".")
+        return int(major), int(minor)
+
+
+@cache
+def layouts() -> tuple[SourceLayout, ...]:
+    """All layouts, sorted by backend."""
+    found = (tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(_FOLDER.glob("*.toml")))
+    return tuple(SourceLayout(**one | {"native": tuple(one["native"])}) for one in found)
+
+
+def recognize(has_file: Callable[[str], bool]) -> SourceLayout | None:
+    """The layout of the repository that has certain files; None if it is no known compiler's."""
+    return next((one for one in layouts() if has_file(one.marker)), None)
