@@ -33,9 +33,20 @@ _ROOTS = "lib/python3*/site-packages"
 class SourceFile(Protocol):
     """A file of a commit (`bot.github.local_repository.TreeFile`)."""
 
-    path: str
-    executable: bool
-    blob: str
+    @property
+    def path(self) -> str:
+        """Its path in the repository."""
+        ...
+
+    @property
+    def executable(self) -> bool:
+        """Whether it may be executed."""
+        ...
+
+    @property
+    def blob(self) -> str:
+        """The id of its content."""
+        ...
 
 
 class CommitSource(Protocol):
@@ -71,58 +82,59 @@ class BrokenSourcesError(ProvisionError):
 
 
 @dataclass(frozen=True)
-class CommitReader:
-    """The files of one commit, as provisioners read them: call it with a path."""
+class SourceCommit:
+    """One commit of a compiler's repository."""
 
     repository: CommitSource
-    target: str
     sha: str
 
-    def __call__(self, path: str) -> bytes | None:
-        """The content of a file; None if it is not there."""
-        return self.repository.read(self.target, self.sha, path)
+    def read(self, path: str) -> bytes | None:
+        """The content of a file; None if there is no such file."""
+        return self.repository.read("", self.sha, path)
 
 
-def find_layout(reader: CommitReader) -> SourceLayout:
+def find_layout(commit: SourceCommit) -> SourceLayout:
     """The layout of the commit's repository; raises UsageError if it is no known compiler's."""
-    layout = recognize(lambda path: reader(path) is not None)
+    layout = recognize(lambda path: commit.read(path) is not None)
     if layout is None:
         raise UsageError(
-            f"{reader.sha[:12]} is no commit of a known compiler's repository; "
+            f"{commit.sha[:12]} is no commit of a known compiler's repository; "
             "bot/toolchains/layouts lists the files by which they are recognized"
         )
     return layout
 
 
-def release_series(reader: CommitReader, layout: SourceLayout) -> tuple[int, int]:
+def release_series(commit: SourceCommit, layout: SourceLayout) -> tuple[int, int]:
     """The release series (major, minor) that a commit develops; raises UsageError if nothing names it."""
     if layout.version_file:
-        text = (reader(layout.version_file) or b"").decode(errors="replace")[:1000]
+        text = (commit.read(layout.version_file) or b"").decode(errors="replace")[:1000]
         found = layout.series_of(text, of_tag=False)
     else:
-        tags = reader.repository.newest_tags(reader.sha)
+        tags = commit.repository.newest_tags(commit.sha)
         found = next(filter(None, (layout.series_of(tag, of_tag=True) for tag in tags)), None)
     if found is None:
         where = layout.version_file or "a git tag"
         raise UsageError(
-            f"which release {reader.sha[:12]} is near is not known: {where} names none; "
+            f"which release {commit.sha[:12]} is near is not known: {where} names none; "
             f"name the wheel, such as --release VERSION of {layout.package}"
         )
     return found
 
 
-def nearest_wheel(installer: Installer, package: str, series: tuple[int, int]) -> str:
-    """The newest wheel of a series, else of the series before, else of the one after.
+def nearest_wheels(installer: Installer, package: str, series: tuple[int, int]) -> tuple[str, ...]:
+    """The newest wheels of a series, of the series before it and of the one after it, nearest first.
 
     Raises ProvisionError if there is none.
     """
     major, minor = series
     here, after = f"{major}.{minor}", f"{major}.{minor + 1}.dev0"
-    for bounds in (f">={here},<{after}", f"<{here}", f">={here}"):
-        found = installer.highest_release(Path(sys.executable), f"{package}{bounds}")
-        if found is not None:
-            return found
-    raise ProvisionError(f"the package index has no wheel of {package}; name one with --release")
+    bounds = (f">={here},<{after}", f"<{here}", f">={after},<{major}.{minor + 2}.dev0")
+    python = Path(sys.executable)
+    found = (installer.highest_release(python, f"{package}{one}") for one in bounds)
+    wheels = tuple(filter(None, found))
+    if not wheels:
+        raise ProvisionError(f"the package index has no wheel of {package}; name one with --release")
+    return wheels
 
 
 @provisioner("overlay", configurable=False)
@@ -130,7 +142,7 @@ class OverlayProvisioner:
     """Lays the sources of a commit over an installed wheel."""
 
     def __init__(self) -> None:
-        self._readers: dict[tuple[tuple[str, str], ...], CommitReader] = {}
+        self._sources: dict[ToolchainSpec, tuple[SourceCommit, SourceLayout]] = {}
 
     def resolve(self, config: RepositoryConfig, _read: ReadFile) -> ToolchainSpec:
         """Raises ConfigError: a spec is made by `spec`, which also needs the wheel."""
@@ -138,14 +150,16 @@ class OverlayProvisioner:
             f"{config.backend}: overlays are made by `assay run --repo`", key="toolchain.provisioner"
         )
 
-    def spec(self, reader: CommitReader, layout: SourceLayout, wheel: ToolchainSpec) -> ToolchainSpec:
+    def spec(self, commit: SourceCommit, layout: SourceLayout, wheel: ToolchainSpec) -> ToolchainSpec:
         """The commit's sources over the toolchain `wheel`, which the `release` provisioner makes."""
         trees = tuple(
-            (path, tree) for path in layout.paths if (tree := reader.repository.tree(reader.sha, path))
+            (path, tree) for path in layout.paths if (tree := commit.repository.tree(commit.sha, path))
         )
-        self._readers[trees] = reader
-        label = f"{layout.backend} {reader.sha[:12]} over {wheel.label}"
-        return replace(wheel, provisioner="overlay", label=label, overlay=trees)
+        parts = "" if not layout.widest else f" ({', '.join(layout.paths)})"
+        label = f"{layout.backend} {commit.sha[:12]}{parts} over {wheel.label}"
+        made = replace(wheel, provisioner="overlay", label=label, overlay=trees)
+        self._sources[made] = commit, layout
+        return made
 
     def provision(self, spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> ReadyToolchain:
         """The overlaid environment, made now or found from before.
@@ -156,18 +170,18 @@ class OverlayProvisioner:
         ready = registry.get("release").provision(wheel, data_dir, progress)
         root = (data_dir / "toolchains").absolute()
         folder = root / spec.digest
-        reader = self._readers[spec.overlay]
+        commit, layout = self._sources[spec]
 
         def build(partial: Path) -> None:
             progress(f"{spec.label}: laying the sources over the wheel")
             _link_environment(Path(ready.python).parents[1], partial)
-            _lay_over(partial, reader, spec, find_layout(reader))
+            _lay_over(partial, commit, spec, layout)
             _check_import(partial, spec)
             (partial / _RECORD).write_text(json.dumps({"label": spec.label}), encoding="utf-8")
 
         made = make_once(folder, lambda place: (place / _RECORD).is_file(), build)
         progress(f"{spec.label}: {'made' if made else 'made before'}")
-        versions = ready.versions | {"sources": reader.sha}
+        versions = ready.versions | {"sources": commit.sha}
         return ReadyToolchain(spec, spec.digest, str(folder / "bin" / "python"), versions, ready.requirements)
 
 
@@ -185,33 +199,33 @@ def _link(source: str, target: str) -> str:
     return target
 
 
-def _lay_over(folder: Path, reader: CommitReader, spec: ToolchainSpec, layout: SourceLayout) -> None:
+def _lay_over(folder: Path, commit: SourceCommit, spec: ToolchainSpec, layout: SourceLayout) -> None:
     site = next(folder.glob(_ROOTS))
-    released = _release_commit(reader, spec)
+    released = _release_commit(commit, spec)
     for source, _ in spec.overlay:
         place = site / layout.paths[source]
         if not place.is_dir():
             raise ProvisionError(
                 f"the wheel has no folder {layout.paths[source]}: it is too far from the commit"
             )
-        files = list(reader.repository.files(reader.sha, source))
+        files = list(commit.repository.files(commit.sha, source))
         names = [_relative(one.path, source) for one in files]
-        for one in reader.repository.files(released, source) if released else ():
+        for one in commit.repository.files(released, source) if released else ():
             if _relative(one.path, source) not in names:  # deleted since the release
                 (place / _relative(one.path, source)).unlink(missing_ok=True)
-        contents = reader.repository.blobs([one.blob for one in files])
+        contents = commit.repository.blobs([one.blob for one in files])
         for name, file, content in zip(names, files, contents, strict=True):
             _write(place / name, content, executable=file.executable)
 
 
-def _release_commit(reader: CommitReader, spec: ToolchainSpec) -> str:
+def _release_commit(commit: SourceCommit, spec: ToolchainSpec) -> str:
     """The commit of the wheel's release, "" if the repository has no such tag: then no file is deleted.
 
     A file of the wheel that the commit lacks may as well be made by the build; the release's own tree tells.
     """
     version = spec.requirements[0].partition("==")[2].partition(".post")[0]
     for tag in (f"v{version}", version):
-        found = reader.repository.tag(tag)
+        found = commit.repository.tag(tag)
         if found:
             return found
     return ""

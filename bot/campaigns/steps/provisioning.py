@@ -6,8 +6,6 @@ base that pins nothing is done without; the findings stay inconclusive then.
 
 from __future__ import annotations
 
-from functools import partial
-
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.run.toolchain_build import build_toolchain, toolchain_row
@@ -15,6 +13,7 @@ from bot.campaigns.services import Config, ReadyToolchain
 from bot.errors import ConfigError
 from bot.store import campaigns
 from bot.store.models import CampaignState, Side, Toolchain
+from bot.toolchains import CommitFiles
 
 
 @step(CampaignState.PROVISIONING, to=(CampaignState.RUNNING,))
@@ -42,7 +41,7 @@ def _base(context: Context, config: Config, target: str, sha: str) -> tuple[Read
 
 
 def _make(context: Context, config: Config, target: str, sha: str) -> ReadyToolchain:
-    read = partial(context.services.repositories.read, target, sha)
+    read = CommitFiles(context.services.repositories, target, sha)
     return build_toolchain(context, context.services, context.settings.data_dir, config, read)
 
 

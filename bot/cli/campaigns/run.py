@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ import click
 from bot.bugs.publication import CampaignPublisher
 from bot.campaigns.local_run import run_locally
 from bot.campaigns.plan.catalog import CorpusCases
-from bot.campaigns.progress import Progress
 from bot.campaigns.services import ReadyToolchain, Services, ToolchainSpec
 from bot.cli.campaigns import run_summary
+from bot.cli.campaigns.commit_pair import CommitPair, read_commits
 from bot.cli.common.case_lookup import linked_corpus, open_corpus
 from bot.cli.common.options import (
     configuration_options,
@@ -40,8 +39,7 @@ from bot.errors import InfrastructureError, UsageError
 from bot.logs import configure
 from bot.settings import Settings, load_settings
 from bot.store import Database
-from bot.store.models import CampaignState
-from bot.toolchains import resolve
+from bot.toolchains import CommitFiles, resolve
 from bot.toolchains.existing import existing_spec, public_version
 from bot.verdict_cache import open_database, open_verdict_cache
 from bot.wiring.campaigns import campaign_services
@@ -93,11 +91,12 @@ class _Arguments:
     cases: Path | None
     keep: bool
     report: bool
+    commits: CommitPair | None = None
 
     @property
     def head(self) -> str:
-        """What the campaign calls its head: a release, or what is installed."""
-        return self.release or "installed"
+        """What the campaign calls its head: a commit, a release, or what is installed."""
+        return self.commits.head if self.commits else self.release or "installed"
 
 
 @click.command()
@@ -110,7 +109,17 @@ class _Arguments:
 )
 @python_option
 @click.option("--release", default="", help="Test this release instead, in an environment made for it.")
-@click.option("--base", default="", help="Compare with this release; needs --release.")
+@click.option("--base", default="", help="Compare with this release or, with --repo, this commit.")
+@click.option(
+    "--repo",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Test commits of the compiler's repository in this folder, over the wheel of the nearest release.",
+)
+@click.option(
+    "--head",
+    default="",
+    help="With --repo, the commit to test. [default: WORKTREE, the files as they are, uncommitted ones too]",
+)
 @configuration_options
 @click.option(
     "--repeats",
@@ -141,6 +150,8 @@ def command(
     python: str,
     release: str,
     base: str,
+    repo: Path | None,
+    head: str,
     device: str | None,
     given: tuple[str, ...],
     profile: str,
@@ -156,8 +167,12 @@ def command(
     on the same compiler runs only what is new. Exit code 1 if the compiler fails a case (with --base: if a
     case that passes there fails here).
     """
-    if base and not release:
+    if head and repo is None:
+        raise UsageError("--head names a commit, so --repo must name its repository")
+    if base and not release and repo is None:
         raise UsageError("--base names a release to compare with, so --release must name the other one")
+    if python != sys.executable and (release or repo):
+        raise UsageError("--python names an installed toolchain; leave it out with --release or --repo")
     settings = load_settings(workers=workers)
     configure("console", "error")
     options, seconds = parse_options(given), _seconds(budget)
@@ -185,13 +200,56 @@ def command(
         else nullcontext(arguments.cases)
     )
     with _folder(report) as folder, ProgressBars() as progress_bars, kept as corpus_folder:
-        result = _campaign(settings, config, folder, replace(arguments, cases=corpus_folder), progress_bars)
+        arguments = replace(arguments, cases=corpus_folder)
+        if repo is not None:
+            commits = _read_commits(settings, config, repo, (head, base), release, progress_bars.note)
+            early = _compare_sources(commits, settings, progress_bars.note)
+            if early is not None:
+                return _report_early(commits, *early, as_json=as_json)
+            arguments = replace(arguments, commits=commits, base=commits.base)
+        result = _campaign(settings, config, folder, arguments, progress_bars)
     if as_json:
-        click.echo(json.dumps(result | {"report": str(report) if report else None}))
+        commits_json = arguments.commits.to_json() if arguments.commits else {}
+        click.echo(json.dumps(result | commits_json | {"report": str(report) if report else None}))
     else:
         run_summary.print_summary(result, report, lambda case: _replay_arguments(arguments, case))
-    failures = ("regression",) if base else ("regression", "inconclusive")
+    failures = ("regression",) if arguments.base else ("regression", "inconclusive")
     return Exit.FOUND if any(group["classification"] in failures for group in result["groups"]) else Exit.OK
+
+
+def _read_commits(
+    settings: Settings,
+    config: RepositoryConfig,
+    repo: Path,
+    revisions: tuple[str, str],
+    wheel: str,
+    progress: Callable[[str], None],
+) -> CommitPair:
+    def pins(package: str, release: str, path: str) -> bytes | None:
+        return _PinnedRelease(package).read("", release, path)
+
+    return read_commits(repo, *revisions, wheel, config, settings.data_dir, pins, progress)
+
+
+def _compare_sources(
+    commits: CommitPair, settings: Settings, progress: Callable[[str], None]
+) -> tuple[Exit, str] | None:
+    """The exit code and why, where no case has to run; None where cases can tell head from base."""
+    if commits.out_of_reach:
+        shown = ", ".join(commits.out_of_reach[:5]) + (", …" if len(commits.out_of_reach) > 5 else "")
+        click.echo(f"not tested, because only a build of the compiler has it: {shown}", err=True)
+    if commits.same_compiler:
+        return Exit.OK, "nothing here that a case could reach: the compiler's Python sources are equal"
+    broken = commits.head_failure(settings.data_dir, progress)
+    return (Exit.FOUND, f"this change breaks importing the compiler: {broken}") if broken else None
+
+
+def _report_early(commits: CommitPair, code: Exit, headline: str, *, as_json: bool) -> Exit:
+    if as_json:
+        click.echo(json.dumps(commits.to_json() | {"headline": headline, "groups": []}))
+    else:
+        click.echo(headline)
+    return code
 
 
 def _replay_arguments(arguments: _Arguments, case: str) -> str | None:
@@ -199,7 +257,7 @@ def _replay_arguments(arguments: _Arguments, case: str) -> str | None:
 
     None where a release had its own place. What a reduction made of the cases of a folder is not in that.
     """
-    if arguments.release:
+    if arguments.release or arguments.commits:
         return None
     python = f" --python {shlex.quote(arguments.python)}" if arguments.python != sys.executable else ""
     if arguments.cases is None or not Corpus(arguments.cases).folder(case).exists():
@@ -246,8 +304,15 @@ def _campaign(
     }
     if arguments.cases is not None:
         cases = CorpusCases(arguments.cases, program_kinds(config))
+<<<<<<< HEAD
         changes["catalogs"] = lambda _corpus, _sources: [cases]
     if not arguments.release:
+=======
+        changes["catalogs"] = lambda _context, _config: [cases]
+    if arguments.commits is not None:
+        changes |= {"repositories": arguments.commits.repository, "resolve": arguments.commits.resolve}
+    elif not arguments.release:
+>>>>>>> a63fbb1 (cli: assay run --repo tests commits and the uncommitted working tree of a compiler's repository)
         spec = existing_spec(config.backend, arguments.python)
         changes["resolve"] = lambda _config, _read: spec
     else:
@@ -307,13 +372,10 @@ def _with_toolchains(
             made[spec] = services.provision(spec, data_dir, progress)
         return made[spec]
 
-    def report_progress(note: str) -> None:
-        progress_bars(Progress(0, CampaignState.PROVISIONING, 0, 0, note))
-
     for sha in filter(None, (arguments.head, arguments.base)):
-        spec = services.resolve(config, partial(services.repositories.read, config.backend, sha))
-        report_progress(f"making the toolchain {spec.label}")
-        provision(spec, settings.data_dir, report_progress)
+        spec = services.resolve(config, CommitFiles(services.repositories, config.backend, sha))
+        progress_bars.note(f"making the toolchain {spec.label}")
+        provision(spec, settings.data_dir, progress_bars.note)
     return replace(services, provision=provision)
 
 

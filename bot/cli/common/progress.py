@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bot.campaigns.progress import Progress as Step
 from bot.cli.common.console import stderr
+from bot.store.models import CampaignState
 
 #: Where nobody sees a moving bar (a log, a pipe), a line this often says that work goes on, in seconds.
 LINE_INTERVAL_S = 5.0
@@ -67,6 +68,10 @@ class ProgressBars:
             self._update_bar(name, step)
         else:
             self._print_line(name, step)
+
+    def note(self, note: str) -> None:
+        """Takes what is done while toolchains are made, before there is a campaign."""
+        self(Step(0, CampaignState.PROVISIONING, 0, 0, note))
 
     def _update_bar(self, name: str, step: Step) -> None:
         if name not in self._tasks:

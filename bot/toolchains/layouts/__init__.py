@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -21,7 +21,9 @@ class SourceLayout:
 
     marker        a file that only this repository has
     paths         folder of the repository → folder in site-packages
+    fallback      the part of `paths` to try where all of it works over no wheel
     native        paths of the repository that only a build can change; a prefix, or a file
+    widest        folders of the layout that this one is the fallback of, and its own
     tag           a regular expression whose group 1 is the release series (`0.26`) in a git tag, "" for none
     version_file  a file whose first numbers are the release series, "" for none
     """
@@ -33,10 +35,21 @@ class SourceLayout:
     native: tuple[str, ...]
     tag: str = ""
     version_file: str = ""
+    fallback: dict[str, str] = field(default_factory=dict)
+    widest: tuple[str, ...] = ()
 
-    def is_native(self, path: str) -> bool:
-        """Whether the overlay cannot carry a change of this file."""
-        return path.startswith(self.native) and not self.is_overlaid(path)
+    def variants(self) -> tuple[SourceLayout, ...]:
+        """The layout itself and, where there is one, that of the fallback; the widest first."""
+        return (
+            (self, replace(self, paths=self.fallback, fallback={}, widest=tuple(self.paths)))
+            if self.fallback
+            else (self,)
+        )
+
+    def is_out_of_reach(self, path: str) -> bool:
+        """Whether this is code of the compiler whose change the overlay does not carry."""
+        compiler = (*self.native, *self.widest)
+        return path.startswith(compiler) and not self.is_overlaid(path)
 
     def is_overlaid(self, path: str) -> bool:
         """Whether the overlay carries a change of this file."""
