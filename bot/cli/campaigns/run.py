@@ -304,15 +304,10 @@ def _campaign(
     }
     if arguments.cases is not None:
         cases = CorpusCases(arguments.cases, program_kinds(config))
-<<<<<<< HEAD
         changes["catalogs"] = lambda _corpus, _sources: [cases]
-    if not arguments.release:
-=======
-        changes["catalogs"] = lambda _context, _config: [cases]
     if arguments.commits is not None:
         changes |= {"repositories": arguments.commits.repository, "resolve": arguments.commits.resolve}
     elif not arguments.release:
->>>>>>> a63fbb1 (cli: assay run --repo tests commits and the uncommitted working tree of a compiler's repository)
         spec = existing_spec(config.backend, arguments.python)
         changes["resolve"] = lambda _config, _read: spec
     else:

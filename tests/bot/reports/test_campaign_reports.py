@@ -12,10 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-<<<<<<< HEAD
 from bot.bugs.publication import CampaignPublisher
-=======
->>>>>>> dd6278d (toolchains: lay a commit's Python sources over the wheel of the nearest release)
 from bot.campaigns.plan.case_source import SourceReport
 from bot.campaigns.plan.ranking import Ranking
 from bot.campaigns.provenance import Origin
