@@ -1,1 +1,1 @@
-"""Migration: the tests of libraries, turned into cases. Imports the libraries; never imported by bot."""
+"""Migration: the tests of libraries, converted to cases. Imports the libraries; never imported by bot."""

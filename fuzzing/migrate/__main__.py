@@ -1,12 +1,12 @@
-"""`python -m fuzzing.migrate SOURCE --corpus DIR [--part I/N]`: a library's tests become cases.
+"""`python -m fuzzing.migrate SOURCE --corpus DIR [--part I/N]`: converts a library's tests to cases.
 
 Prints one JSON object a line on stdout, progress on stderr:
     {"event": "case", "id": ID, "test": NAME, "operator": OP, "instance": {…}}
     {"event": "skip", "test": NAME, "reason": TEXT, "detail": TEXT}
     {"event": "end", "cases": N, "new": N, "skipped": {REASON: COUNT}, "library": …, "version": …}
-An instance is what ranking works on: `fuzzing.prioritize.instances`. Cases that the corpus holds already
-are listed and counted, not written again. With --part 2/4 only the second of four parts is migrated; the
-parts together are the source. Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
+An instance is what ranking uses: `fuzzing.prioritize.instances`. Cases already in the corpus are listed and
+counted, not rewritten. --part 2/4 migrates the second of four parts, which together are the source.
+Exit codes: 0 done, 2 usage error, 3 infrastructure error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PROGRESS_EVERY = 250  # tests; some second or two apart
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
+    """Runs the command; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m fuzzing.migrate", description="Make cases of tests.")
     parser.add_argument("source", help="the case source, such as onnx-node-tests")
     parser.add_argument("--corpus", required=True, type=Path, help="the folder that keeps the cases")
@@ -50,10 +50,7 @@ def run(
     part: Part | None = None,
     closing: Callable[[], Mapping[str, object]] = dict,
 ) -> None:
-    """Migrates `source`, or a part of it, into `corpus`, printing events.
-
-    The last one also tells what `closing` gives.
-    """
+    """Migrates `source`, or a part of it, into `corpus`, printing events; the end event includes `closing()`."""
     note(f"{source.name}: making cases, by {source.library}")
     cases = new = 0
     skipped: Counter[str] = Counter()

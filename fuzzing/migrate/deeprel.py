@@ -1,7 +1,7 @@
-"""DeepREL: inputs recorded for one API of torch, given to the APIs that are seen to behave like it.
+"""DeepREL: inputs recorded for one API of torch, run on APIs that behave like it.
 
-The recorded calls are samples of torch's own databases (sources torch-opinfo and torch-moduleinfo). What is
-yielded are the new calls only, each accepted by torch in a worker and seen to give the same twice.
+The recorded calls are samples of torch's own databases (sources torch-opinfo and torch-moduleinfo). Only new
+calls are yielded, each accepted by torch in a worker, with equal results in two runs.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ LIBRARY = "torch"
 
 @register_source(NAME, library=LIBRARY, needs="expecttest")
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
-    """New calls of torch's APIs; a call that the library dies of is a skip that says so.
+    """New calls of torch's APIs; a call that crashes the library is a skip.
 
-    A part begins with the recorded calls of some families of APIs, and pursues what it reaches among them.
-    What several families lend to one API is several parts' work: there they give the same cases.
+    A part begins with the recorded calls of some families of APIs and continues with the APIs reached. A call
+    reached from several families is in several parts, as the same case.
     """
     settings = SearchSettings()
     if part is None:
@@ -57,15 +57,15 @@ def _part_contains(part: Part, api: str) -> bool:
 
 
 def family_name(api: str) -> str:
-    """What relatives have in common: of torch.relu_, torch.nn.ReLU6 and torch.Tensor.relu it is relu.
+    """The name shared by similar APIs: relu for torch.relu_, torch.nn.ReLU6 and torch.Tensor.relu.
 
-    Most of what a source reaches is of its own family, so that parts seldom do the same work twice.
+    Most of what a source reaches is in its own family, so parts seldom do the same work twice.
     """
     return api.rsplit(".", 1)[-1].lower().rstrip("_0123456789")
 
 
 def describe_bug(bug: LibraryBug) -> str:
-    """How the library died, and of what."""
+    """The crash and its call."""
     program = bug.case.program
     call = program.source() if isinstance(program, TorchCall) else bug.api
     return f"{bug.reason}: {call}"

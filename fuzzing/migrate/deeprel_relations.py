@@ -2,12 +2,12 @@
 
     run [--corpus DIR] [--relations FILE] [--rounds N] [--mutants N] [--seed N]
         tries every candidate pair; writes the relations that hold to FILE, one JSON object a line, and
-        prints what it found
+        prints a summary
     show API [--relations FILE] [--mutants N] [--seed N]
-        prints the relations of one API: those in FILE, or, without it, found now from its own recorded calls
+        prints the relations of one API: from FILE, or computed from its own recorded calls
 
-Recorded calls are the samples of torch's own databases, or, with --corpus, the TorchCall cases in a folder.
-Progress goes to stderr. Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
+Recorded calls are samples of torch's own databases, or, with --corpus, the TorchCall cases in a folder.
+Progress goes to stderr. Exit codes: 0 done, 2 usage error, 3 infrastructure error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PROGRESS_EVERY = 250  # pairs; some seconds apart
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
+    """Runs the command; returns its exit code."""
     given = _parser().parse_args(arguments)
     work = _run if given.command == "run" else _show
     return run_main("python -m fuzzing.migrate.deeprel_relations", lambda: work(given), events=False)
@@ -86,7 +86,7 @@ def _cases(folder: Path) -> Iterator[TestCase]:
 
 
 def _relations(search: Search) -> Iterator[Relation]:
-    """The relations that hold; the library's bugs, and where mutants differ, are printed as they are met."""
+    """The relations that hold; prints the library's bugs and mutants' differences as they occur."""
     for item in search.run():
         if isinstance(item, Relation):
             if item.equivalence:
@@ -143,7 +143,7 @@ def _show(given: argparse.Namespace) -> None:
 
 
 def _is_of(entry: str, name: str) -> bool:
-    """Whether an entry of torch's databases is that of an API."""
+    """Whether an entry of torch's databases belongs to an API."""
     return canonical_name(entry) == name or entry == name.replace("torch.Tensor.", "torch.")
 
 

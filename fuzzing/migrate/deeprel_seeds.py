@@ -1,4 +1,4 @@
-"""The recorded calls that DeepREL begins with: samples of torch's own databases of operators and modules."""
+"""DeepREL's recorded calls: samples of torch's own databases of operators and modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fuzzing.migrate import torch_moduleinfo, torch_opinfo
 def sample_calls(count: int, wanted: Callable[[str], bool] | None = None) -> Iterator[TestCase]:
     """Up to `count` cases of each operator and module of the installed torch, in its order.
 
-    wanted  takes an operator's or module's name below torch; only those for which it is true are sampled
+    wanted  selects operators and modules by name below torch
     """
     import torch
 
@@ -30,6 +30,6 @@ def sample_calls(count: int, wanted: Callable[[str], bool] | None = None) -> Ite
 
 
 def list_sampled_apis() -> frozenset[str]:
-    """The APIs that recorded calls are expected of: nothing is sampled to know them."""
+    """The APIs of the databases, without sampling them."""
     entries = (*torch_opinfo.load_database(), *torch_moduleinfo.load_database())
     return frozenset(filter(None, (canonical_name(f"torch.{entry.name}") for entry in entries)))

@@ -1,7 +1,7 @@
-"""DocTer: calls drawn from what torch's documentation says of its parameters, if torch accepts them.
+"""DocTer: calls drawn from torch's documentation, if torch accepts them.
 
-`fuzzing.generate.docter` extracts the constraints and draws; each draw is run in a worker of its own before
-it counts, so that one which crashes torch costs a process and is told, not suffered.
+`fuzzing.generate.docter` extracts the constraints and draws. Each draw runs in a worker first, so a crash of
+torch costs one process and becomes a skip.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REASONS = {
 
 @register_source(NAME, library=LIBRARY)
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
-    """Conforming draws of every documented API of the installed torch; a part has some APIs whole."""
+    """Conforming draws of every documented API of the installed torch; a part has whole APIs."""
     try:
         import torch
     except ImportError as error:
@@ -58,9 +58,9 @@ def draw_cases(apis: Iterable[str], count: int, seed: int) -> Iterator[TestCase 
 
 
 def _with_comparison(case: TestCase) -> TestCase | Skip:
-    """The case with how to compare it: by shapes if it draws random numbers or hands out what nobody wrote.
+    """The case with its comparison: by shapes if it is random or returns uninitialized memory.
 
-    It has run in a worker just now, so that here it is safe to run.
+    It ran in a worker before, so running it here is safe.
     """
     from fuzzing.generate.docter.extraction import extract_constraints
     from fuzzing.torch_api.samples import observe_case

@@ -1,7 +1,6 @@
 """Isra: small graphs of every specified operator, valid by construction.
 
-`fuzzing.generate` makes them. Each model has an opset and an element type of its own, so that the source
-meets the old and the new form of every operator.
+Each model has its own opset and element type, so that the source covers old and new forms of every operator.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
 
 
 def test_name(number: int) -> str:
-    """What a model is called."""
+    """The name of a model."""
     return f"{SEED}/{number}"
 
 

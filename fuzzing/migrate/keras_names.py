@@ -1,7 +1,4 @@
-"""What the objects of Keras 3 are, and the public names by which text finds them.
-
-The names are read once from the installed Keras's own namespaces, so they are those of its release.
-"""
+"""Public names of Keras 3's objects, read once from the installed Keras's namespaces."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ _NO_LAYERS = frozenset({"InputLayer", "InputSpec", "Layer", "Wrapper"})
 
 @cache
 def _names() -> dict[int, str]:
-    """The public name of each class and function, by id. They live as long as Keras does."""
+    """The public name of each class and function, by id; they live as long as Keras."""
     found: dict[int, str] = {}
     for space in _SPACES:
         for name, member in sorted(_members(space), key=lambda item: (item[0] != item[1].__name__, item[0])):
@@ -83,7 +80,7 @@ def layer_name(kind: type) -> str | None:
 
 
 def class_name(kind: type) -> str | None:
-    """The public name of a class; None for one that Keras does not offer, such as a test's own."""
+    """The public name of a class; None for one that is not public, such as a test's own."""
     return _names().get(id(kind))
 
 
@@ -93,7 +90,7 @@ def function_name(function: Any) -> str | None:
 
 
 def is_operation(value: Any) -> bool:
-    """Whether a value is a layer or another operation, which is told by what it was made with."""
+    """Whether a value is a layer or another operation, serialized by its constructor's arguments."""
     from keras import Operation
 
     return isinstance(value, Operation)
@@ -119,14 +116,14 @@ def is_keras_tensor(value: Any) -> bool:
 
 
 def to_backend(array: np.ndarray[Any, Any]) -> Any:
-    """An array as the tensor that Keras makes of it."""
+    """An array as a tensor of Keras's backend."""
     from keras import ops
 
     return ops.convert_to_tensor(array)
 
 
 def is_policy(value: Any) -> bool:
-    """Whether a value is a policy of types, or a map of such."""
+    """Whether a value is a dtype policy, or a map of policies."""
     from keras.dtype_policies import DTypePolicy, DTypePolicyMap
 
     return isinstance(value, (DTypePolicy, DTypePolicyMap))
@@ -142,7 +139,7 @@ def is_dtype(value: Any) -> bool:
 
 
 def dtype_name(value: Any) -> str:
-    """The name that Keras has for an element type."""
+    """Keras's name of an element type."""
     from keras.backend import standardize_dtype
 
     return str(standardize_dtype(value))

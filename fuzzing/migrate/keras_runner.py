@@ -1,11 +1,10 @@
-"""`python -P keras_runner.py REPORT FILE…`: runs Keras' own test files by pytest, each in a fork of its own.
+"""`python -P keras_runner.py REPORT FILE…`: runs Keras' own test files by pytest, each in a fork.
 
-torch, Keras and pytest are imported once; a fork costs a hundredth of that, and a crash or a hang of one
-file costs that file. REPORT gets a JSON line for each: {"file", "exit", "seconds", "cpu"}; exit is pytest's
-code, negative the signal that ended it, null if it hung; seconds of the clock and of the processor. The
-wheel ships the tests without `conftest.py` and without the other frameworks that some compare with, so
-there are stand-ins for them.
-Needs the standard library, torch, Keras and pytest alone: whoever records this, does so from outside.
+torch, Keras and pytest are imported once; a fork costs a hundredth of that, and isolates crashes and hangs.
+REPORT gets a JSON line for each file: {"file", "exit", "seconds", "cpu"}; exit is pytest's code, negative
+for a signal, null for a timeout; seconds are wall and CPU time. The wheel lacks `conftest.py` and other
+frameworks that some tests import, so there are stand-ins for them.
+Uses only the standard library, torch, Keras and pytest; recording happens from outside.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _OPTIONS = [
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command; returns its exit code."""
+    """Runs the command; returns its exit code."""
     report, *files = arguments
     import keras
     import torch
@@ -66,7 +65,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run_in_fork(root: Path, file: str) -> dict[str, Any]:
-    """Runs one file in a fork, for no longer than FILE_S."""
     begin, spent = time.perf_counter(), _children_s()
     process = multiprocessing.get_context("fork").Process(target=_run, args=(root, file))
     process.start()
@@ -80,13 +78,11 @@ def _run_in_fork(root: Path, file: str) -> dict[str, Any]:
 
 
 def _children_s() -> float:
-    """Seconds of the processor that ended children have taken."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def _run(root: Path, file: str) -> None:
-    """In the fork: pytest over one file, silent, seeded and within bounds."""
     import keras
     import pytest
 
@@ -101,7 +97,7 @@ def _run(root: Path, file: str) -> None:
 
 
 def _disable_training_checks() -> None:
-    """Has Keras' checklist for layers leave out its last point, a step of training: nothing new is called."""
+    """Removes the training step from Keras' layer checks: it calls nothing new."""
     from keras.src.testing import TestCase
 
     checklist: Callable[..., Any] = TestCase.run_layer_test
@@ -113,7 +109,7 @@ def _disable_training_checks() -> None:
 
 
 def _conftest() -> types.ModuleType:
-    """Keras' conftest has one function that its tests import: it marks what a backend cannot do."""
+    """Stands in for Keras' conftest, whose one function marks what a backend cannot do."""
     import pytest
     from keras.config import backend
 
@@ -126,9 +122,9 @@ def _conftest() -> types.ModuleType:
 
 
 def _stand_in(conftest: types.ModuleType) -> None:
-    """Gives test files, and nobody else, something to import for what is missing.
+    """Gives test files, and nobody else, something to import for missing packages.
 
-    Keras itself must not see it, for it asks what is installed. A test that needs the real thing fails.
+    Keras itself must not see it, because it checks what is installed. Tests that need the real package fail.
     """
     original = builtins.__import__
 

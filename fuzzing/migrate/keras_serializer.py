@@ -1,7 +1,7 @@
-"""A live call of Keras, told as text: Python values become typed arguments, tensors become inputs.
+"""Serializes a live call of Keras: Python values become typed arguments, tensors become inputs.
 
-Told are layers by what they were made with, functions by their names, tensors by type, shape and data;
-arguments that equal the default are left out, so that what is written in two ways is one instance.
+Layers are serialized by their constructor's arguments, functions by name, tensors by type, shape and data.
+Arguments equal to their default are left out, so that one instance has one form.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ SerializedArguments = tuple[tuple[Argument, ...], Kwargs]
 
 
 class NoDataError(NotSerializableError):
-    """A call only works out a shape, in Keras' own name: it is no test's doing."""
+    """A call by Keras itself that only computes a shape."""
 
 
 class Serializer:
-    """Turns the arguments of one call into text.
+    """Serializes the arguments of one call.
 
-    inputs  the tensors met so far, by the names of their parameters; one tensor met twice is one input
-    dtype   the type that the layer called will cast floats to; None for as they are
+    inputs  the tensors met so far, by parameter names; one tensor met twice is one input
+    dtype   the type to which the called layer casts floats; None for unchanged
     """
 
     def __init__(self, dtype: str | None = None) -> None:
@@ -112,7 +112,6 @@ class Serializer:
         return self._serialized[id(tensor)][1]
 
     def _unused_name(self, name: str) -> str:
-        """`name`, or with a number behind it if an input has it already or Python does."""
         try:
             TensorArg(name)
         except CaseFormatError:
@@ -122,7 +121,7 @@ class Serializer:
 
 
 def serialize(value: Any) -> Argument:
-    """What is no tensor and holds none: plain values, types, functions and objects of Keras.
+    """A value without tensors: plain values, types, functions and objects of Keras.
 
     Raises NotSerializableError.
     """
@@ -155,7 +154,7 @@ def serialize(value: Any) -> Argument:
 
 
 def constructor_arguments(instance: Any) -> Kwargs:
-    """What a layer was made with, by name and without defaults. Raises NotSerializableError."""
+    """A layer's constructor arguments, by name and without defaults. Raises NotSerializableError."""
     found = vars(instance).get(CONSTRUCTOR_ARGUMENTS)
     if found is None:
         raise NotSerializableError("a layer was made where nobody saw it", type(instance).__name__)
@@ -184,7 +183,6 @@ def is_tensor(value: Any) -> bool:
 def _bound(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, inspect.Parameter]]:
-    """Each argument given, with its parameter; those of `**kwargs` one by one."""
     try:
         signature = _signature(function)
         given = signature.bind(*args, **kwargs)
@@ -199,7 +197,7 @@ def _bound(
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    """Of a class that of its `__init__`: layers have a `__new__` too, which takes anything."""
+    """Of a class, that of `__init__`: layers also have a `__new__`, which takes anything."""
     if not isinstance(function, type):
         return inspect.signature(function)
     signature = inspect.signature(function.__init__)  # type: ignore[misc]
@@ -207,7 +205,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def _must_lead(function: Callable[..., Any], args: Sequence[Any]) -> bool:
-    """Whether positional arguments have to stay: others of any number come behind them."""
+    """Whether positional arguments must stay positional: variadic ones follow."""
     parameters = _signature(function).parameters.values()
     fixed = [item for item in parameters if item.kind is item.POSITIONAL_OR_KEYWORD]
     return len(args) > len(fixed) and any(item.kind is item.VAR_POSITIONAL for item in parameters)
@@ -231,7 +229,7 @@ def _holds_tensor(argument: Argument) -> bool:
 
 
 def _same_kind(value: Sequence[Any], items: list[Argument]) -> Argument:
-    """A list or tuple; Keras's own kinds of list count as lists, named tuples as nothing."""
+    """A list or tuple; Keras's own kinds of list count as lists, named tuples are not supported."""
     if isinstance(value, tuple):
         if type(value) is tuple or type(value).__name__ == "Size":  # torch.Size
             return tuple(items)
@@ -249,7 +247,6 @@ def _text(key: Any) -> str:
 
 
 def _serialize_object(value: Any) -> NewObject:
-    """A layer, initialiser, regulariser or constraint as a call of its class."""
     api = keras_names.class_name(type(value))
     if api is None:
         raise NotSerializableError("an argument is an object that is not Keras's own", type(value).__name__)
@@ -272,7 +269,6 @@ def _serialize_object(value: Any) -> NewObject:
 
 
 def _input(tensor: Any, dtype: str | None) -> Tensor | Recipe:
-    """A tensor's data, or how to draw data like it, in the type the layer casts it to."""
     if keras_names.is_symbolic(tensor):
         return _make_recipe(concrete_shape(tensor), _cast(str(tensor.dtype), dtype), 0.0, 1.0)
     value = _value(tensor)
@@ -288,14 +284,13 @@ def _input(tensor: Any, dtype: str | None) -> Tensor | Recipe:
 
 
 def _recipe_or_data(value: Tensor) -> Tensor | Recipe:
-    """The data as it is, by a recipe where one gives it."""
+    """The data, as a recipe where one gives exactly them."""
     found = recipe_or_value(value)
     assert isinstance(found, (Tensor, Recipe))  # of a tensor it is nothing else
     return found
 
 
 def _value(tensor: Any) -> Tensor:
-    """The data as Keras would take it: an array first becomes a tensor of the backend."""
     import torch
 
     if keras_names.is_variable(tensor):
@@ -320,7 +315,7 @@ def _value(tensor: Any) -> Tensor:
 
 
 def _has_data(tensor: Any) -> bool:
-    """Whether a tensor holds numbers: not of the meta device, not faked, not one of a batch under vmap."""
+    """Whether a tensor has elements: not on the meta device, not fake, not one of a batch under vmap."""
     import torch
 
     if tensor.is_meta or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
@@ -333,7 +328,6 @@ def _has_data(tensor: Any) -> bool:
 
 
 def _cast(have: str, want: str | None) -> str:
-    """Layers cast floats, and floats only."""
     return want if want is not None and "float" in have and "float" in want else have
 
 
@@ -373,7 +367,7 @@ def _make_recipe(shape: tuple[int, ...], dtype: str, low: float, high: float) ->
 
 
 def concrete_shape(tensor: Any) -> tuple[int, ...]:
-    """A tensor's shape, with a size in place of each unknown dimension. Raises NotSerializableError."""
+    """A tensor's shape, with a size for each unknown dimension. Raises NotSerializableError."""
     shape = tuple(tensor.shape)
     other = _UNKNOWN_LARGE if len(shape) >= _IMAGE_RANK else _UNKNOWN
     if getattr(tensor, "sparse", False) or getattr(tensor, "ragged", False):

@@ -1,9 +1,9 @@
-"""Keras' own tests, which its wheel ships: what they call of layers, activations and operations.
+"""Keras' own tests, shipped in its wheel: their calls of layers, activations and operations.
 
-The files below FOLDERS are run by pytest with the recorder inside (`fuzzing.migrate.keras_runner`), a file
-in a process of its own; what its tests say about Keras does not matter, only what they call. Left out are
-folders whose tests call no operator of their own: saving, training, optimizers, callbacks, metrics,
-distribution, export, applications, data sets, and the other backends.
+The files below FOLDERS are run by pytest with the recorder inside (`fuzzing.migrate.keras_runner`), each in
+its own process; test results do not matter, only the calls. Folders whose tests call no operator of their own
+are left out: saving, training, optimizers, callbacks, metrics, distribution, export, applications, data sets,
+and the other backends.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def test_files() -> list[str]:
 
 
 def record_files(files: Sequence[str]) -> Iterator[TestCase | Skip]:
-    """The distinct cases of these files and what became none, file by file.
+    """The distinct cases and the skips of these files, file by file.
 
-    One instance is one case: the second with the same parameters, types and shapes is left out.
+    Calls with the same parameters, types and shapes are one case.
     """
     seen: set[bytes] = set()
     left = iter(files)

@@ -1,8 +1,4 @@
-"""NNSmith's models as cases (ASPLOS 2023): a seed source beside Assay's own generators.
-
-The models are those that NNSmith exports, byte for byte; their inputs are drawn from what NNSmith itself
-draws inputs from.
-"""
+"""NNSmith's models as cases (ASPLOS 2023), byte for byte, with inputs from NNSmith's own ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sources of ONNX's own backend tests share: a test's model and data sets, as cases."""
+"""Shared by the sources of ONNX's own backend tests: a test's model and data sets, as cases."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LIBRARY = "onnx"
 
 @contextlib.contextmanager
 def isolate_import(source: str) -> Iterator[None]:
-    """For code that imports ONNX's tests, some of which compute as they are imported: seeded and quiet.
+    """Context for importing ONNX's tests, some of which compute on import: seeded and quiet.
 
     Raises InfrastructureError, for the source of this name, where onnx is not installed.
     """
@@ -54,7 +54,9 @@ def isolate_import(source: str) -> Iterator[None]:
 def migrate_tests(
     source: str, tests: Sequence[BackendTest], operator: Callable[[BackendTest], str]
 ) -> Iterator[TestCase | Skip]:
-    """Each data set of each test as a case of `source`, or why it is none; `operator` says what is tested."""
+    """Each data set of each test as a case of `source`, or why it is none; `operator` names the operator
+    under test.
+    """
     release = version(LIBRARY)
     for test in tests:
         sets = test.data_sets or []
@@ -93,7 +95,7 @@ def _case(
 
 
 def check_model(model: ModelProto) -> None:
-    """Raises UnsupportedModelError where a model is not what the ONNX that is installed takes."""
+    """Raises UnsupportedModelError for a model that the installed ONNX rejects."""
     import onnx
 
     try:
@@ -124,7 +126,7 @@ def build_case(
 
 
 def _by_name(names: Sequence[str], given: Sequence[Any], what: str) -> tuple[tuple[str, Value], ...]:
-    """Values beside the graph's names. A test may leave out trailing values, which are then optional."""
+    """Values by the graph's names; trailing values may be missing."""
     if len(given) > len(names):
         raise UnsupportedModelError(f"the test has more {what} than its graph")
     return tuple((name, to_value(item)) for name, item in zip(names, given, strict=False))

@@ -1,8 +1,8 @@
-"""The data that lie beside an ONNX model, as beside ONNX's own tests and in its model zoo:
+"""Data beside an ONNX model, in the layout of ONNX's tests and model zoo:
 
     FOLDER/test_data_set_0/input_0.pb, input_1.pb, …, output_0.pb, …
 
-each a TensorProto, SequenceProto or OptionalProto, by the type of the model's input or output of that place.
+each a TensorProto, SequenceProto or OptionalProto, by the type of the model's input or output at that index.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def data_set_folders(place: Path) -> list[Path]:
 
 
 def read_data_set(folder: Path, model: ModelProto) -> Data:
-    """Inputs and outputs of a data set, as numpy has them; a sequence is a list.
+    """Inputs and outputs of a data set as numpy values; a sequence is a list.
 
-    Raises UnsupportedModelError: there are none, one in between is missing, or they are not what the model takes.
+    Raises UnsupportedModelError: there are none, one in between is missing, or the model does not take them.
     """
     files = {what: _files(folder, what) for what in ("input", "output")}
     if not any(files.values()):
@@ -50,14 +50,14 @@ def read_data_set(folder: Path, model: ModelProto) -> Data:
 
 
 def match_inputs(model: ModelProto, count: int) -> list[ValueInfoProto]:
-    """Which of the model's inputs `count` values are for: old models list what they hold as inputs, too."""
+    """The model's inputs for `count` values: old models also list initializers as inputs."""
     constant = {item.name for item in model.graph.initializer}
     free = [item for item in model.graph.input if item.name not in constant]
     return free if count <= len(free) else list(model.graph.input)
 
 
 def check_fits(item: ValueInfoProto, value: Value) -> None:
-    """Raises UnsupportedModelError where a tensor is not of the type and shape that the model states for it."""
+    """Raises UnsupportedModelError for a tensor whose type and shape differ from the model's."""
     if not item.type.HasField("tensor_type") or not isinstance(value, Tensor):
         return
     kind = item.type.tensor_type
@@ -75,7 +75,6 @@ def check_fits(item: ValueInfoProto, value: Value) -> None:
 
 
 def _files(folder: Path, what: str) -> list[Path]:
-    """`input_0.pb`, `input_1.pb`, … in order."""
     found = {one.name: one for one in folder.glob(f"{what}_*.pb")}
     names = [f"{what}_{place}.pb" for place in range(len(found))]
     for name in names:

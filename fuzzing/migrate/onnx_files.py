@@ -1,14 +1,14 @@
-"""ONNX models that somebody has as files: `python -m fuzzing.migrate.onnx_files --corpus DIR PATH…`.
+"""ONNX model files as cases: `python -m fuzzing.migrate.onnx_files --corpus DIR PATH…`.
 
-A path is a model, or a folder in which models are looked for. The data that lies beside a model is its own,
-where it lies as beside ONNX's tests and in its model zoo, if the folder holds no other model:
+A path is a model, or a folder that is searched for models. Data beside a model belong to it if the folder holds
+no other model:
 
     FOLDER/model.onnx
     FOLDER/test_data_set_0/input_0.pb, output_0.pb, …
 
-Each data set is a case, `model.onnx/test_data_set_0`; without outputs, the library says what they must be.
-Any other model's inputs are drawn by recipe, the same ones each time. Prints what `fuzzing.migrate` prints;
-a file that becomes no case is a skip, with the reason.
+Each data set is a case, `model.onnx/test_data_set_0`; missing outputs come from the reference. Inputs of other
+models are drawn by recipe, deterministically. Prints the events of `fuzzing.migrate`; a file that becomes no
+case is a skip, with the reason.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Data = tuple[tuple[tuple[str, Input], ...], tuple[tuple[str, Value], ...] | None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
+    """Runs the command; returns its exit code."""
     from fuzzing.entry_point import run_main
     from fuzzing.migrate.__main__ import run
 
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def migrate(paths: Sequence[Path]) -> Iterator[TestCase | Skip]:
-    """The models at these places, by name; raises InfrastructureError where onnx is not installed."""
+    """The models at these paths, by name; raises InfrastructureError where onnx is not installed."""
     with onnx_backend_tests.isolate_import(NAME):
         pass
     for path in paths:
@@ -78,10 +78,9 @@ def migrate(paths: Sequence[Path]) -> Iterator[TestCase | Skip]:
 
 
 def _models(path: Path, refused: Callable[[OSError], object] | None = None) -> list[Path]:
-    """The model at a place, or those in the folder there and in folders of it, by name.
+    """The model at a path, or those in the folder and its subfolders, by name.
 
-    Hidden files and folders are left out, and links to folders; `refused` is told of folders that cannot be
-    read.
+    Hidden files and folders and links to folders are left out; unreadable folders are passed to `refused`.
     """
     if not path.is_dir():
         return [path]
@@ -93,13 +92,11 @@ def _models(path: Path, refused: Callable[[OSError], object] | None = None) -> l
 
 
 def _display_name(file: Path, path: Path) -> str:
-    """What a file found at `path` is called, in Unicode."""
     name = file.relative_to(path) if file != path else Path(path.name)
     return str(name).encode(errors="backslashreplace").decode()
 
 
 def _cases(file: Path, name: str, *, alone: bool) -> Iterator[TestCase | Skip]:
-    """A model's cases; `alone`: what lies beside it can only be its own."""
     try:
         model = onnx_loader.read_model(file)
         onnx_backend_tests.check_model(model)
@@ -118,7 +115,6 @@ def _cases(file: Path, name: str, *, alone: bool) -> Iterator[TestCase | Skip]:
 def _build_case(
     name: str, model: ModelProto, data: Callable[[], Data], tolerance: Tolerance | None
 ) -> TestCase | Skip:
-    """The model as a case, with what `data` gives."""
     library = onnx_backend_tests.LIBRARY
     origin = Provenance(NAME, name, onnx_backend_tests.operator_in(model), library, version(library))
     try:
@@ -133,7 +129,7 @@ def _build_case(
 
 
 def _check_standard(model: ModelProto) -> None:
-    """Raises UnsupportedModelError where nobody but the compilers could say what a model gives."""
+    """Raises UnsupportedModelError for operators outside the standard: there is no reference for them."""
     own = {(function.domain, function.name) for function in model.functions}
     nodes = chain(
         (node for node, _ in onnx_single_nodes.walk_nodes(model)), *(one.node for one in model.functions)
@@ -148,7 +144,7 @@ def _check_standard(model: ModelProto) -> None:
 
 
 def _read_data(folder: Path, model: ModelProto) -> Data:
-    """The data set in a folder, by the model's names; None for outputs that are not there."""
+    """The data set in a folder, by the model's names; None for missing outputs."""
     inputs, outputs = onnx_data_sets.read_data_set(folder, model)
     items = onnx_data_sets.match_inputs(model, len(inputs))
     given = tuple((item.name, to_value(one)) for item, one in zip(items, inputs, strict=False))

@@ -1,9 +1,8 @@
-"""Inputs for ONNX models that were recorded without any: drawn by recipe, within each operator's domain.
+"""Inputs for ONNX models recorded without any: recipes within each operator's domain.
 
-OPERA draws floats from U[0, 1) and whole numbers from {0, 1} whatever the operator (its released harness).
-Here floats lie in [-1, 1), so that both sides of zero are met, except where the standard leaves the result
-open or the reference refuses: roots, logarithms, divisors, variances, indices. An input that decides a
-shape is not drawn at all.
+OPERA draws floats from U[0, 1) and integers from {0, 1} for all operators (its released harness). Here floats lie
+in [-1, 1), to cover both signs, except where the standard leaves the result open or the reference refuses: roots,
+logarithms, divisors, variances, indices. An input that decides a shape is not drawn.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class CannotDrawError(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Where values lie: [low, high) for floats, [low, high] for whole numbers."""
+    """Ranges of values: [low, high) for floats, [low, high] for integers."""
 
     low: float
     high: float
@@ -95,7 +94,7 @@ def draw_input(
 ) -> Input:
     """A value for the input at `place` of `node`; `shapes` are those of all its inputs.
 
-    Raises CannotDrawError where a value of no particular kind would be of no use.
+    Raises CannotDrawError where an arbitrary value would be useless.
     """
     if (node.op_type, place) in _SHAPES or (node.op_type.startswith(_REDUCTIONS) and place == 1):
         raise CannotDrawError("an input decides the shape of an output, and its value is not known")
@@ -109,7 +108,7 @@ def draw_input(
 
 
 def draw(dtype: str, shape: tuple[int, ...], bounds: Bounds, seed: int) -> Input:
-    """Numbers between bounds, in any element type. Raises CannotDrawError for one that has none."""
+    """Numbers between bounds, in any element type. Raises CannotDrawError for a type without numbers."""
     if dtype == STRING:
         return _strings(shape)
     if dtype == "bool":
@@ -135,7 +134,7 @@ def draw_graph_input(graph: GraphProto, name: str, dtype: str, shape: tuple[int,
 
 
 def static_shape(item: object) -> tuple[int, ...] | None:
-    """The shape that a ValueInfoProto states, 2 for each unknown dimension; None if it states none."""
+    """The shape in a ValueInfoProto, 2 for each unknown dimension; None if it has none."""
     kind = item.type.tensor_type  # type: ignore[attr-defined]
     if not kind.HasField("shape"):
         return None
@@ -171,7 +170,7 @@ def _axes(node: NodeProto, how: str, rank: int) -> Sequence[int]:
 
 
 def _converted(dtype: str, shape: tuple[int, ...], bounds: Bounds, seed: int) -> Tensor:
-    """Types that a recipe cannot draw: floats rounded, whole numbers cut, by numpy's extension types."""
+    """For types that recipes cannot draw: floats rounded, integers cut, by numpy's extension types."""
     import ml_dtypes
 
     if dtype.startswith(("int", "uint")):
@@ -183,7 +182,6 @@ def _converted(dtype: str, shape: tuple[int, ...], bounds: Bounds, seed: int) ->
 
 
 def _strings(shape: tuple[int, ...]) -> Tensor:
-    """Words of growing length, the empty one first."""
     size = math.prod(shape)
     words = np.array(["ab" * (place % 4) for place in range(size)], dtype=object)
     return Tensor.of(words.reshape(shape))

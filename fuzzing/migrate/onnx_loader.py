@@ -1,8 +1,7 @@
-"""Reading an ONNX model from a file that may be anything: whole, with its external data, or not at all.
+"""Reads an ONNX model from an untrusted file: whole, with its external data, or not at all.
 
-What is too large is refused before it is read. External data are looked for where ONNX has them, in the
-model's own folder or below; but where a link lies there, what it leads to is read, which onnx refuses: a
-cache of downloaded models holds nothing but links.
+Too large files are refused before reading. External data must be in the model's folder or below; unlike onnx,
+links are followed, because caches of downloaded models hold only links.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def read_model(file: Path) -> ModelProto:
 
 
 def _load_external(model: ModelProto, folder: Path, size: int) -> None:
-    """Takes into the model what lies outside of it; `size` is the model's without that, in bytes."""
+    """Loads external data into the model; `size` is the model's without them, in bytes."""
     from onnx.external_data_helper import ExternalDataInfo, load_external_data_for_tensor
 
     tensors = []
@@ -70,7 +69,6 @@ def _load_external(model: ModelProto, folder: Path, size: int) -> None:
 
 
 def _external(message: Any) -> Iterator[TensorProto]:
-    """The tensors of a protobuf message, however deep, whose data lie in a file of their own."""
     from google.protobuf.message import Message
     from onnx import TensorProto
     from onnx.external_data_helper import uses_external_data
@@ -86,7 +84,9 @@ def _external(message: Any) -> Iterator[TensorProto]:
 
 
 def _place(folder: Path, location: str) -> Path:
-    """Where external data lie, links followed. Raises UnsupportedModelError: not there, or not in the folder."""
+    """The path of external data, links followed. Raises UnsupportedModelError: missing, or outside of the
+    folder.
+    """
     parts = PurePosixPath(location)
     if not location or parts.is_absolute() or ".." in parts.parts:
         raise UnsupportedModelError(NO_DATA, f"{location!r} is no place beside the model")
@@ -96,7 +96,7 @@ def _place(folder: Path, location: str) -> Path:
 
 
 def _size(file: Path, reason: str) -> int:
-    """The size of a regular file in bytes. Raises UnsupportedModelError: it is none, or cannot be looked at."""
+    """The size of a regular file in bytes. Raises UnsupportedModelError: another kind, or unreadable."""
     try:
         told = file.stat()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Whole ONNX models that come without data: a value for each input, drawn by recipe."""
+"""Inputs for whole ONNX models that come without data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def draw_inputs(model: ModelProto) -> Iterator[tuple[str, Input]]:
-    """A value for each input of an inferred model that has no initialiser, seeded by the input's place.
+    """A value for each input of an inferred model without an initializer, seeded by the input's index.
 
     Raises CannotDrawError, UnsupportedModelError.
     """

@@ -1,7 +1,7 @@
 """The node tests of the ONNX standard: one operator each, with inputs and the outputs ONNX expects.
 
 `onnx.backend.test.case.node` builds them in memory; for operators defined as functions it adds the test
-again with the body expanded (`…_expanded`), where the operator under test is no longer in the model.
+again with the body expanded (`…_expanded`), without the operator under test.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def migrate() -> Iterator[TestCase | Skip]:
 def collect() -> list[NodeTest]:
     """All node tests. Raises InfrastructureError where onnx is not installed.
 
-    Every test function is run with numpy seeded by ONNX itself; the seed of `isolate_import` covers what modules
-    draw as they are imported, so that two processes get the same bytes.
+    ONNX seeds numpy for every test function; `isolate_import` seeds what modules draw on import, so that two
+    processes get the same bytes.
     """
     with onnx_backend_tests.isolate_import(NAME):
         from onnx.backend.test.case.node import collect_testcases
@@ -42,10 +42,9 @@ def collect() -> list[NodeTest]:
 
 
 def operator_of(tests: Iterable[NodeTest]) -> Callable[[NodeTest], str]:
-    """A function that tells the operator a test is about.
+    """A function that returns the operator under test.
 
-    An expanded test has the operator of the test it was expanded from; "" where a model of several
-    nodes gives no hint.
+    An expanded test has the operator of its original; "" where a model of several nodes gives no hint.
     """
     single: dict[str, str] = {
         test.name: test.model.graph.node[0].op_type

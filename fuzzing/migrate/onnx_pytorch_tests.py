@@ -1,7 +1,7 @@
-"""Models that PyTorch once exported for the ONNX standard: operators and layers, with what ONNX expects.
+"""Models that PyTorch once exported for the ONNX standard, with what ONNX expects.
 
-They are files below `onnx/backend/test/data`, of two kinds: `pytorch-converted`, a layer each, and
-`pytorch-operator`, a function each; most of opset 6, so they show how a compiler takes old models.
+Files below `onnx/backend/test/data`: `pytorch-converted`, a layer each, and `pytorch-operator`, a function
+each; mostly opset 6, so they test old models.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def migrate() -> Iterator[TestCase | Skip]:
 
 
 def collect() -> list[FileTest]:
-    """All tests, with their models and data read. Raises InfrastructureError where onnx is not installed."""
+    """All tests, with their models and data. Raises InfrastructureError where onnx is not installed."""
     with onnx_backend_tests.isolate_import(NAME):
         from onnx.backend.test.loader import load_model_tests
 
@@ -40,7 +40,6 @@ def collect() -> list[FileTest]:
 
 
 def _read(test: FileTest) -> FileTest:
-    """The test with what its folder holds: `model.onnx`, and the data beside it."""
     import onnx
 
     folder = Path(test.model_dir or "")

@@ -1,7 +1,4 @@
-"""The simple model tests of the ONNX standard: small graphs made in memory, with what ONNX expects of them.
-
-`onnx.backend.test.case.model` makes them: sequences, gradients, one operator at an opset of its own time.
-"""
+"""The simple model tests of the ONNX standard: small graphs (sequences, gradients, old opsets) with outputs."""
 
 from __future__ import annotations
 
@@ -27,8 +24,8 @@ def migrate() -> Iterator[TestCase | Skip]:
 def collect() -> list[ModelTest]:
     """All simple model tests. Raises InfrastructureError where onnx is not installed.
 
-    ONNX collects only once in a process: its modules register their tests as they are imported. The tests
-    of kind "real" are whole networks to be fetched from elsewhere, and left out.
+    ONNX collects only once per process: its modules register their tests on import. Tests of kind "real", whole
+    networks to download, are left out.
     """
     with onnx_backend_tests.isolate_import(NAME):
         from onnx.backend.test.case.model import collect_testcases

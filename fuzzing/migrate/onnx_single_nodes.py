@@ -1,8 +1,8 @@
 """Each node of an ONNX model as a model of its own: OPERA's template for the ONNX front end.
 
-The node keeps its attributes, subgraphs included; its inputs get the types and shapes that the model
-states or that shape inference finds; what the model holds as a constant stays one, as compilers ask for.
-Names go by place, so the same node met twice is one model.
+The node keeps its attributes, subgraphs included; its inputs get the types and shapes that the model states
+or shape inference finds; constants stay constants, as compilers require. Names are positional, so equal nodes
+are one model.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class SingleNodeModel:
 
 @dataclass(frozen=True)
 class Scope:
-    """What is known by name where a node stands."""
+    """Types and constants by name at a node."""
 
     types: Mapping[str, ValueInfoProto]
     constants: Mapping[str, TensorProto]
 
 
 def infer_shapes(model: ModelProto) -> ModelProto:
-    """The model with the types and shapes that inference finds, as it was where that fails."""
+    """The model with inferred types and shapes, unchanged where inference fails."""
     import onnx
 
     try:
@@ -66,10 +66,9 @@ def infer_shapes(model: ModelProto) -> ModelProto:
 
 
 def make_valid(model: ModelProto, known: ModelProto) -> ModelProto:
-    """The model, or, where it states too little to be valid, what inference makes of it: `known`.
+    """The model, or, where it states too little to be valid, the inferred one: `known`.
 
-    Without what says who made it, so that the same model made twice is one. Raises UnsupportedModelError if
-    neither is valid ONNX.
+    Without producer fields, so that equal models are one. Raises UnsupportedModelError if neither is valid ONNX.
     """
     import onnx
 
@@ -94,7 +93,7 @@ def make_valid(model: ModelProto, known: ModelProto) -> ModelProto:
 
 
 def walk_nodes(model: ModelProto) -> Iterator[tuple[NodeProto, Scope]]:
-    """Each node of an inferred model with what is known around it; those of subgraphs behind their own."""
+    """Each node of an inferred model with its scope; those of subgraphs after their own."""
     yield from _walk(model.graph, Scope({}, {}))
 
 
@@ -121,7 +120,6 @@ def _scope(graph: GraphProto, outer: Scope) -> Scope:
 
 
 def _constant(node: NodeProto) -> Iterator[tuple[str, TensorProto]]:
-    """What a Constant holds, by the name of its output; nothing if that is sparse or a text."""
     from onnx import TensorProto, helper
 
     for attribute in node.attribute:
@@ -192,7 +190,6 @@ def _domain(name: str) -> str:
 
 
 def _places(node: NodeProto) -> dict[str, int]:
-    """Each input with its first place."""
     found: dict[str, int] = {}
     for place, name in enumerate(node.input):
         if name:
@@ -201,9 +198,9 @@ def _places(node: NodeProto) -> dict[str, int]:
 
 
 def _names(node: NodeProto) -> dict[str, str]:
-    """What everything that a node reads and gives is called in its own model.
+    """The names in the node's own model.
 
-    With subgraphs nothing is renamed, for they read by name what stands outside.
+    With subgraphs nothing is renamed, because they refer to outer names.
     """
     read = [*_places(node), *_captured_names(node)]
     given = [name for name in node.output if name]
@@ -214,7 +211,6 @@ def _names(node: NodeProto) -> dict[str, str]:
 
 
 def _captured_names(node: NodeProto) -> list[str]:
-    """The names that a node's subgraphs read from outside, in order."""
     found: dict[str, None] = {}
     for body in _subgraphs(node.attribute):
         own = {item.name for item in (*body.input, *body.initializer)}
@@ -263,7 +259,6 @@ def _shape_of(name: str, scope: Scope) -> tuple[int, ...] | None:
 
 
 def _declare_input(name: str, new: str, scope: Scope) -> ValueInfoProto:
-    """An input with its type, and a shape without unknown dimensions."""
     from onnx import TensorProto, helper
 
     if name in scope.constants:
@@ -312,7 +307,6 @@ def _opsets(node: NodeProto, model: ModelProto) -> Sequence[object]:
 
 
 def _infer_and_check(model: ModelProto) -> ModelProto:
-    """The model with the types of its outputs, if it is valid. Raises UnsupportedModelError."""
     import onnx
 
     try:

@@ -1,4 +1,4 @@
-"""Which ONNX models draw random numbers, so that only types and shapes of their outputs can be compared."""
+"""ONNX models with random operators, whose outputs can only be compared by types and shapes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Constants = Mapping[str, float]
 
 
 def is_random_model(model: ModelProto, inputs: Mapping[str, Value]) -> bool:
-    """Whether any node draws, wherever it lies: in the graph, a subgraph or a function's body.
+    """Whether any node is random, wherever it is: in the graph, a subgraph or a function's body.
 
     `inputs` decide whether Dropout trains, where the model takes that as an input.
     """
@@ -53,7 +53,6 @@ def _dropout_trains(node: NodeProto, opset: int, known: Constants) -> bool:
 
 
 def _scalars(graph: GraphProto, inputs: Mapping[str, Value]) -> dict[str, float]:
-    """One-element inputs, initialisers and constants of the outermost graph, by name."""
     from onnx import numpy_helper
 
     found: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""A source in parts: several processes migrate it at once, each what falls to it by name."""
+"""Parts of a source, migrated by several processes at once and assigned by name."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fuzzing.migrate.sources import Skip, Source
 
 @dataclass(frozen=True)
 class Part:
-    """The part `number` of `count`, counted from 1; together the parts hold each name once."""
+    """The part `number` of `count`, counted from 1; together the parts contain each name once."""
 
     number: int
     count: int
 
     @classmethod
     def parse(cls, text: str) -> Part:
-        """The part that "2/4" says; raises UsageError."""
+        """The part in "2/4"; raises UsageError."""
         found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text)
         part = cls(int(found[1]), int(found[2])) if found else cls(0, 0)
         if not 1 <= part.number <= part.count:
@@ -30,15 +30,14 @@ class Part:
         return part
 
     def contains(self, name: str) -> bool:
-        """Whether what has this name falls to this part. The same in every process and on every machine."""
+        """Whether a name belongs to this part, independent of process and machine."""
         return crc32(name.encode()) % self.count == self.number - 1
 
 
 def migrate_source(source: Source, part: Part | None) -> Iterator[TestCase | Skip]:
     """The source's cases, or those of one part.
 
-    A source whose function takes a `part` leaves the others' work undone; of any other all tests are
-    built, and those kept whose names fall to the part.
+    A source whose function takes a `part` skips the others' work; any other builds all tests, filtered by name.
     """
     if part is None:
         return source.migrate()

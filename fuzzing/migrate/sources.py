@@ -1,7 +1,6 @@
 """Case sources: each is one file of this package that registers a function by decorator.
 
-A source yields, for every test its library ships, the case it became or the reason why it became none;
-nothing is dropped in silence.
+A source yields, for every test of its library, the case it became or the reason why it became none.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ Migrate = Callable[[], Iterator[TestCase | Skip]]
 
 @dataclass(frozen=True)
 class Source:
-    """A named way to get cases.
+    """A named source of cases.
 
-    library  the distribution whose tests are taken, as its package index knows it
-    migrate  gives the cases, in the library's order
+    library  the distribution whose tests are taken, by its name in the package index
+    migrate  yields the cases, in the library's order
     needs    further distributions that must be installed, separated by spaces
     """
 
@@ -50,7 +49,7 @@ M = TypeVar("M", bound=Migrate)
 
 
 def register_source(name: str, *, library: str, needs: str = "") -> Callable[[M], M]:
-    """Decorator: makes a function known as the source `name`; its words must be plain text (see Source)."""
+    """Decorator: registers a function as the source `name`; arguments must be literals (see Source)."""
 
     def register(function: M) -> M:
         _SOURCES.add(Source(name, library, function, needs), name)

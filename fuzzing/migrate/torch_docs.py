@@ -1,8 +1,7 @@
-"""The examples in torch's docstrings as cases: what they call is recorded as they run.
+"""The examples in torch's docstrings as cases, recorded as they run.
 
-Each docstring's `>>>` examples are run in a process of their own kind (`torch_doctests`), behind the walls
-of a worker: no network, nothing to write but a scratch folder, so many seconds for each docstring. What they
-print is not compared.
+Each docstring's `>>>` examples run in a sandboxed process (`torch_doctests`): no network, a scratch folder, a
+time limit for each docstring. Printed output is not compared.
 """
 
 from __future__ import annotations
@@ -50,13 +49,13 @@ _CHUNK = 1 << 16
 
 @register_source(NAME, library=LIBRARY)
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
-    """What the examples of every docstring of the installed torch call, docstring after docstring."""
+    """The calls of the examples of every docstring of the installed torch, docstring after docstring."""
     names = [name for name in list_documented() if part is None or part.contains(name)]
     yield from _drop_duplicates(run(names))
 
 
 def list_documented() -> list[str]:
-    """The dotted names of what has examples in its docstring, in the order of MODULES, then by name.
+    """The dotted names of docstrings with examples, in the order of MODULES, then by name.
 
     Raises InfrastructureError where torch is not installed.
     """
@@ -104,7 +103,7 @@ def _drop_duplicates(items: Iterator[TestCase | Skip]) -> Iterator[TestCase | Sk
 
 
 def run(names: Sequence[str]) -> Iterator[TestCase | Skip]:
-    """What the examples of these docstrings call. One that ends its process costs a new process.
+    """The calls of the examples of these docstrings. One that ends its process costs a new process.
 
     Raises InfrastructureError if none can be started.
     """
@@ -123,7 +122,7 @@ class _Examples:
     """One process that runs the examples of some docstrings.
 
     begun      how many docstrings it has begun
-    exit_code  once the items are through; negative if a signal ended it
+    exit_code  after the items are consumed; negative if a signal ended it
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -132,7 +131,7 @@ class _Examples:
         self.exit_code = 0
 
     def items(self) -> Iterator[TestCase | Skip]:
-        """What it tells, as it comes."""
+        """The items, as they arrive."""
         with tempfile.TemporaryDirectory(prefix="assay-docs-") as folder, tempfile.TemporaryFile() as log:
             with self._start(folder, log) as process:
                 try:

@@ -1,8 +1,7 @@
 """`python -m fuzzing.migrate.torch_doctests SCRATCH`: runs examples of torch's docstrings, recording them.
 
-The names of the docstrings come as a JSON list on standard input; frames (`recorders.events`) go to standard
-output: a mark as a docstring begins, then its skips and cases. Each case was run once more, as a judge would
-run it. SCRATCH is the only folder that examples can write to.
+Reads the names of docstrings as a JSON list on stdin; writes frames (`recorders.recording_file`) to stdout: a
+mark as a docstring begins, then its skips and cases, each case rerun once. Examples can only write to SCRATCH.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _NEEDS = (
 
 
 class DocSink(FrameSink):
-    """Keeps the cases of the docstring in hand until they have been run again."""
+    """Holds the cases of the current docstring until they have been rerun."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "torch")
@@ -51,21 +50,21 @@ class DocSink(FrameSink):
         self._cases: list[TestCase] = []
 
     def begin(self, name: str) -> None:
-        """The examples of `name` come next."""
+        """Starts the examples of `name`."""
         self._name = name
         self._skipped.clear()  # told once for each docstring
         self.mark(name)
 
     def test(self) -> str:
-        """The docstring in hand."""
+        """The current docstring."""
         return self._name
 
     def case(self, case: TestCase) -> None:
-        """Keeps a case for `check`."""
+        """Holds a case for `check`."""
         self._cases.append(case)
 
     def check(self) -> None:
-        """Runs what was kept. Writes the cases that run, with how to compare them; skips for the others."""
+        """Reruns the held cases. Writes those that run, with their comparison; skips for the others."""
         from fuzzing.torch_api.samples import observe_case
 
         for case in self._cases:
@@ -82,7 +81,7 @@ class DocSink(FrameSink):
 
 
 def run(names: Sequence[str], sink: DocSink) -> None:
-    """Runs the examples of each docstring and tells `sink` of what they call."""
+    """Runs the examples of each docstring, recording into `sink`."""
     import torch
 
     from fuzzing.migrate.recorders.torch import TorchRecorder
@@ -106,7 +105,7 @@ def run(names: Sequence[str], sink: DocSink) -> None:
 
 
 def run_examples(name: str) -> Iterator[tuple[str, str]]:
-    """Runs the examples of one docstring in a namespace of their own; yields why some were of no use."""
+    """Runs the examples of one docstring in a fresh namespace; yields why some were unusable."""
     from fuzzing.torch_api.serializer import resolve
 
     try:
@@ -129,7 +128,7 @@ def run_examples(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _namespace() -> dict[str, Any]:
-    """What examples take for granted, and every generator at SEED."""
+    """The names that examples assume, with every generator at SEED."""
     import numpy as np
     import torch
 
@@ -141,7 +140,7 @@ def _namespace() -> dict[str, Any]:
 
 
 def _restore_global_state() -> None:
-    """Undoes what examples set for the whole process, or the next ones would run otherwise."""
+    """Resets process-wide settings that examples changed."""
     import torch
 
     torch.set_default_dtype(torch.float32)
@@ -154,7 +153,7 @@ def _restore_global_state() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command; returns its exit code."""
+    """Runs the command; returns its exit code."""
     names = json.load(sys.stdin)
     descriptor = os.dup(1)
     os.dup2(2, 1)  # what examples print is not for our reader

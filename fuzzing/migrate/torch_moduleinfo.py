@@ -1,8 +1,7 @@
 """torch's own database of modules: each input of each ModuleInfo becomes a TorchCall of the module's class.
 
-`torch.testing._internal.common_modules.module_db`, in float32 and eval mode. Parameters are drawn as every
-TorchCall draws them, so what a case computes is not what torch's own test of that module computes; that the
-call itself works is checked by running it.
+`torch.testing._internal.common_modules.module_db`, in float32 and eval mode. Parameters are drawn as for every
+TorchCall, so results differ from torch's own test of the module; each call is run once to check that it works.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def load_database() -> list[Any]:
 
 @functools.cache
 def _constructor_recorder() -> ConstructorRecorder:
-    """How the modules that samples are made from were made themselves; begun before there are any."""
+    """Records the constructors of modules in samples; begun before any are made."""
     making = ConstructorRecorder()
     making.begin()
     return making

@@ -2,8 +2,8 @@
 
 `torch.testing._internal.common_methods_invocations.op_db` is what torch's own tests run over. Taken are
 all samples in float32, or, for operators without it, in the first integer, bool or other type they have;
-and one sample in each of FURTHER. Samples draw from torch's, numpy's and Python's generators, seeded anew
-for each operator and type, so that two processes get the same bytes.
+and one sample in each of FURTHER. Generators are seeded anew for each operator and type, so that two processes
+get the same bytes.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _unique_name(entry: Any, seen: dict[str, int]) -> str:
 
 
 def operator_cases(entry: Any, name: str) -> Iterator[TestCase | Skip]:
-    """The cases of one OpInfo, which is called `name`."""
+    """The cases of one OpInfo, named `name`."""
     told = _Operator(entry)
     types = [str(dtype).removeprefix("torch.") for dtype in entry.supported_dtypes("cpu")]
     first = next((dtype for dtype in _DTYPE_PREFERENCE if dtype in types), None)
@@ -108,7 +108,7 @@ def _torch_version() -> str:
 
 
 class _Operator:
-    """One OpInfo, with the name by which its function is found in torch."""
+    """One OpInfo, with its function's name in torch."""
 
     def __init__(self, entry: Any) -> None:
         self.entry = entry
@@ -145,10 +145,10 @@ class _Operator:
         return Skip(test, "no call told as text gives what its sample gave", f"{self.entry.op}")
 
     def _checked(self, case: TestCase, wanted: Named) -> TestCase | None:
-        """The case, with how to compare its outputs, if it gives what its sample gave.
+        """The case, with its comparison, if its result equals the sample's.
 
-        To rounding, or, where random numbers are drawn or memory is read that nobody wrote, in types and
-        shapes: OpInfo seeds its random operators in its own way, and marks the others.
+        To rounding; in types and shapes for random or uninitialized results: OpInfo seeds its random operators in its
+        own way, and marks the others.
         """
         try:
             found = observe_case(case)
@@ -164,22 +164,22 @@ class _Operator:
 
 @dataclass(frozen=True)
 class CallForm:
-    """A way to tell an operator's call.
+    """A way to spell an operator's call.
 
     api       the name in torch
-    reversed  for a wrapper that hands its two arguments on the other way round
+    reversed  for a wrapper that swaps its two arguments
     """
 
     api: str
     reversed: bool = False
 
     def arrange(self, args: tuple[Argument, ...]) -> tuple[Argument, ...]:
-        """The sample's arguments in the order in which the API takes them."""
+        """The sample's arguments in the order of the API."""
         return args[::-1] if self.reversed else args
 
 
 def candidate_call_forms(entry: Any) -> Iterator[CallForm]:
-    """The names that an operator's function may have. Guesses, each checked by running."""
+    """The possible names of an operator's function, each checked by running."""
     from fuzzing.torch_api.serializer import resolve
 
     name = entry.name.removeprefix("torch.")
@@ -201,14 +201,14 @@ def candidate_call_forms(entry: Any) -> Iterator[CallForm]:
 
 
 def outputs_match(found: Named, wanted: Named, exactly: bool) -> bool:
-    """Whether two runs gave the same outputs, one for one."""
+    """Whether two runs gave the same outputs."""
     if [name for name, _ in found] != [name for name, _ in wanted]:
         return False
     return all(values_match(got, want, exactly) for (_, got), (_, want) in zip(found, wanted, strict=True))
 
 
 def values_match(got: Value, want: Value, exactly: bool) -> bool:
-    """Whether two outputs agree: types and shapes, and to rounding the values."""
+    """Whether two outputs agree: types and shapes, and values to rounding."""
     if not isinstance(got, Tensor) or not isinstance(want, Tensor):
         return got == want
     if (got.dtype, got.shape) != (want.dtype, want.shape):

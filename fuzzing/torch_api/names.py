@@ -1,4 +1,4 @@
-"""Under which name each function of torch is known: what a recorder looks up at every call."""
+"""Dotted names of torch's functions, looked up by recorders at every call."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def _operator(name: str) -> bool:
 def module_names() -> dict[type, str]:
     """The dotted name of each class of torch.nn whose instances are operators, by the class.
 
-    Not those that only call what they hold (Sequential), nor those that become another class when they are
-    first called (LazyLinear).
+    Without those that only call their members (Sequential), and those that change their class on the first call
+    (LazyLinear).
     """
     import torch
 

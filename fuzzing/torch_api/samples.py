@@ -1,4 +1,4 @@
-"""What the sources that read torch's own databases share: fixed seeds, and a watch over what a call does."""
+"""Shared by the sources that read torch's own databases: fixed seeds, and observation of calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEED = 0
 
 @dataclass(frozen=True)
 class BrokenSample:
-    """Stands for the sample at which the library's own generator failed; there is none after it."""
+    """Stands for the sample at which the library's own generator failed; none follows."""
 
     error: str
 
@@ -40,7 +40,7 @@ def load_table(source: str, module: str, name: str) -> list[Any]:
 
 
 def enumerate_samples(samples: Iterator[Any]) -> Iterator[tuple[int, Any]]:
-    """Each sample with its place; a Broken one last if the library cannot make the next."""
+    """Each sample with its index; a BrokenSample last if the library cannot make the next."""
     place = 0
     while True:
         try:
@@ -69,10 +69,10 @@ def seed_samples(samples: Callable[[], Iterator[Any]]) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _seeding_cpu_only() -> Iterator[None]:
-    """Makes `torch.manual_seed` leave other devices alone.
+    """Restricts `torch.manual_seed` to the CPU.
 
-    torch's databases call it around each sample, and for every kind of device that is not in use it formats
-    a traceback: a third of a migration's time.
+    torch's databases call it around each sample, and it formats a traceback for every unused kind of device: a
+    third of a migration's time.
     """
     import torch
 
@@ -86,7 +86,7 @@ def _seeding_cpu_only() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Observed:
-    """What a call gave.
+    """The result of a call.
 
     random  it drew from torch's generator
     """
@@ -96,7 +96,7 @@ class Observed:
 
 
 def observe(call: Callable[[], Any]) -> Observed:
-    """Runs a call, without gradients, with the generator where every run starts."""
+    """Runs a call, without gradients, from the generator's standard state."""
     import torch
 
     reseed()
@@ -108,7 +108,7 @@ def observe(call: Callable[[], Any]) -> Observed:
 
 
 def observe_case(case: TestCase) -> Observed:
-    """The case, built and run as the judge would run it. Raises what its program raises."""
+    """Builds and runs the case as a judge does. Raises what its program raises."""
     built = build(case.program)
     arguments = built.arrange(list(case.values()))
     return observe(lambda: built.module(*arguments))

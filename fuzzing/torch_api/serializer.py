@@ -1,4 +1,4 @@
-"""A live call of torch, told as text: Python values become typed arguments, tensors become inputs."""
+"""Serializes a live call of torch: Python values become typed arguments, tensors become inputs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _MAX_SPREAD = 64  # memory of a strided view, as a multiple of its elements
 
 
 class NotSerializableError(Exception):
-    """A value has no form in a case; the text is the skip's reason, `detail` its particulars."""
+    """A case cannot hold a value; the text is the skip's reason, `detail` its particulars."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason)
@@ -62,10 +62,10 @@ def _not_recorded(_: Any) -> None:
 
 
 class Serializer:
-    """Turns the arguments of one call into text.
+    """Serializes the arguments of one call.
 
-    inputs  the tensors met so far, by the names their arguments have; one tensor met twice is one input
-    made    how the modules among the arguments were made
+    inputs  the tensors met so far, by argument names; one tensor met twice is one input
+    made    constructor calls of modules among the arguments
     redraw  large tensors become recipes with their range, instead of keeping their elements
     """
 
@@ -115,7 +115,7 @@ class Serializer:
         raise NotSerializableError("an argument is of a type that has no form as text", type(value).__name__)
 
     def _module(self, module: torch.nn.Module) -> Argument:
-        """The module as made on the spot. Parameters of its own would be drawn anew at each call."""
+        """The module as a constructor call. Its own parameters would be redrawn at each call."""
         if next(module.parameters(), None) is not None:
             raise NotSerializableError("an argument is a module with parameters", type(module).__name__)
         return _new(module, self._made)
@@ -128,7 +128,6 @@ class Serializer:
         return self._serialized[id(tensor)][1]
 
     def _unused_name(self, name: str) -> str:
-        """`name`, or with a number behind it if an input has it already or Python does."""
         name = _valid_name(name)
         if name not in self.inputs:
             return name
@@ -138,7 +137,6 @@ class Serializer:
 
 @functools.lru_cache(maxsize=1024)
 def _valid_name(name: str) -> str:
-    """`name`, with a line behind it if Python or the program's text has it already."""
     try:
         TensorArg(name)
     except CaseFormatError:
@@ -147,7 +145,7 @@ def _valid_name(name: str) -> str:
 
 
 class InitSerializer(Serializer):
-    """Turns what a module is made with into text: tensors become literals, modules are made on the spot."""
+    """Serializes constructor arguments: tensors become literals, modules constructor calls."""
 
     def _module(self, module: torch.nn.Module) -> Argument:
         return _new(
@@ -201,7 +199,7 @@ def public_name(function: Any) -> str:
 
 
 def resolve(dotted: str) -> Any:
-    """What a dotted name below torch stands for; None if there is nothing."""
+    """The object of a dotted name below torch; None if there is none."""
     import torch
 
     found: Any = torch
@@ -222,7 +220,6 @@ def serialize_literal(tensor: torch.Tensor) -> TensorLiteral:
 
 
 def _is_unusual(tensor: torch.Tensor) -> bool:
-    """Whether it is more than a dense tensor with elements at hand."""
     import torch
 
     plain = type(tensor) in (torch.Tensor, torch.nn.Parameter)
@@ -265,7 +262,7 @@ def _elements(tensor: torch.Tensor) -> Tensor:
 
 
 def _plain_elements(tensor: torch.Tensor) -> Tensor | None:
-    """What `from_torch` gives, in a fifth of its time, for a tensor as most are; None for any other."""
+    """As `from_torch`, five times as fast, for an ordinary tensor; None for any other."""
     import torch
 
     name = _plain_dtypes().get(tensor.dtype)
@@ -278,7 +275,6 @@ def _plain_elements(tensor: torch.Tensor) -> Tensor | None:
 
 @functools.cache
 def _plain_dtypes() -> dict[torch.dtype, str]:
-    """The types whose elements numpy has as they are, by their names in a case."""
     import torch
 
     plain = ("float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64")
@@ -286,9 +282,8 @@ def _plain_dtypes() -> dict[torch.dtype, str]:
 
 
 def _redraw(tensor: torch.Tensor, name: str) -> Recipe | None:
-    """A recipe for a large tensor of plain numbers; None where its elements are to be kept.
-
-    Those of sparse tensors, of views that overlap, and of types that no recipe draws are.
+    """A recipe for a large tensor of plain numbers; None for tensors that keep their elements: sparse ones,
+    overlapping views, types without recipes.
     """
     import torch
 
@@ -313,7 +308,7 @@ def _redraw(tensor: torch.Tensor, name: str) -> Recipe | None:
 
 
 def _serialize_sparse(tensor: torch.Tensor, name: str) -> TensorArg:
-    """Only what its dense form says: neither stored zeros nor indices in another order."""
+    """Only by the dense form, without stored zeros or another order of indices."""
     layout = str(tensor.layout).removeprefix("torch.")
     if layout not in SPARSE:
         raise NotSerializableError("a tensor is of a layout that a case cannot tell", layout)

@@ -1,6 +1,6 @@
-"""Recorders: what a running library test calls becomes cases, whatever command runs the test.
+"""Recorders: convert the calls of a running library test to cases, for any command.
 
-The recorder of a library lies in the file of this package that has the library's name. It runs inside the
-recorded process, whose interpreter may be another's: standard library, numpy, the library and `fuzzing`
-are all it may import.
+The recorder of a library is the file of this package with the library's name. It runs inside the recorded
+process, whose interpreter may be another: it may import only the standard library, numpy, the library and
+`fuzzing`.
 """

@@ -1,12 +1,12 @@
-"""`python -m fuzzing.migrate.recorders --library L --corpus DIR -- COMMAND…`: what it calls becomes cases.
+"""`python -m fuzzing.migrate.recorders --library L --corpus DIR -- COMMAND…`: records a command's calls as cases.
 
-COMMAND is run as it stands, with a recorder in each of its Python processes; its standard output goes to
-standard error. Then each distinct case is replayed in the library, and those that run are kept. Prints what
-`python -m fuzzing.migrate` prints, and at the end of the end event
+COMMAND runs unchanged, with a recorder in each of its Python processes; its stdout goes to stderr. Each
+distinct case is then replayed in the library, and those that run are kept. Prints the events of
+`python -m fuzzing.migrate`, with these fields in the end event:
     "command_exit": N, "processes": N, "seconds": {"command": s, "recording": s, "replay": s}
-where N is negative if a signal ended the command, `processes` counts those that imported the library, and
-`recording` is the time that telling new calls took within the command. Exit codes: 0 done, be the tests
-red or green; 2 the caller's mistake; 3 the machine's.
+N is negative for a signal, `processes` counts those that imported the library, and `recording` is the time
+spent serializing within the command. Exit codes: 0 done, whether tests pass or fail; 2 usage error; 3
+infrastructure error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fuzzing.migrate.sources import Skip, Source
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
+    """Runs the command; returns its exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m fuzzing.migrate.recorders", description="Make cases of what a command calls."
     )

@@ -1,7 +1,7 @@
-"""What a recorder is, and what it tells to.
+"""The interface of recorders, and the sink they write to.
 
-A recorder lies in `fuzzing/migrate/recorders/LIBRARY.py`, imports its library inside functions, and
-registers itself:
+A recorder is in `fuzzing/migrate/recorders/LIBRARY.py`, imports its library inside functions, and registers
+itself:
 
     @register_recorder
     class Keras:
@@ -9,12 +9,12 @@ registers itself:
 
         def start(self, sink: Sink) -> None: ...
 
-Its wrappers keep to this order, so that most calls cost no more than a key:
+Wrappers follow this order, so that most calls cost only a key:
 
-    if not sink.new(key):        # key: API, scalars, types and shapes; nothing is copied, nothing told
+    if not sink.new(key):        # key: API, scalars, types and shapes; nothing is copied or serialized
         return original(...)
-    told = …                     # before the call, which may write to its arguments
-    result = original(...)       # what it raises, raises; then sink.forget(key): it may yet succeed
+    recorded = …                 # before the call, which may write to its arguments
+    result = original(...)       # exceptions propagate; then sink.forget(key): it may yet succeed
     sink.case(TestCase(...))     # after it returned
 """
 
@@ -32,22 +32,22 @@ SOURCE = "collected"
 
 
 class Sink(Protocol):
-    """Where a recorder puts what it sees. No method raises into the test."""
+    """Receives what a recorder sees. No method raises into the test."""
 
     def new(self, key: Hashable) -> bool:
-        """Whether `key` is met for the first time in this process; it is then known."""
+        """Whether `key` is new in this process; it is then known."""
         ...
 
     def forget(self, key: Hashable) -> None:
-        """Makes `key` unknown: the call it stood for failed."""
+        """Makes `key` unknown: its call failed."""
         ...
 
     def case(self, case: TestCase) -> None:
-        """Keeps a case, whose provenance names `self.test()`; it survives if the process dies at once."""
+        """Stores a case, whose provenance names `self.test()`; it survives a crash of the process."""
         ...
 
     def skip(self, api: str, reason: str, detail: str = "") -> None:
-        """Notes that a call of `api` became no case, once for each pair.
+        """Records that a call of `api` became no case, once for each pair.
 
         reason  a sentence without particulars, so that skips can be counted by it
         detail  the particulars
@@ -55,15 +55,15 @@ class Sink(Protocol):
         ...
 
     def bug(self, api: str) -> None:
-        """Keeps the exception in hand, a bug of the recorder's own: `collect` shows it and fails."""
+        """Stores the current exception, a bug of the recorder: `collect` reports it and fails."""
         ...
 
     def spent(self, seconds: float) -> None:
-        """Counts time that recording took, beyond `case`'s own."""
+        """Counts recording time in seconds, beyond `case`'s own."""
         ...
 
     def test(self) -> str:
-        """The test that runs now: pytest's name for it, else the script's file, function and line."""
+        """The current test: pytest's name for it, else the script's file, function and line."""
         ...
 
 
@@ -72,18 +72,18 @@ class Recorder(Protocol):
 
     library  the top-level module to wait for
 
-    A recorder may also have `environment: ClassVar[Mapping[str, str]]`, which is set for the command.
+    May also have `environment: ClassVar[Mapping[str, str]]`, which is set for the command.
     """
 
     library: ClassVar[str]
 
     def start(self, sink: Sink) -> None:
-        """Begins to record. Called once in a process, right after the library has been imported."""
+        """Starts recording. Called once in a process, right after the library is imported."""
         ...
 
 
 def instance_key(case: TestCase) -> bytes:
-    """The operator instance that a case is, in short: equal where only the inputs' elements differ."""
+    """A key of the case's operator instance: equal where only the inputs' elements differ."""
     digest = hashlib.sha256(case.program.to_bytes())
     for name, value in case.inputs:
         digest.update(f"\0{name} {_meta(value)}".encode())
@@ -101,7 +101,7 @@ R = TypeVar("R", bound=type[Recorder])
 
 
 def register_recorder(cls: R) -> R:
-    """Class decorator: makes a recorder known by its library."""
+    """Class decorator: registers a recorder by its library."""
     _RECORDERS.add(cls, cls.library)
     return cls
 

@@ -1,10 +1,8 @@
-"""How a recorder gets into a process that somebody else starts: by the environment alone.
+"""Injects a recorder into Python processes by the environment alone.
 
-PYTHONPATH gets a folder with a `sitecustomize.py` of ours, which every interpreter imports as it starts
-(unless it was told to ignore its environment). That waits for the library to be imported, then starts the
-recorder, and hands on to the `sitecustomize` that it stands before.
-
-This module runs at the start of every process of the recorded command, so it imports next to nothing.
+PYTHONPATH gets a folder with a `sitecustomize.py`, which every interpreter imports on start (unless it ignores
+its environment). It starts the recorder when the library is imported, and runs the `sitecustomize` that it
+shadows. This module runs in every process of the command, so it imports as little as possible.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ _injection.install_hook({folder!r})
 
 
 def make_environment(library: str, folder: str, given: dict[str, str]) -> dict[str, str]:
-    """`given`, so changed that every Python process started with it records `library` into `folder`.
+    """`given`, changed so that every Python process records `library` into `folder`.
 
     Writes the `sitecustomize.py` into `folder`.
     """
@@ -54,7 +52,7 @@ def install_hook(folder: str) -> None:
 
 
 def _run_shadowed_sitecustomize(folder: str) -> None:
-    """Runs the `sitecustomize` that would have been found without ours, under its name."""
+    """Runs the `sitecustomize` that would have been found otherwise, under its name."""
     others = [entry for entry in sys.path if os.path.abspath(entry) != folder]  # noqa: PTH100
     spec = PathFinder.find_spec("sitecustomize", others)
     if spec is not None and spec.loader is not None:
@@ -64,7 +62,7 @@ def _run_shadowed_sitecustomize(folder: str) -> None:
 
 
 class _ImportHook(MetaPathFinder):
-    """Finds the library as the other finders do, but starts its recorder as soon as it was executed."""
+    """Finds the library as the other finders do, and starts its recorder after it is executed."""
 
     def __init__(self, library: str, folder: str) -> None:
         self._library = library
@@ -89,7 +87,7 @@ class _ImportHook(MetaPathFinder):
 
 
 def _record(library: str, folder: str) -> None:
-    """Starts the recorder. What goes wrong is told, and kept from the test."""
+    """Starts the recorder. Errors are recorded and kept from the test."""
     try:
         _make_importable()
         from fuzzing.migrate.recorders import base, recording_file
@@ -101,7 +99,7 @@ def _record(library: str, folder: str) -> None:
 
 
 def _make_importable() -> None:
-    """Makes `fuzzing` importable by its path, as in a worker: nothing beside it is to be found here."""
+    """Makes `fuzzing` importable by its path alone, as in a worker."""
     worker = os.path.join(_ROOT, "execute", "worker.py")  # noqa: PTH118
     spec = importlib.util.spec_from_file_location("_assay_worker", worker)
     assert spec is not None

@@ -1,9 +1,9 @@
 """Records the calls of Keras 3: layers, `keras.activations` and `keras.ops`, on its torch backend.
 
-A layer is recorded by what that very instance was made with, and by the arguments of its call. Only the
-outermost call of an operator counts; layers of a test's own, models among them, are looked through. A
-functional model is a call of each of its layers, symbolic tensors are inputs of their type and shape.
-All cases are called for inference, so `training` is no part of them.
+A layer is recorded by the constructor arguments of that instance and the arguments of its call. Only the
+outermost call of an operator counts; a test's own layers and models are looked through. A functional model is
+a call of each of its layers, with symbolic tensors as inputs of their type and shape. Calls are for
+inference, without `training`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Keras:
         self._inside = threading.local()
 
     def start(self, sink: Sink) -> None:
-        """Wraps `Layer.__call__`, notes what operations are made with, and watches every function."""
+        """Wraps `Layer.__call__`, notes constructor arguments, and watches every function."""
         import inspect
 
         import keras
@@ -73,7 +73,7 @@ class Keras:
             function.__signature__ = signature  # type: ignore[attr-defined]
 
     def _watch_constructors(self, operation: Any) -> None:
-        """`Operation.__new__` is given what any layer is made with, and its signature is the class's own."""
+        """`Operation.__new__` gets any layer's arguments; its signature is the class's own."""
         new = operation.__new__
 
         def note(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -143,7 +143,6 @@ class Keras:
         serialize_arguments: Callable[[], tuple[KerasLayer, Serializer]],
         call: Callable[[], Any],
     ) -> Any:
-        """Calls; if it is the first of its key and returns, its case goes to the sink."""
         sink = self._sink
         self._inside.depth = 1
         try:
@@ -189,14 +188,14 @@ class Keras:
 
 
 def _input_dtype(layer: Any) -> str | None:
-    """The float type that a layer casts its inputs to; None if it takes them as they are."""
+    """The float type to which a layer casts its inputs; None if it does not cast."""
     if not getattr(layer, "autocast", False) or not getattr(layer, "_convert_input_args", True):
         return None
     return str(layer.input_dtype)
 
 
 def _quantized_from_start(layer: Any) -> bool:
-    """Whether a layer is quantised by the type it was made with, which is told."""
+    """Whether a layer is quantized by its constructor's dtype, which is recorded."""
     return "_from_" in str(vars(layer).get(CONSTRUCTOR_ARGUMENTS, ((), {}))[1].get("dtype", ""))
 
 
@@ -204,7 +203,6 @@ def _quantized_from_start(layer: Any) -> bool:
 
 
 def _constructor_key(instance: Any) -> Hashable:
-    """A key of what a layer was made with, worked out once."""
     kept = vars(instance)
     if _KEY not in kept:
         args, kwargs = kept.get(CONSTRUCTOR_ARGUMENTS, ((), {}))
@@ -213,7 +211,7 @@ def _constructor_key(instance: Any) -> Hashable:
 
 
 def _key(value: Any, depth: int = 0) -> Hashable:
-    """What tells calls apart: scalars by value, tensors by type and shape, the rest by identity."""
+    """A key of a call: scalars by value, tensors by type and shape, the rest by identity."""
     if value is None or isinstance(value, (bool, int, float, complex, str, type)):
         return (type(value).__name__, str(value))
     if depth > _MAX_DEPTH:

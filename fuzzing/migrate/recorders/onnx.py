@@ -1,7 +1,7 @@
-"""Records the models that are made with `onnx.helper`: each node by itself, and small models as they are.
+"""Records models made with `onnx.helper`: each node by itself, and small models whole.
 
-A graph is recorded when it becomes a model, because only that says its opset. One that becomes a node's
-attribute is recorded with that node's model; one that becomes neither, at the opset of the installed ONNX.
+A graph is recorded when it becomes a model, which has the opset; one that becomes a node's attribute, with that
+node's model; one that becomes neither, at the opset of the installed ONNX.
 """
 
 from __future__ import annotations
@@ -77,7 +77,6 @@ class Onnx:
         setattr(helper, name, watched)
 
     def _on_make_node(self, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:  # noqa: ARG002
-        """A graph that is now a node's attribute belongs to that node's model."""
         for value in kwargs.values():
             for item in value if isinstance(value, (list, tuple)) else (value,):
                 self._pending.pop(id(item), None)
@@ -92,13 +91,12 @@ class Onnx:
         self._record(model)
 
     def _flush(self, keep: int) -> None:
-        """Records the oldest graphs that wait, until `keep` are left."""
+        """Records the oldest waiting graphs, until `keep` are left."""
         while len(self._pending) > keep:
             graph = self._pending.pop(next(iter(self._pending)))
             self._record(self._make_model(graph))
 
     def _record(self, model: ModelProto) -> None:
-        """The cases of a model, if it is met for the first time."""
         data = model.SerializeToString(deterministic=True)
         if not self._sink.new(("model", hashlib.sha256(data).digest())):
             return
@@ -115,7 +113,6 @@ class Onnx:
             self._whole(model, known)
 
     def _whole(self, model: ModelProto, known: ModelProto) -> None:
-        """The case of a whole model, or else the reason why it is none."""
         try:
             kept = onnx_single_nodes.make_valid(model, known)
             inputs = tuple(draw_inputs(known))

@@ -1,4 +1,4 @@
-"""Runs a command under a recorder and makes a corpus of what it left."""
+"""Runs a command under a recorder and makes a corpus of its records."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ REPLAY_FAILURE = "the library itself fails when replayed"
 
 @dataclass
 class Recording:
-    """What a command left behind.
+    """The result of a command.
 
     items      distinct cases, in the order in which they were met, and the skips between them
     exit_code  the command's; negative if a signal ended it
     processes  how many of its processes imported the library
     python     the interpreter of the first of them, which has the library
-    seconds    that the command took; and that recording took, all processes together
+    seconds    of the command; of recording, all processes together
     """
 
     items: list[TestCase | Skip] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Recording:
 
 
 def record(library: str, command: Sequence[str], cwd: Path | None = None) -> Recording:
-    """Runs `command` to its end, recording `library`; its standard output becomes standard error.
+    """Runs `command` to its end, recording `library`; its stdout goes to stderr.
 
     Raises UsageError if the command cannot be started.
     """
@@ -86,9 +86,9 @@ def _read(path: Path, recorded: Recording, seen: set[bytes]) -> None:
 
 
 def replay(recorded: Recording, corpus: Path) -> Iterator[TestCase | Skip]:
-    """What was recorded, but that cases which their library does not run again are skips.
+    """The recorded items, with skips for cases that their library does not run again.
 
-    Each kind of program is run by its own library, in a worker with walls around it.
+    Each kind of program runs in its own library, in a sandboxed worker.
     """
     fails = _find_failures(
         [item for item in recorded.items if isinstance(item, TestCase)], corpus, recorded.python
@@ -101,7 +101,7 @@ def replay(recorded: Recording, corpus: Path) -> Iterator[TestCase | Skip]:
 
 
 def _find_failures(cases: Sequence[TestCase], corpus: Path, python: str) -> dict[str, str]:
-    """Why the library does not run a case, by the case's id; those that it runs are not there."""
+    """Why the library does not run a case, by the case's id; runnable ones are absent."""
     fails: dict[str, str] = {}
     for library, group in ReferenceRunners(corpus, python, LIMITS).groups(cases):
         for case_id, execution in library.run((case.id, case) for case in group):
@@ -111,7 +111,7 @@ def _find_failures(cases: Sequence[TestCase], corpus: Path, python: str) -> dict
 
 
 def with_source(items: Iterable[TestCase | Skip], source: str) -> Iterator[TestCase | Skip]:
-    """The items with `source` as what their provenance names."""
+    """The items with `source` in their provenance."""
     for item in items:
         if isinstance(item, TestCase):
             yield replace(item, provenance=replace(item.provenance, source=source))
@@ -120,7 +120,7 @@ def with_source(items: Iterable[TestCase | Skip], source: str) -> Iterator[TestC
 
 
 def raise_recorder_errors(recorded: Recording) -> None:
-    """Raises InternalError with the first bug of a recorder, if there was one: they are never swallowed."""
+    """Raises InternalError with the first bug of a recorder, if there was one."""
     if recorded.bugs:
         first = recorded.bugs[0]
         raise InternalError(

@@ -1,7 +1,7 @@
-"""What a recorded process leaves behind: a file of frames, appended to at each case, whole up to the last.
+"""The output of a recorded process: a file of frames, appended at each case, whole up to the last.
 
-A frame (`fuzzing.execute.protocol`) tells of a case, whose program and values are the blob, of a skip, or of
-a bug of ours. Nothing is buffered in the process: what was recorded survives a crash of the test.
+A frame (`fuzzing.execute.protocol`) is a case (program and values are the blob), a skip, or a recorder's bug.
+Nothing is buffered in the process, so records survive a crash of the test.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_BUGS = 20  # of one process: one shows what is wrong
 class FrameSink:
     """Writes frames to a descriptor, each at once.
 
-    library  the package whose own frames are no test's
+    library  the package whose own frames do not belong to a test
     """
 
     def __init__(self, descriptor: int, library: str) -> None:
@@ -70,11 +70,11 @@ class FrameSink:
             self._write({"bug": api, "test": self.test(), "traceback": traceback.format_exc(limit=-8)})
 
     def mark(self, text: str) -> None:
-        """Notes what begins now, for whoever wants to know where a process died."""
+        """Notes what begins now, to locate crashes."""
         self._write({"mark": text})
 
     def spent(self, seconds: float) -> None:
-        """Counts time that recording took; written down with the next frame."""
+        """Counts recording time; written with the next frame."""
         self._seconds += seconds
 
     def test(self) -> str:
@@ -99,7 +99,7 @@ class FrameSink:
 
 
 class FileSink(FrameSink):
-    """The sink of one process; a child that it forks writes a file of its own."""
+    """The sink of one process; a forked child writes its own file."""
 
     def __init__(self, folder: Path | str, library: str) -> None:
         super().__init__(-1, library)
@@ -117,7 +117,6 @@ class FileSink(FrameSink):
 
 @functools.lru_cache(maxsize=256)
 def _relative_path(filename: str) -> str:
-    """The file as seen from the folder the command runs in."""
     return os.path.relpath(filename)
 
 
@@ -126,7 +125,7 @@ def _relative_path(filename: str) -> str:
 
 @dataclass(frozen=True)
 class ProcessStarted:
-    """A process has imported the library.
+    """A process imported the library.
 
     python  its interpreter
     """
@@ -146,7 +145,7 @@ class SkippedCall:
 
 @dataclass(frozen=True)
 class RecorderError:
-    """An exception of a recorder's own."""
+    """An exception of a recorder."""
 
     api: str
     test: str
@@ -155,14 +154,14 @@ class RecorderError:
 
 @dataclass(frozen=True)
 class TimeSpent:
-    """Seconds that recording has taken in this process so far."""
+    """Seconds of recording in this process so far."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What `FrameSink.mark` noted."""
+    """A note by `FrameSink.mark`."""
 
     text: str
 
@@ -171,7 +170,7 @@ Item = ProcessStarted | TestCase | SkippedCall | RecorderError | TimeSpent | Mar
 
 
 def read(path: Path) -> Iterator[Item]:
-    """What one process left, in its order; a frame that it died in is left out."""
+    """The items of one process, in order, without a truncated last frame."""
     with path.open("rb") as file:
         yield from decode(iter(lambda: file.read(_CHUNK), b""))
 
@@ -185,7 +184,7 @@ def read_headers(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def decode(chunks: Iterable[bytes]) -> Iterator[Item]:
-    """The items in bytes that a FrameSink wrote, as they come."""
+    """The items in a FrameSink's bytes, lazily."""
     reader = protocol.FrameReader()
     for data in chunks:
         for header, blob in reader.feed(data):

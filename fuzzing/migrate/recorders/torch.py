@@ -1,8 +1,8 @@
 """The recorder of torch: functions, tensor methods and modules, as the running test calls them.
 
-Functions and methods are seen by a TorchFunctionMode, which torch asks before it computes anything, factories
-included; modules of torch.nn by their `__call__`, which all share. Recorded is what a test calls itself: not
-what torch calls meanwhile, be it inside a module or in `torch.testing`.
+A TorchFunctionMode sees functions and methods, factories included, before torch computes anything; modules of
+torch.nn are seen by their shared `__call__`. Only the test's own calls are recorded, not those inside modules or
+`torch.testing`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NO_TEXT = "a call has no form as text"
 
 
 class _Call(NamedTuple):
-    """A call of a function, or of a module that was `made` so."""
+    """A call of a function, or of a module with its constructor call in `made`."""
 
     key: Hashable
     api: str
@@ -68,7 +68,7 @@ class TorchRecorder:
         _c()  # an older torch may lack some: better now than within a test
 
     def start(self, sink: Sink) -> None:
-        """Begins to record to `sink`."""
+        """Starts recording to `sink`."""
         import torch
 
         self._sink = sink
@@ -79,12 +79,12 @@ class TorchRecorder:
         self._mode.__enter__()  # for as long as the process lives
 
     def forget(self) -> None:
-        """Knows no call any more: what comes is recorded though it be met again."""
+        """Clears all keys: repeated calls are recorded again."""
         self._known.clear()
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Records nothing meanwhile."""
+        """Context without recording."""
         was, self._inside = self._inside, True
         left = self._pop_mode()
         try:
@@ -94,7 +94,7 @@ class TorchRecorder:
             self._push_mode(left)
 
     def _pop_mode(self) -> bool:
-        """Takes our mode away, if it is the innermost one, so that calls cost what they cost without it."""
+        """Removes our mode, if it is the innermost one, so that calls run at full speed."""
         depth = _c().len_torch_function_stack()
         if depth and _c().get_function_stack_at(depth - 1) is self._mode:
             _c().pop_torch_function_stack()
@@ -119,7 +119,7 @@ class TorchRecorder:
         torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
 
     def _exclude_comparisons(self) -> None:
-        """Keeps us out of `torch.testing.assert_close`, whose many small calls are no test's."""
+        """Disables recording in `torch.testing.assert_close`, whose many small calls are not the test's."""
         from torch.testing import _comparison
 
         original: Callable[..., Any] = _comparison.not_close_error_metas
@@ -161,7 +161,6 @@ class TorchRecorder:
             self._push_mode(left)
 
     def _module_call(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call | None:
-        """The call, if it is new and can be told."""
         made = self._making.made(module)
         if made is None:
             return None
@@ -173,7 +172,7 @@ class TorchRecorder:
         return _Call(key, made.api, args, kwargs, made, module.training)
 
     def _is_test_call(self, func: Any, api: str) -> bool:
-        """Whether a call is the test's own, and one that can be told; looked at only where it is new."""
+        """Whether a call is the test's own and can be serialized; checked only for new keys."""
         if threading.get_ident() != self._thread or _is_tracing() or self._has_enough_instances(api):
             return False
         own = getattr(func, "__code__", None)
@@ -192,7 +191,7 @@ class TorchRecorder:
     # -- recording -------------------------------------------------------------------------------
 
     def _record(self, call: _Call, run: Callable[[], Any]) -> Any:
-        """Runs a call that is new, told before it and kept after it. What it raises, raises."""
+        """Runs a new call, serialized before and stored after it. Its exceptions propagate."""
         self._known.add(call.key)
         was, self._inside = self._inside, True
         begin = perf_counter()
@@ -218,7 +217,6 @@ class TorchRecorder:
             self._inside = was
 
     def _serialize_call(self, call: _Call) -> tuple[TorchCall, Serializer] | None:
-        """The call as text with its inputs; None where that cannot be, which is noted."""
         given = self._making.given
         teller, maker = Serializer(made=given, redraw=True), InitSerializer(made=given)
         try:
@@ -254,7 +252,7 @@ class TorchRecorder:
 
 
 class _Internals(NamedTuple):
-    """What of torch's own machinery we ask at each call."""
+    """The parts of torch's internals used at each call."""
 
     len_torch_function_stack: Callable[[], int]
     get_function_stack_at: Callable[[int], Any]
@@ -282,7 +280,7 @@ def _c() -> _Internals:
 
 
 def _is_tracing() -> bool:
-    """Whether tensors are not what they seem now: faked, traced, or batched by functorch."""
+    """Whether tensors are not real now: fake, traced, or batched by functorch."""
     c = _c()
     return bool(
         c.len_torch_dispatch_stack()
@@ -292,7 +290,7 @@ def _is_tracing() -> bool:
 
 
 def _mode(recorder: TorchRecorder) -> Any:
-    """The mode that hands every call to `recorder`. Its class is made here: torch is imported only now."""
+    """The mode that passes every call to `recorder`. Its class is made here: torch is imported only now."""
     import torch
 
     compiling, function = torch.compiler.is_compiling, recorder.function
@@ -313,7 +311,7 @@ def _random_state() -> bytes:
 
 
 def _holds_tensor(result: Any) -> bool:
-    """Whether a call gave a tensor: what gives a number or a type is a question, not an operator."""
+    """Whether a call returned a tensor: calls that return numbers or types are queries, not operators."""
     import torch
 
     if isinstance(result, torch.Tensor):

@@ -1,4 +1,4 @@
-"""Cheap keys of live arguments: equal where they are one operator instance. This is the hot path."""
+"""Cheap keys of live arguments, equal for equal operator instances. This is the hot path."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 class CallKeys:
-    """Makes keys; knows torch's types, so it is made after torch was imported.
+    """Makes keys; created after torch is imported, because it uses torch's types.
 
-    A tensor is its type, shape and, unless it is contiguous, its strides: its elements are no part of an
-    operator instance. Numbers keep their types, as 1, 1.0 and True would be one key.
+    A tensor's key is its type, shape and, unless it is contiguous, strides. Numbers keep their types, as 1, 1.0
+    and True would be one key.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class CallKeys:
         }
 
     def of(self, value: Any) -> Hashable:
-        """The key of one argument; what is of no known type is its type, and callables by their name."""
+        """The key of one argument; of unknown types the type, of callables the name."""
         kind = self._kinds.get(type(value))
         if kind is not None:
             return kind(value)

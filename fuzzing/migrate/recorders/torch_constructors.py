@@ -1,4 +1,4 @@
-"""How the modules of torch.nn that are alive were made: the arguments of each instance."""
+"""Constructor arguments of live torch.nn modules."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fuzzing.torch_api.names import module_names
 
 
 class ConstructorCall:
-    """What one module was made with.
+    """One module's constructor call.
 
     api   the dotted name of its class
-    key   of class and arguments, for whoever wants to keep one here
+    key   of class and arguments, for callers that store one
     """
 
     __slots__ = ("api", "args", "key", "kind", "kwargs")
@@ -29,8 +29,7 @@ class ConstructorRecorder:
 
     classes  the dotted name of each class that is watched
 
-    A module that came to be in another way (copied, unpickled) is unknown, and so is one of a class that a
-    test derives: such a class is the test's own program.
+    Copied or unpickled modules are unknown, and so are those of a test's own subclass, which is the test's program.
     """
 
     def __init__(self) -> None:
@@ -47,7 +46,6 @@ class ConstructorRecorder:
                 setattr(owner, "__init__", self._watched(vars(owner)["__init__"]))  # noqa: B010 - for mypy
 
     def _watched(self, original: Callable[..., None]) -> Callable[..., None]:
-        """`original`, noting what it is called with where it is the first for its instance."""
         classes, made = self.classes, self._made
 
         @functools.wraps(original)
@@ -60,11 +58,11 @@ class ConstructorRecorder:
         return __init__
 
     def made(self, module: Any) -> ConstructorCall | None:
-        """How a module was made; None where that was not seen, or where it has changed its class."""
+        """A module's constructor call; None where it was not seen, or the class has changed."""
         made = self._made.get(module)
         return made if made is not None and made.kind is type(module) else None
 
     def given(self, module: Any) -> tuple[Sequence[Any], Mapping[str, Any]] | None:
-        """What the module's class was called with; None as above."""
+        """The constructor's arguments; None as above."""
         made = self.made(module)
         return None if made is None else (made.args, made.kwargs)
