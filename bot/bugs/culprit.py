@@ -9,6 +9,7 @@ from bot.bugs import reproduction
 from bot.bugs.reproduction import BugCase
 from bot.errors import ProvisionError
 from bot.jobs.job_context import JobContext
+from bot.pulls.approval import NotApprovedError
 from bot.store import campaigns, findings
 from fuzzing.outcomes import Outcome, Verdict
 
@@ -25,7 +26,10 @@ def find_culprit(job_context: JobContext, known: BugCase) -> dict[str, Any] | No
         is_regression = findings.is_regression(session, campaign.id, known.bug.id)
     if not is_regression or not campaign.base or head.provisioner != "release":
         return None
-    found = reproduction.list_revisions(job_context, campaign)
+    try:
+        found = reproduction.list_revisions(job_context, campaign)
+    except NotApprovedError:  # of a fork's pull request only the head is approved
+        return None
     if len(found) < 2:
         return None
 

@@ -26,6 +26,7 @@ from bot.config.defaults import PIN_FILES
 from bot.config.sections import exact_pin
 from bot.errors import ConfigError, RefusalError, RunnerError
 from bot.jobs.job_context import JobContext
+from bot.pulls.approval import Approval, require_approval
 from bot.store import campaigns, findings, retests
 from bot.store.campaigns import Session
 from bot.store.models import Bug, Campaign
@@ -95,15 +96,26 @@ def build_at_base(job_context: JobContext, campaign: Campaign) -> Build | None:
 
 
 def build_of_commit(job_context: JobContext, campaign: Campaign, commit: str) -> Build:
-    """The build of a commit of the campaign's repository. Raises as the provisioner does."""
-    read = partial(job_context.services.repositories.read, campaign.target, commit)
-    config = run_with_lease(job_context, lambda *_: _config(job_context, campaign, read))
-    return _make_build(job_context, config, read, commit)
+    """The build of a commit of the campaign's repository.
+
+    Raises NotApprovedError if the commit may not run, and what the provisioner raises.
+    """
+    approval = run_with_lease(
+        job_context, lambda *_: require_approval(job_context, campaign.target, commit, campaign)
+    )
+    config = run_with_lease(job_context, lambda *_: _load_config(job_context, campaign, approval))
+    read = partial(job_context.services.repositories.read, campaign.target, approval.commit)
+    return _make_build(job_context, config, read, approval.commit)
 
 
-def _config(job_context: JobContext, campaign: Campaign, read: ReadFile) -> Any:
-    """The repository's own words at a commit; where it had none yet, those that the campaign went by."""
-    return job_context.services.own_config(read) or job_context.services.restore_config(campaign.config)
+def _load_config(job_context: JobContext, campaign: Campaign, approval: Approval) -> Any:
+    """The configuration in force for an approved commit; the campaign's if the repository had none there."""
+    services = job_context.services
+    if approval.config_commit:
+        read = partial(services.repositories.read, campaign.target, approval.config_commit)
+        if own := services.own_config(read):
+            return own
+    return services.restore_config(campaign.config)
 
 
 def build_of_release(job_context: JobContext, campaign: Campaign, release: str) -> Build:
@@ -137,9 +149,10 @@ def list_revisions(job_context: JobContext, campaign: Campaign) -> list[Revision
 
 def _resolve_build(job_context: JobContext, campaign: Campaign, commit: str) -> tuple[str, str] | None:
     job_context.heartbeat()
+    approval = require_approval(job_context, campaign.target, commit, campaign)
     read = partial(job_context.services.repositories.read, campaign.target, commit)
     try:
-        spec: Any = job_context.services.resolve(_config(job_context, campaign, read), read)
+        spec: Any = job_context.services.resolve(_load_config(job_context, campaign, approval), read)
     except ConfigError:  # a commit that says nothing we understand
         return None
     return spec.digest, spec.label

@@ -157,6 +157,9 @@ class Repositories(Protocol):
     def commits(self, target: str, base: str, head: str, paths: Sequence[str]) -> Sequence[str]:
         """The commits after base up to head, by first parents, that change one of the files; oldest first."""
 
+    def is_on_branch(self, target: str, commit: str) -> bool:
+        """Whether a branch of the repository itself contains the commit."""
+
     def merge_base(self, target: str, base: str, head: str) -> str:
         """The commit at which two parted; "" if they have no history in common."""
 

@@ -86,6 +86,19 @@ class Repositories:
         self._with_commit(target, base, lambda _: None)
         return self._with_commit(target, head, lambda mirror: self._merge_base(target, mirror, base, head))
 
+    def is_on_branch(self, target: str, commit: str) -> bool:
+        """Whether a branch of the repository contains the commit. Raises as `read` does.
+
+        A server gives out commits of forks under the repository's own address, so the branches are fetched.
+        """
+
+        def use(mirror: Path) -> bool:
+            self._fetch_refs(target, mirror, _ALL_BRANCHES, "--prune")
+            contains = ("for-each-ref", "--count=1", "--contains", commit, "refs/assay/heads/")
+            return bool(self._local(target, *contains, cwd=mirror).strip())
+
+        return self._with_commit(target, commit, use)
+
     def default_branch(self, target: str) -> str:
         """The branch that HEAD stands for; raises RefusalError if the repository is empty."""
         self._mirror(target)
@@ -126,8 +139,8 @@ class Repositories:
                 "newer one"
             )
 
-    def _fetch_refs(self, target: str, mirror: Path, refspec: str) -> None:
-        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none")
+    def _fetch_refs(self, target: str, mirror: Path, refspec: str, *extra: str) -> None:
+        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none", *extra)
         self._git.remote(target, "fetch", *options, "origin", refspec, cwd=mirror)
 
     def _prepare(self, target: str, mirror: Path) -> None:

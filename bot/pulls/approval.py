@@ -1,8 +1,9 @@
-"""Whose code may run, and whose configuration holds.
+"""Which commits may run, and whose configuration is in force.
 
-A pull request is code that somebody else wrote and that decides, by its pins and its `.github/assay.yml`,
-what is installed and how long it runs. docs/pull-requests.md has the threats that these rules are made
-against.
+A pull request is code that decides, by its pins and its `.github/assay.yml`, what is installed and run.
+Every path from an event, a comment, a button, a schedule or a job to the code of a commit goes through
+`check_approval` or `require_approval`, which ask for the id of the approved commit.
+docs/pull-requests.md lists the threats behind these rules.
 """
 
 from __future__ import annotations
@@ -10,46 +11,116 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bot.store.models import Pull
+from bot.errors import RefusalError
+from bot.jobs.job_context import JobContext
+from bot.pulls.dependencies import GitHubReader
+from bot.store import pulls
+from bot.store.models import Campaign, Pull
 
 #: GitHub's names of the roles that may push; `role_name` of a collaborator's permission.
 WRITE_ROLES = frozenset({"admin", "maintain", "write"})
-#: Associations whose holders may have write access. It is asked for: members and collaborators may only read.
+#: Associations whose holders may have write access. Their role is read too: members may be read-only.
 MEMBER_ASSOCIATIONS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 
-APPROVE_COMMAND = "/assay run"  # the command, of somebody with write access, that releases one commit
+APPROVE_COMMAND = "/assay run"
+
+#: Login → role in the target, such as "write".
+ReadRole = Callable[[str], str]
+
+
+class NotApprovedError(RefusalError):
+    """The commit may not run: nobody with write access pushed or approved it."""
 
 
 @dataclass(frozen=True)
 class Approval:
-    """What may be done with a pull request at its present head.
+    """Whether one commit may run. Only this module makes them.
 
-    may_run   its code may be installed and run
-    uses_own_config    the configuration is that of its own head; otherwise that of the branch it is to be merged into
-    why    one sentence for people
+    may_run        its code may be installed and run
+    config_commit  the commit whose configuration is in force: its own, or that of the base branch;
+                   "" for the configuration of the campaign that tested it
+    why            one sentence for people
     """
 
+    commit: str
     may_run: bool
-    uses_own_config: bool
+    config_commit: str
     why: str
 
 
-def check_approval(pull: Pull, permission: Callable[[str], str]) -> Approval:
-    """How far `pull` is trusted.
+def read_role(github_reader: GitHubReader | None, target: str, login: str) -> str:
+    """The role of a login in the target; "none" without access to GitHub."""
+    return github_reader.permission(target, login) if github_reader is not None else "none"
 
-    permission  login → that person's role in the target, such as "write"; asked only where it decides
+
+def check_approval(pull: Pull, commit: str, permission: ReadRole) -> Approval:
+    """Whether `commit` may run as the head of `pull`; `permission` is called only where it decides."""
+    if commit == pull.head:
+        if pull.head_repository and pull.head_repository.casefold() == pull.target.casefold():
+            why = "its branch is in this repository, where only people with write access push"
+            return Approval(commit, True, commit, why)
+        if pull.association in MEMBER_ASSOCIATIONS and permission(pull.author) in WRITE_ROLES:
+            return Approval(commit, True, commit, f"its author {pull.author} has write access")
+    if commit and pull.approved_head == commit:
+        return Approval(commit, True, pull.base, f"{pull.approved_by} approved commit {commit[:12]}")
+    source = f"the fork {pull.head_repository}" if pull.head_repository else "a deleted fork"
+    why = f"it comes from {source}, and nobody with write access has approved commit {commit[:12]}"
+    return Approval(commit, False, pull.base, why)
+
+
+def require_approval(
+    job_context: JobContext, target: str, commit: str, campaign: Campaign | None = None
+) -> Approval:
+    """The approval of a commit that a job is about to build and run. `commit` is a full id.
+
+    A commit may run if a campaign tested it, if it is on a branch of the target, or if it is the approved head
+    of a pull request. `campaign` is one whose range base..head may contain the commit.
+    Raises NotApprovedError, and RefusalError and InfrastructureError as git and GitHub do.
     """
-    if pull.head_repository and pull.head_repository.casefold() == pull.target.casefold():
-        return Approval(
-            True, True, "its branch is in this repository, where only people with write access push"
-        )
-    if pull.association in MEMBER_ASSOCIATIONS and permission(pull.author) in WRITE_ROLES:
-        return Approval(True, True, f"its author {pull.author} has write access")
-    if pull.approved_head and pull.approved_head == pull.head:
-        return Approval(True, False, f"{pull.approved_by} released commit {pull.head[:12]}")
-    whose = f"the fork {pull.head_repository}" if pull.head_repository else "a fork that is gone"
-    return Approval(
-        False,
-        False,
-        f"it comes from {whose}, and nobody with write access has released commit {pull.head[:12]}",
+    if campaign is not None and (found := _check_campaign(job_context, campaign, commit)):
+        return found
+    with job_context.database.reading() as session:
+        heads = pulls.with_head(session, target, commit)
+    answers = [check_approval(pull, commit, lambda login: _role(job_context, target, login)) for pull in heads]
+    for answer in answers:
+        if answer.may_run:
+            return answer
+    if job_context.services.repositories.is_on_branch(target, commit):
+        return Approval(commit, True, commit, f"it is on a branch of {target}")
+    why = answers[0].why if answers else f"it is on no branch of {target}"
+    raise NotApprovedError(
+        f"commit {commit[:12]} is not run: {why}; `{APPROVE_COMMAND} {commit}` on its pull request approves it"
     )
+
+
+def _check_campaign(job_context: JobContext, campaign: Campaign, commit: str) -> Approval | None:
+    """The approval that follows from a campaign; None if it says nothing about the commit.
+
+    A campaign's head was approved when the campaign was made, and its base is on the target's branch. Commits
+    between the two may run only if whoever pushed them has write access: approval names the head alone.
+    """
+    if commit == campaign.base:
+        return Approval(commit, True, commit, f"it is the base of campaign {campaign.id}")
+    trusted = campaign.pull is None or _is_trusted_pull(job_context, campaign)
+    if commit == campaign.head:
+        return Approval(commit, True, commit if trusted else "", f"campaign {campaign.id} tested it")
+    repositories = job_context.services.repositories
+    if trusted and repositories.merge_base(campaign.target, commit, campaign.head) == commit:
+        return Approval(commit, True, commit, f"it is part of the history of {campaign.head[:12]}")
+    return None
+
+
+def _is_trusted_pull(job_context: JobContext, campaign: Campaign) -> bool:
+    """Whether people with write access pushed the head of a pull request's campaign."""
+    with job_context.database.reading() as session:
+        pull = pulls.get(session, campaign.target, campaign.pull or 0)
+    if pull is None or pull.head != campaign.head:
+        return False
+    approval = check_approval(
+        pull, campaign.head, lambda login: _role(job_context, campaign.target, login)
+    )
+    return approval.may_run and approval.config_commit == campaign.head
+
+
+def _role(job_context: JobContext, target: str, login: str) -> str:
+    return read_role(job_context.github_reader, target, login)

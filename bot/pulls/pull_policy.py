@@ -8,7 +8,7 @@ from functools import partial
 from bot.campaigns.steps.planning import CONFIG_FILE, NOTHING_TO_TEST
 from bot.config import RepositoryConfig, resolve_config
 from bot.errors import ConfigError
-from bot.pulls.approval import check_approval
+from bot.pulls.approval import check_approval, read_role
 from bot.pulls.dependencies import GitHubReader, Mirrors
 from bot.store.models import Pull
 from bot.store.outbox import DRY_RUN
@@ -41,11 +41,12 @@ class PullPolicy:
 
     def decide(self, pull: Pull) -> Decision:
         """Decides. Raises RefusalError and InfrastructureError as the mirrors and GitHub do."""
-        approval = check_approval(pull, self._role_reader(pull.target))
+        approval = check_approval(pull, pull.head, partial(read_role, self._github_reader, pull.target))
         try:
-            config = self._load_config(pull.target, pull.head if approval.uses_own_config else pull.base)
+            config = self._load_config(pull.target, approval.config_commit)
         except ConfigError as error:
-            return self._decide_invalid_config(pull, str(error), uses_own_config=approval.uses_own_config)
+            is_own = approval.config_commit == pull.head
+            return self._decide_invalid_config(pull, str(error), uses_own_config=is_own)
         if config is None:
             return Decision(SKIP, NOTHING_TO_TEST)
         should_report = _reports_to_github(config)
@@ -73,11 +74,6 @@ class PullPolicy:
     def _load_config(self, target: str, sha: str) -> RepositoryConfig | None:
         return resolve_config(partial(self._mirrors.read, target, sha))
 
-    def _role_reader(self, target: str) -> partial[str]:
-        return partial(self._read_role, target)
-
-    def _read_role(self, target: str, login: str) -> str:
-        return self._github_reader.permission(target, login) if self._github_reader is not None else "none"
 
 
 def _reports_to_github(config: RepositoryConfig) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from bot.store.campaigns import insert_missing
@@ -103,6 +103,12 @@ class UpdateResult:
 def get(session: Session, target: str, number: int) -> Pull | None:
     """The pull request, if it was ever told of."""
     return session.get(Pull, (target, number))
+
+
+def with_head(session: Session, target: str, commit: str) -> Sequence[Pull]:
+    """The pull requests that have this commit as their head, or as their approved commit."""
+    is_head = or_(Pull.head == commit, Pull.approved_head == commit)
+    return session.scalars(select(Pull).where(Pull.target == target, is_head).order_by(Pull.number)).all()
 
 
 def row(target: str, data: PullRequestData) -> Pull:

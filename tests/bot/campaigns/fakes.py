@@ -137,11 +137,18 @@ class Repositories:
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
     default: str = "main"
     problem: Exception | None = None
+    of_forks: set[str] = field(default_factory=set)  # commits on no branch
 
     def read(self, target: str, sha: str, path: str) -> bytes | None:
         if sha in self.files:
             return self.files[sha].get(path)
         return b"standin==" + sha[:1].encode() if path == PIN else None
+
+    def is_on_branch(self, target: str, commit: str) -> bool:
+        return commit not in self.of_forks
+
+    def merge_base(self, target: str, base: str, head: str) -> str:
+        return "" if {base, head} & self.of_forks else base
 
     def default_branch(self, target: str) -> str:
         return self.default

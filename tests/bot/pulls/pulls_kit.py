@@ -72,6 +72,9 @@ class Mirrors:
         text = self.files.get(sha, {".github/assay.yml": CONFIG}).get(path)
         return None if text is None else text.encode()
 
+    def is_on_branch(self, target: str, commit: str) -> bool:
+        return commit in (BASE, ROOT)
+
     def merge_base(self, target: str, base: str, head: str) -> str:
         return ROOT
 
