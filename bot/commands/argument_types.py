@@ -1,4 +1,4 @@
-"""What arguments of commands may be: each a function from text to value that raises ValueError for people."""
+"""Converters of command arguments. Each turns text into a value, or raises ValueError with the allowed form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ _GLOB = re.compile(r"[A-Za-z0-9_.:*?-]{1,100}")
 _DAYS = re.compile(r"([1-9][0-9]{0,3})([dw])")
 _RELEASE = re.compile(r"[0-9]{1,6}(?:\.[0-9a-z]{1,12}){1,5}")
 _RELEASES = re.compile(rf"{_RELEASE.pattern}\.\.{_RELEASE.pattern}")
-#: Ours: a year is as long as anybody can mean.
 MAX_MUTE = timedelta(days=366)
 
 
@@ -48,19 +47,19 @@ def names(text: str) -> list[str]:
     """`a,b` as a list."""
     found = [name.strip() for name in text.split(",")]
     if not all(found):
-        raise ValueError("must be names with commas between them")
+        raise ValueError("must be names separated by commas")
     return found
 
 
 def non_empty(text: str) -> str:
-    """Any word."""
+    """Any text but the empty one."""
     if not text:
         raise ValueError("must not be empty")
     return text
 
 
 def until(text: str, at: datetime) -> datetime:
-    """A day `2026-12-31` (its end, in UTC) or a time from now `30d`, `2w`, `12h`; raises ValueError."""
+    """A day `2026-12-31` (its end, in UTC) or a time from now: `30d`, `2w`, `12h`."""
     end = _end(text, at)
     if not at < end <= at + MAX_MUTE:
         raise ValueError("must lie within a year from now")
@@ -77,7 +76,7 @@ def _end(text: str, at: datetime) -> datetime:
         pass
     try:
         return at + timedelta(seconds=parse_duration(text))
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(
             f"must be a day or a time from now, such as 2026-12-31 or 30d; it is {_quote(text)}"
         ) from None

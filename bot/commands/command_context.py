@@ -1,4 +1,4 @@
-"""What a command knows when it is carried out, and what it answers."""
+"""The context and the result of a command."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bot.store.models import Bug, CommandState, Pull
 
 
 class ThreadKind(Enum):
-    """Where a comment stands."""
+    """The kind of thread that a comment is in."""
 
-    BUG = "an issue of ours"
+    BUG = "an issue of Assay"
     ISSUE = "another issue"
     PULL = "a pull request"
 
 
 class Reaction(Enum):
-    """What we put under a comment: GitHub's names of them."""
+    """Reactions to a comment, by GitHub's names."""
 
     DONE = "+1"
     IN_PROGRESS = "eyes"
@@ -30,13 +30,13 @@ class Reaction(Enum):
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What came of a command.
+    """The result of a command.
 
-    text       Markdown for whoever asked, made safe already; "" where the reaction says enough
-    in_progress    whether more follows later
-    state      DONE, or REFUSED where the command makes no sense here
-    why        one sentence for the audit
-    subject    what it was about, as in the audit: "bug:12", "campaign:4"; "" for the thread
+    text         escaped Markdown for the reply; "" if the reaction is enough
+    in_progress  whether a job replies later
+    state        DONE, or REFUSED if the command does not apply here
+    why          one sentence for the audit
+    subject      the audit's subject, "bug:12" or "campaign:4"; "" for the thread
     """
 
     text: str = ""
@@ -47,20 +47,20 @@ class CommandResult:
 
 
 def refuse(text: str) -> CommandResult:
-    """The command was understood and cannot be followed; `text` says why, in one sentence."""
+    """The result of a valid command that does not apply; `text` is one sentence that says why."""
     return CommandResult(text, state=CommandState.REFUSED, why=text)
 
 
 class CommandServices(Protocol):
-    """What commands need from other rooms; `bot.wiring` gives it."""
+    """Services of other packages; `bot.wiring` provides them."""
 
     def run(
         self, session: Session, pull: Pull, *, requested_by: str, name: str, overrides: Mapping[str, Any]
     ) -> str:
-        """Releases the head of a pull request and has it tested, once for each `name`; what is to happen."""
+        """Approves the head of a pull request and requests its test, once for each `name`; returns a summary."""
 
     def stop(self, session: Session, pull: Pull, reason: str, commented_at: datetime) -> int:
-        """Ends the campaigns of a pull request, and what had been asked for when this was said; how many."""
+        """Ends the campaigns of a pull request and the requests made before `commented_at`; returns their number."""
 
     def enqueue(
         self,
@@ -73,21 +73,21 @@ class CommandServices(Protocol):
         arguments: Mapping[str, Any] | None = None,
         requested_by: str = "",
     ) -> object:
-        """Asks for a job, once for each key (`bot.jobs`)."""
+        """Enqueues a job, once for each key."""
 
 
 @dataclass(frozen=True)
 class CommandContext:
-    """One command in its place.
+    """One command and the thread it is in.
 
-    values     its arguments
-    number     the issue or pull request it stands on
-    comment    GitHub's id of the comment, `position` the command's place in it
-    bug        the bug whose issue this is
-    pull       the pull request, as it was read for this comment
-    head       the pull request's commit when the comment came, "" elsewhere
-    commented_at       when the comment came; `at` is when the command is carried out
-    role       GitHub's role of the author: none, read, triage, write, maintain, admin
+    values        its arguments, by name
+    number        the issue or pull request
+    comment       GitHub's id of the comment; `position` is the command's index in it
+    bug           the bug whose issue this is
+    pull          the pull request, as read for this comment
+    head          the head that the author could see, "" on issues
+    commented_at  when the comment was stored; `at` is when the command runs
+    role          GitHub's role of the author: none, read, triage, write, maintain, admin
     """
 
     target: str
@@ -107,7 +107,7 @@ class CommandContext:
 
     @property
     def audit_subject(self) -> str:
-        """The issue or pull request as the audit calls it."""
+        """The audit's subject for the thread."""
         if self.pull is not None:
             return f"pull:{self.number}"
         return f"bug:{self.bug.id}" if self.bug is not None else f"issue:{self.number}"

@@ -1,4 +1,4 @@
-"""A comment comes in: its commands become rows, in the transaction of the delivery. No network here."""
+"""Stores the commands of a comment as rows, in the transaction of its delivery. Uses no network."""
 
 from __future__ import annotations
 
@@ -13,16 +13,22 @@ from bot.store import Session, campaigns, commands, now
 from bot.store.models import Command, Pull
 from bot.webhooks.intents import CommentIntent
 
+#: In place of a commit id: the pull request changed when or after the comment was written.
+NEWER_HEAD = "-"
+
 log = structlog.get_logger(__name__)
 
 
 def handle(session: Session, intent: CommentIntent, wake: Callable[[], None] | None = None) -> int:
-    """Stores the comment's commands, the mistakes among them too; how many are new.
+    """Stores the comment's commands, invalid ones included; returns how many are new.
 
-    Programs are not listened to, ourselves among them: two of them would talk for ever. What bears our own
-    mark was quoted or copied from us. `wake` is called once the transaction is committed.
+    Comments of programs are ignored, because two programs would answer each other for ever. So are comments
+    with our marker, which are quoted or copied from ours. An edited comment counts if it held no command
+    before. `wake` is called after the transaction commits.
     """
     if intent.bot or MARKER_PREFIX in intent.body:
+        return 0
+    if intent.edited and session.get(Command, (intent.comment, 0)) is not None:
         return 0
     pull = session.get(Pull, (intent.target, intent.number)) if intent.on_pull else None
     present = now()
@@ -34,7 +40,7 @@ def handle(session: Session, intent: CommentIntent, wake: Callable[[], None] | N
             number=intent.number,
             author=intent.author,
             text=given.text,
-            head=pull.head if pull is not None else "",
+            head=_visible_head(pull, intent),
             delivery=intent.delivery,
             created_at=present,
         )
@@ -48,3 +54,12 @@ def handle(session: Session, intent: CommentIntent, wake: Callable[[], None] | N
         if wake is not None:
             campaigns.after_commit(session, wake)
     return new
+
+
+def _visible_head(pull: Pull | None, intent: CommentIntent) -> str:
+    """The head that the author of the comment could see; NEWER_HEAD if it may be newer than the comment."""
+    if pull is None:
+        return ""
+    if intent.written_at is not None and pull.updated_at >= intent.written_at:
+        return NEWER_HEAD
+    return pull.head

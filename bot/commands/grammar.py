@@ -1,10 +1,9 @@
-"""The grammar of commands: what a comment asks for. Pure: text in, commands and mistakes out.
+"""The grammar of commands. Pure: text in, commands and mistakes out, in linear time for any text.
 
     /assay VERB [WORD] [NAME=VALUE …] [the rest of the line]
 
-A command stands at the start of a line, with at most three spaces before it. What is quoted, code or hidden
-is no command: lines that begin with `>`, fenced and indented code, HTML comments. What a line means is
-decided by the verb's own description, a `Verb`; the files in `bot/commands/actions` register them.
+A command starts a line, after at most three spaces. Quoted lines (`>`), fenced and indented code and HTML
+comments hold no commands. `Verb` describes one command; the files in `bot/commands/actions` register them.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 PREFIX = "/assay"
-#: Ours: what a person may still write by hand. A comment with more is answered for the first ones.
+#: More than people write by hand; the rest of a longer comment is ignored.
 MAX_COMMANDS = 10
 MAX_LINE = 500  # characters of one command
 
-#: Turns an argument's text into its value; raises ValueError with what is allowed, for people.
+#: Turns text into a value; raises ValueError with the allowed form.
 Convert = Callable[[str], Any]
 
 
@@ -28,11 +27,10 @@ Convert = Callable[[str], Any]
 class Argument:
     """One argument of a verb.
 
-    name      its name; `NAME=VALUE` unless it is a word
-    metavar     what stands for its value in a usage line, such as DURATION
-    convert   text → value
-    positional      a bare word at its place, such as `#12`
-    remainder      everything that is left of the line, spaces and all; only the last argument may be
+    name        written `NAME=VALUE` unless positional
+    metavar     its value in a usage line, such as DURATION
+    positional  a bare word, such as `#12`
+    remainder   the rest of the line, spaces included; only the last argument may be
     """
 
     name: str
@@ -44,14 +42,14 @@ class Argument:
 
     @property
     def usage(self) -> str:
-        """How it is written."""
+        """Its form in a usage line."""
         text = self.metavar if self.positional or self.remainder else f"{self.name}={self.metavar}"
         return text if self.required else f"[{text}]"
 
 
 @dataclass(frozen=True)
 class Verb:
-    """What a command may say after `/assay`: its name, its arguments, one line of help."""
+    """The description of one command: name, arguments, one line of help."""
 
     name: str
     help: str
@@ -59,13 +57,13 @@ class Verb:
 
     @property
     def usage(self) -> str:
-        """The whole command, as one writes it."""
+        """The usage line."""
         return " ".join([PREFIX, self.name, *(argument.usage for argument in self.arguments)])
 
 
 @dataclass(frozen=True)
 class ParsedCommand:
-    """A command as it was given. `values` holds the arguments that were, under their names."""
+    """A valid command; `values` holds the given arguments by name."""
 
     verb: str
     text: str
@@ -74,14 +72,14 @@ class ParsedCommand:
 
 @dataclass(frozen=True)
 class InvalidCommand:
-    """A line that begins like a command and is none; `why` says what is wrong and what to write."""
+    """A line that starts like a command and is not valid; `why` says what to write instead."""
 
     text: str
     why: str
 
 
 def parse(body: str, verbs: Mapping[str, Verb]) -> list[ParsedCommand | InvalidCommand]:
-    """The commands of a comment in order, at most MAX_COMMANDS; never raises."""
+    """The commands of a comment in order, at most MAX_COMMANDS. Never raises."""
     found: list[ParsedCommand | InvalidCommand] = []
     for line in _lines(body):
         if len(found) == MAX_COMMANDS:
@@ -98,11 +96,11 @@ _COMMAND = re.compile(rf" {{0,3}}({re.escape(PREFIX)}(?![^\s]).*)")
 
 
 def _lines(body: str) -> Iterator[str]:
-    """The lines that begin with the prefix and are neither code, quoted nor hidden."""
+    """The lines that start with the prefix and are neither code, quoted nor hidden."""
     fence, hidden = "", False
     for line in body.splitlines():
         mark = _FENCE.match(line)
-        if hidden:  # what follows the end of an HTML comment stands at the start of no line
+        if hidden:  # text after the end of an HTML comment starts no line
             hidden = _opens_html_comment(line.partition("-->")[2]) if "-->" in line else True
         elif fence:
             if mark and mark[1].startswith(fence) and not line.strip().strip(fence[0]):
@@ -117,7 +115,7 @@ def _lines(body: str) -> Iterator[str]:
 
 
 def _opens_html_comment(line: str) -> bool:
-    """Whether an HTML comment begins on the line and goes on behind it."""
+    """Whether an HTML comment opens on the line and does not close there."""
     return line.rfind("<!--") > line.rfind("-->")
 
 
@@ -133,7 +131,7 @@ def _parse_line(line: str, verbs: Mapping[str, Verb]) -> ParsedCommand | Invalid
     if verb is None:
         near = difflib.get_close_matches(name.lower(), verbs, n=1)
         hint = f"did you mean `{PREFIX} {near[0]}`?" if near else f"there are {_list_commands(verbs)}"
-        return InvalidCommand(line, f"`{_sanitize(name)}` is no command; {hint}")
+        return InvalidCommand(line, f"`{_sanitize(name)}` is not a command; {hint}")
     try:
         return ParsedCommand(verb.name, line, _arguments(verb, rest))
     except ValueError as error:
@@ -141,7 +139,7 @@ def _parse_line(line: str, verbs: Mapping[str, Verb]) -> ParsedCommand | Invalid
 
 
 def _arguments(verb: Verb, rest: str) -> dict[str, Any]:
-    """The values given; raises ValueError with what is wrong."""
+    """The given values; raises ValueError."""
     named = {each.name: each for each in verb.arguments if not each.positional and not each.remainder}
     words = [each for each in verb.arguments if each.positional]
     ending = next((each for each in verb.arguments if each.remainder), None)
@@ -180,13 +178,13 @@ def _unexpected(verb: Verb, first: str, name: str, names: list[str]) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The first word, and what follows it."""
+    """The first word and the rest."""
     first, *rest = text.split(maxsplit=1) or [""]
     return first, rest[0] if rest else ""
 
 
 def _sanitize(text: str) -> str:
-    """A word of a stranger's, fit to stand between backticks."""
+    """Foreign text that is safe between backticks."""
     return re.sub(r"[`\s]|[^\x20-\x7e]", "?", text[:40])
 
 

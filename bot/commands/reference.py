@@ -1,4 +1,4 @@
-"""The table of all commands for docs/commands.md: `python -m bot.commands.reference`."""
+"""Prints the table of commands for docs/commands.md: `python -m bot.commands.reference`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.commands.registry import Action, RequiredRole, actions
 
 
 def render_table() -> str:
-    """Every command with what it does, where it may be said and by whom, as a Markdown table."""
+    """A Markdown table of all commands: usage, help, kinds of thread, required role."""
     head = ["command", "what it does", "where", "who"]
     rows = [head, ["---"] * len(head), *(_row(action) for action in actions().values())]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

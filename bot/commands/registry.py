@@ -1,4 +1,4 @@
-"""The commands by name: one small file each in `bot/commands/actions`, registered by decorator (law 4)."""
+"""The commands by name: one file each in `bot/commands/actions`, registered by a decorator."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ PULL_THREADS = frozenset({ThreadKind.PULL})
 
 
 class RequiredRole(Enum):
-    """Who may give a command. GitHub's roles: read, triage, write, maintain, admin."""
+    """The role that a command needs. GitHub's roles: read, triage, write, maintain, admin."""
 
-    READER = "read"  # whoever may see the repository's issues and has a part in this one: its author, too
+    READER = "read"  # triage access, or the author of the pull request
     WRITER = "write"
 
 
 @dataclass(frozen=True)
 class Action:
-    """One command: what may be said, where, by whom, and what is done."""
+    """A command: its grammar, the threads it applies to, the role it needs, its handler."""
 
     verb: Verb
     thread_kinds: frozenset[ThreadKind]
@@ -41,12 +41,12 @@ _ACTIONS: Registry[Action] = Registry("command", "bot.commands.actions")
 
 def action(
     name: str,
-    help: str,  # noqa: A002 (what it is)
+    help: str,  # noqa: A002
     *arguments: Argument,
     thread_kinds: frozenset[ThreadKind] = EVERYWHERE,
     required_role: RequiredRole = RequiredRole.WRITER,
 ) -> Callable[[Handler], Handler]:
-    """Decorator: makes a function what is done at `/assay NAME …`."""
+    """Decorator: registers the handler of `/assay NAME …`."""
 
     def register(handler: Handler) -> Handler:
         _ACTIONS.add(Action(Verb(name, help, arguments), thread_kinds, required_role, handler), name)
@@ -63,5 +63,5 @@ def actions() -> Mapping[str, Action]:
 
 @cache
 def verbs() -> Mapping[str, Verb]:
-    """What may be said, by name."""
+    """The grammar of all commands, by name."""
     return {name: action.verb for name, action in actions().items()}

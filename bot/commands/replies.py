@@ -1,4 +1,4 @@
-"""What a comment with commands is answered: a reaction, and one comment where there is something to say."""
+"""Replies to a comment with commands: a reaction, and one comment if a result has text."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bot.store.models import Command, CommandState
 from bot.store.outbox import EffectDraft
 
 REACTION, COMMENT = "reaction", "comment"
-#: Whoever asks is answered, whatever the target's mode: it was they who spoke first.
+#: Replies are sent in every `reports.mode`: the user initiated them.
 LIVE = "live"
 
 
 def post(session: Session, row: Command, results: Sequence[CommandResult], at: datetime) -> None:
-    """Puts the answer to a comment into the outbox; `row` is its first command."""
+    """Posts the reply to a comment into the outbox; `row` is its first command."""
     drafts = [_draft_reaction(session, row, results)]
     if any(result.text for result in results):
         drafts.append(draft_comment(row.target, row.number, _key(session, row, COMMENT), _body(results)))
@@ -27,7 +27,7 @@ def post(session: Session, row: Command, results: Sequence[CommandResult], at: d
 
 
 def draft_comment(target: str, number: int, name: str, body: str) -> EffectDraft:
-    """A comment that answers somebody; `name` is its idempotency key."""
+    """A reply; `name` is its idempotency key."""
     shown = text.cut(body, BODY_BUDGET)
     payload = {"body": f"{shown}\n\n{marker(name)}\n"}
     return EffectDraft(COMMENT, name, target, payload, number=number, urgent=True, mode=LIVE)
@@ -46,7 +46,6 @@ def _content(results: Sequence[CommandResult]) -> Reaction:
 
 
 def _body(results: Sequence[CommandResult]) -> str:
-    """The texts of the receipts in the order of the commands."""
     return "\n\n".join(result.text for result in results if result.text)
 
 

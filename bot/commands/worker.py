@@ -1,8 +1,8 @@
-"""Carries out the commands that came in: asks GitHub who may, then acts, one transaction for each comment.
+"""Carries out stored commands, one transaction for each comment.
 
-What GitHub has to be asked (the author's role, the pull request as it is now) is asked before the
-transaction; in it the rows are locked, the actions done, their answers put into the outbox, and all of it is
-told in the audit. Killed before the commit, nothing has happened; killed behind it, everything has.
+The author's role and the pull request's present state are read from GitHub before the transaction. In it the
+rows are locked, the actions run, and the replies and audit events are written. A kill before the commit leaves
+nothing behind.
 """
 
 from __future__ import annotations
@@ -22,39 +22,37 @@ from bot.reports import text
 from bot.store import Database, Session, audit, bugs, commands, now
 from bot.store.models import Command, CommandState, Pull
 
-#: Between two looks when nobody wakes us; commands of other processes are found so.
+#: Seconds between two polls of the table when nobody calls `wake`; finds commands that other processes stored.
 IDLE_S = 2.0
-#: How long a comment waits after GitHub could not be asked, and how often that is tried.
+#: How long a comment waits after a failed request to GitHub, and for how long it is retried.
 RETRY_INTERVAL = timedelta(seconds=30)
 RETRY_LIMIT = timedelta(hours=1)
+
+#: Limits for people without a role: one reaction an hour in a thread, and few replies to a pull request's author.
+QUIET_TIME = timedelta(hours=1)
+MAX_AUTHOR_REPLIES = 5
+#: How long "no role" is remembered, and of how many people.
+ROLE_AGE, MAX_ROLES = timedelta(minutes=5), 1000
 
 _WRITE_ROLES = frozenset({"write", "maintain", "admin"})
 _TRIAGE_ROLES = _WRITE_ROLES | {"triage"}
 
 
 class PermissionReader(Protocol):
-    """What has to be known of GitHub (`bot.github.reader.PermissionReader`)."""
+    """Reads roles from GitHub (`bot.github.reader.Reader`)."""
 
     def permission(self, target: str, login: str) -> str:
         """The role of a person: none, read, triage, write, maintain, admin."""
 
 
-#: Brings the row of a pull request up to date; None where GitHub has none of that number.
+#: Brings the row of a pull request up to date; None if GitHub has no such pull request.
 Refresh = Callable[[str, int, datetime], Pull | None]
-
-
-@dataclass(frozen=True)
-class _GitHubFacts:
-    """What GitHub said before the transaction."""
-
-    role: str
-    pull: Pull | None
 
 
 class Worker(Loop):
     """Carries out commands.
 
-    refresh   reads a pull request anew and stores it; bot.pulls has it
+    refresh   reads a pull request from GitHub and stores it (`bot.pulls.pull_evaluation`)
     """
 
     def __init__(
@@ -69,9 +67,10 @@ class Worker(Loop):
         self._database, self._reader, self._refresh, self._services = database, reader, refresh, services
         self._clock = clock
         self._not_before: dict[int, datetime] = {}
+        self._without_role: dict[tuple[str, str], tuple[str, datetime]] = {}
 
     def run_once(self, stop: threading.Event | None = None, /) -> bool:
-        """Carries out what waits and is due, one comment after another; False if there was nothing."""
+        """Carries out the comments that are due, oldest first; False if none is."""
         with self._database.reading() as session:
             pending_comments = commands.pending_comments(session)
         self._not_before = {one: until for one, until in self._not_before.items() if one in pending_comments}
@@ -89,22 +88,40 @@ class Worker(Loop):
             self.process(_CommentTask(self, rows[0]))
 
     def execute(self, row: Command) -> None:
-        """Carries out the comment that a command is in: asks what must be asked, then acts."""
-        role = self._reader.permission(row.target, row.author)
-        known = _GitHubFacts(role, self._refresh(row.target, row.number, self._clock()) if row.head else None)
+        """Carries out the comment that a command is in."""
+        role = self._read_role(row.target, row.author)
+        if row.head and (role in _TRIAGE_ROLES or self._is_author(row)):
+            self._refresh(row.target, row.number, self._clock())
         with self._database.transaction() as session:
-            self._execute(session, row, known)
+            self._execute(session, row, role)
+
+    def _read_role(self, target: str, login: str) -> str:
+        """The role of a login; "none" and "read" are remembered, so strangers cost no requests."""
+        role, until = self._without_role.get((target, login), ("", self._clock()))
+        if self._clock() < until:
+            return role
+        role = self._reader.permission(target, login)
+        if role not in _TRIAGE_ROLES:
+            if len(self._without_role) >= MAX_ROLES:
+                self._without_role.clear()
+            self._without_role[target, login] = role, self._clock() + ROLE_AGE
+        return role
+
+    def _is_author(self, row: Command) -> bool:
+        with self._database.reading() as session:
+            pull = session.get(Pull, (row.target, row.number))
+        return pull is not None and pull.author == row.author
 
     def can_retry(self, row: Command) -> bool:
-        """Whether a comment is not too old to be carried out later."""
+        """Whether a comment is recent enough to be carried out later."""
         return row.created_at + RETRY_LIMIT > self._clock()
 
     def delay_comment(self, comment: int, seconds: float) -> None:
-        """Leaves a comment alone for so long."""
+        """Postpones a comment."""
         self._not_before[comment] = self._clock() + timedelta(seconds=seconds)
 
     def give_up(self, first: Command, reason: str) -> None:
-        """Gives a comment up. Nobody is answered: what keeps us from asking keeps us from answering."""
+        """Marks a comment's commands as failed, without a reply: GitHub does not take one either."""
         present = self._clock()
         with self._database.transaction() as session:
             for row in _lock_commands(session, first):
@@ -113,28 +130,30 @@ class Worker(Loop):
                     session, row.target, "failed", f"command:{row.comment}", reason, present, actor=row.author
                 )
 
-    def _execute(self, session: Session, first: Command, known: _GitHubFacts) -> None:
+    def _execute(self, session: Session, first: Command, role: str) -> None:
         rows = _lock_commands(session, first)
         if not rows:
             return
         present = self._clock()
         refused_before = commands.refused_before(session, rows[0])
-        results = [self._execute_command(session, row, known, present) for row in rows]
+        results = [self._execute_command(session, row, role, present) for row in rows]
         for row, result in zip(rows, results, strict=True):
             commands.complete(row, result.state, result.why, present)
-            row.role = known.role
+            row.role = role
             _record_audit(session, row, result, present)
-        replies.post(session, rows[0], _drop_repeated_refusals(results, known.role, refused_before), present)
+        shown = _drop_repeated_refusals(results, role, refused_before)
+        if role not in _TRIAGE_ROLES:
+            shown = _limit_replies(session, rows[0], shown, present)
+        if shown:
+            replies.post(session, rows[0], shown, present)
 
-    def _execute_command(
-        self, session: Session, row: Command, known: _GitHubFacts, present: datetime
-    ) -> CommandResult:
+    def _execute_command(self, session: Session, row: Command, role: str, present: datetime) -> CommandResult:
         (given,) = parse(row.text, verbs()) or [InvalidCommand(row.text, "is no command any more")]
         if isinstance(given, InvalidCommand):
             why = given.why if given.why.endswith("?") else f"{given.why}."
-            return refuse(text.escaped(why) if known.role in _TRIAGE_ROLES else "")
+            return refuse(text.escaped(why) if role in _TRIAGE_ROLES else "")
         action = actions()[given.verb]
-        context = self._build_context(session, row, given, known, present)
+        context = self._build_context(session, row, given, role, present)
         if why := _find_permission_error(action, context):
             return refuse(why)
         if context.thread_kind not in action.thread_kinds:
@@ -143,7 +162,7 @@ class Worker(Loop):
         return action.handler(session, context)
 
     def _build_context(
-        self, session: Session, row: Command, given: ParsedCommand, known: _GitHubFacts, at: datetime
+        self, session: Session, row: Command, given: ParsedCommand, role: str, at: datetime
     ) -> CommandContext:
         pull = session.get(Pull, (row.target, row.number)) if row.head else None
         bug = bugs.of_issue(session, row.target, row.number) if pull is None else None
@@ -154,7 +173,7 @@ class Worker(Loop):
             comment=row.comment,
             position=row.position,
             author=row.author,
-            role=known.role,
+            role=role,
             thread_kind=thread_kind,
             commented_at=row.created_at,
             at=at,
@@ -175,48 +194,48 @@ class _CommentTask:
 
     @property
     def log_fields(self) -> Mapping[str, object]:
-        """The comment."""
+        """The id of the comment."""
         return {"comment": self.row.comment}
 
     def work(self) -> None:
-        """Carries it out."""
+        """Carries out its commands."""
         self.worker.execute(self.row)
 
     def release_lease(self) -> None:
-        """Nothing was written."""
+        """Does nothing: comments have no lease."""
 
     def wait(self) -> float | None:
-        """By its age: nobody reads an answer a day later."""
+        """RETRY_INTERVAL, until the comment is too old for a reply."""
         return RETRY_INTERVAL.total_seconds() if self.worker.can_retry(self.row) else None
 
     def postpone(self, error: Exception, seconds: float) -> None:
-        """Keeps in mind when."""
-        del error  # it is in the log
+        """Postpones it; the error is in the log."""
+        del error
         self.worker.delay_comment(self.row.comment, seconds)
 
     def fail(self, error: Exception) -> None:
-        """Gives it up."""
-        why = "GitHub could not be asked: " if isinstance(error, INFRASTRUCTURE_ERRORS) else ""
+        """Marks its commands as failed."""
+        why = "GitHub did not answer: " if isinstance(error, INFRASTRUCTURE_ERRORS) else ""
         self.worker.give_up(self.row, f"{why}{error}")
 
     def record_internal_error(self, bug: Exception) -> None:
-        """Gives it up; the others are carried out."""
+        """Marks its commands as failed; other comments are carried out."""
         reason = f"a bug of Assay: {type(bug).__name__}; its log has the traceback"
         self.worker.give_up(self.row, reason)
 
 
 def _lock_commands(session: Session, first: Command) -> Sequence[Command]:
-    """The comment's commands; none where another process was first.
+    """The comment's pending commands; none if another process took them.
 
-    Nor where the repository was renamed while GitHub was asked, which may know nobody under its old name: it
-    is asked again.
+    None too if the repository was renamed meanwhile: GitHub may know no roles under the old name, so the role is
+    read again.
     """
     rows = commands.of_comment(session, first.comment)
     return rows if rows and rows[0].target == first.target else ()
 
 
 def _find_permission_error(action: Action, context: CommandContext) -> str:
-    """Why this person may not say this; "" if they may."""
+    """Why this person may not give this command; "" if they may."""
     if context.role in _WRITE_ROLES:
         return ""
     is_participant = context.role in _TRIAGE_ROLES or (
@@ -226,18 +245,18 @@ def _find_permission_error(action: Action, context: CommandContext) -> str:
         return ""
     return (
         f"`{action.verb.name}` needs write access to {context.target}, which you do not have; "
-        "a maintainer can say it."
+        "ask a maintainer."
     )
 
 
 def _drop_repeated_refusals(
     results: Sequence[CommandResult], role: str, before: Collection[str]
 ) -> list[CommandResult]:
-    """The receipts, silent where a second answer would be noise.
+    """The results, without the text of repeated refusals.
 
-    Maintainers are told each reason once in a thread; others one reason, whatever they try next.
+    People with write access get each reason once in a thread, others one reason in all.
 
-    before  why the same person was refused here before
+    before  reasons for which the same person was refused in the thread
     """
     return [
         CommandResult("", state=each.state, why=each.why)
@@ -247,9 +266,26 @@ def _drop_repeated_refusals(
     ]
 
 
+def _limit_replies(
+    session: Session, row: Command, results: list[CommandResult], at: datetime
+) -> list[CommandResult]:
+    """What somebody without a role gets: nothing but a reaction now and then, and "" in place of texts.
+
+    The author of the pull request gets some replies.
+    """
+    recent = commands.done_since(session, row, at - QUIET_TIME)
+    pull = session.get(Pull, (row.target, row.number))
+    of_author = sum(one.author == row.author for one in recent)
+    if pull is not None and pull.author == row.author and of_author < MAX_AUTHOR_REPLIES:
+        return results
+    if any(one.role not in _TRIAGE_ROLES for one in recent):
+        return []
+    return [CommandResult("", state=each.state, why=each.why) for each in results]
+
+
 def _record_audit(session: Session, row: Command, result: CommandResult, at: datetime) -> None:
     subject = result.subject or f"command:{row.comment}"
-    why = result.why or f"asked for: {row.text}"
+    why = result.why or f"requested: {row.text}"
     audit.record(
         session,
         row.target,

@@ -29,6 +29,7 @@ from bot.config.problems import Path, Problem, format_path
 MAX_BYTES = 64 << 10  # a full configuration is 2 KiB
 MAX_DEPTH = 8  # the model is 3 deep
 MAX_ALIASES = 16
+MAX_PROBLEMS = 50
 MAX_VALUES = 2_000  # after aliases are followed
 
 _TAG = "tag:yaml.org,2002:"
@@ -91,7 +92,15 @@ def read_document(content: bytes) -> Document:
         _fail(f"is not valid YAML: {error.problem or error.context}", line, column)
     except YAMLError as error:
         _fail(f"is not valid YAML: {str(error).splitlines()[0]}", 0, 0)
-    except (ValueError, OverflowError, LookupError, AttributeError, TypeError, AssertionError):
+    except (
+        ValueError,
+        OverflowError,
+        LookupError,
+        AttributeError,
+        TypeError,
+        AssertionError,
+        RecursionError,
+    ):
         # The parser stumbles over a few malformed escapes, tags and directives instead of naming them.
         _fail("is not valid YAML", 0, 0)
     return _Reader().read(node)
@@ -163,11 +172,14 @@ class _Reader:
         convert = _CONVERT.get(str(node.tag))
         if convert is None:
             name = str(node.tag).removeprefix(_TAG)[:50]
-            self._problems.append(
-                Problem(*place, format_path(path), f"has the tag {name!r}; write a plain value")
-            )
+            self._add_problem(place, path, f"has the tag {name!r}; write a plain value")
             return str(node.value)
         return convert(node.value)
+
+    def _add_problem(self, place: tuple[int, int], path: Path, message: str) -> None:
+        if len(self._problems) >= MAX_PROBLEMS:
+            _fail(f"has more than {MAX_PROBLEMS} mistakes; fix those before this line first", *place)
+        self._problems.append(Problem(*place, format_path(path), message))
 
     def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
         data: dict[str, Any] = {}
@@ -179,7 +191,7 @@ class _Reader:
             if key in data:
                 first = self.keys[*path, key]
                 message = f"is given twice, first on line {first[0]}; delete one"
-                self._problems.append(Problem(*place, format_path((*path, key)), message))
+                self._add_problem(place, (*path, key), message)
                 continue
             self.keys[*path, key] = place
             data[key] = self._value(value_node, (*path, key))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
+from packaging.requirements import Requirement
+from packaging.version import Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from bot.config.cron import parse_triggers
@@ -20,7 +20,7 @@ def exact_pin(requirement: Requirement) -> str | None:
         return None
     try:
         return str(Version(specifiers[0].version))
-    except InvalidVersion:  # 2024.0.*
+    except ValueError:  # 2024.0.*, or more digits than Python converts
         return None
 
 
@@ -28,7 +28,7 @@ def _pinned(text: str) -> str:
     # The text comes from a repository anyone may write to: no options, no URLs, nothing to be built.
     try:
         requirement = Requirement(text)
-    except InvalidRequirement:
+    except (ValueError, RecursionError):
         raise ValueError("is no requirement; write name==version, such as numpy==1.26.4") from None
     if exact_pin(requirement) is None:
         raise ValueError("must be pinned exactly and come from the index: write name==version")
@@ -48,7 +48,7 @@ _NO_PROJECT = "must be the name of a package on the index, without a version"
 def _project(text: str) -> str:
     try:
         requirement = Requirement(text)
-    except InvalidRequirement:
+    except (ValueError, RecursionError):
         raise ValueError(_NO_PROJECT) from None
     if requirement.name != text:
         raise ValueError(_NO_PROJECT)

@@ -81,7 +81,9 @@ def require_approval(
         return found
     with job_context.database.reading() as session:
         heads = pulls.with_head(session, target, commit)
-    answers = [check_approval(pull, commit, lambda login: _role(job_context, target, login)) for pull in heads]
+    answers = [
+        check_approval(pull, commit, lambda login: _role(job_context, target, login)) for pull in heads
+    ]
     for answer in answers:
         if answer.may_run:
             return answer
@@ -116,9 +118,7 @@ def _is_trusted_pull(job_context: JobContext, campaign: Campaign) -> bool:
         pull = pulls.get(session, campaign.target, campaign.pull or 0)
     if pull is None or pull.head != campaign.head:
         return False
-    approval = check_approval(
-        pull, campaign.head, lambda login: _role(job_context, campaign.target, login)
-    )
+    approval = check_approval(pull, campaign.head, lambda login: _role(job_context, campaign.target, login))
     return approval.may_run and approval.config_commit == campaign.head
 
 

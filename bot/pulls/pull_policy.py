@@ -75,7 +75,6 @@ class PullPolicy:
         return resolve_config(partial(self._mirrors.read, target, sha))
 
 
-
 def _reports_to_github(config: RepositoryConfig) -> bool:
     return config.reports.mode != DRY_RUN
 

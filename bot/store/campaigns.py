@@ -13,9 +13,10 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
 
-from sqlalchemy import CursorResult, bindparam, delete, event, func, insert, or_, select, update
+from sqlalchemy import CursorResult, bindparam, case, delete, event, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session as Session
+from sqlalchemy.orm import aliased
 
 from bot.errors import InternalError
 from bot.leases import LeaseLost
@@ -147,11 +148,25 @@ def supersede(session: Session, newer: Campaign, at: datetime) -> int:
 
 
 def claim(session: Session, owner: str, at: datetime, until: datetime) -> Campaign | None:
-    """The oldest campaign that is due, leased to `owner` until `until`; None if none is due."""
+    """The next campaign, leased to `owner` until `until`; None if none is due.
+
+    A campaign that has begun goes on. Of new ones, repositories take turns: the one whose last campaign ended
+    longest ago is next, with its oldest campaign.
+    """
+    other = aliased(Campaign)
+    served = (
+        select(func.max(case((other.state.in_(_UNFINISHED), at), else_=other.updated_at)))
+        .where(
+            other.target == Campaign.target,
+            or_(other.state != CampaignState.PLANNING.value, other.owner != ""),
+        )
+        .scalar_subquery()
+    )
+    waits = case((Campaign.state == CampaignState.PLANNING.value, 1), else_=0)
     due = (
         select(Campaign)
         .where(_due(at))
-        .order_by(Campaign.id)
+        .order_by(waits, served.asc().nulls_first(), Campaign.id)
         .limit(1)
         .with_for_update(skip_locked=True)  # PostgreSQL: two engines never wait for one row
     )

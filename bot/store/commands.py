@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import zip_longest
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -20,14 +21,18 @@ def store(session: Session, rows: Iterable[Command]) -> int:
 
 
 def pending_comments(session: Session) -> list[int]:
-    """The comments that hold commands still to be carried out, the oldest first."""
+    """The comments with pending commands: repositories take turns, each with its oldest comment first."""
     query = (
-        select(Command.comment)
+        select(Command.comment, Command.target)
         .where(Command.state == CommandState.PENDING.value)
-        .group_by(Command.comment)
+        .group_by(Command.comment, Command.target)
         .order_by(func.min(Command.created_at), Command.comment)
     )
-    return list(session.scalars(query))
+    by_target: dict[str, list[int]] = {}
+    for row in session.execute(query):
+        by_target.setdefault(row.target, []).append(row.comment)
+    turns = zip_longest(*by_target.values())
+    return [comment for turn in turns for comment in turn if comment is not None]
 
 
 def of_comment(session: Session, comment: int) -> Sequence[Command]:
@@ -51,6 +56,17 @@ def refused_before(session: Session, row: Command) -> frozenset[str]:
         Command.comment != row.comment,
     )
     return frozenset(session.scalars(query))
+
+
+def done_since(session: Session, row: Command, since: datetime) -> Sequence[Command]:
+    """The commands of other comments in the row's thread that ended since then."""
+    query = select(Command).where(
+        Command.target == row.target,
+        Command.number == row.number,
+        Command.comment != row.comment,
+        Command.done_at >= since,
+    )
+    return session.scalars(query).all()
 
 
 def said(session: Session, target: str, number: int, state: CommandState) -> list[tuple[datetime, str]]:

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import case, func, or_, select, update
+from sqlalchemy.orm import Session, aliased
 
 from bot.store.campaigns import insert_missing
 from bot.store.models import Job, JobState
@@ -94,8 +94,19 @@ def oldest_due(session: Session, kinds: Collection[str], at: datetime) -> dateti
 
 
 def claim(session: Session, kinds: Collection[str], owner: str, at: datetime, until: datetime) -> Job | None:
-    """The job of these kinds that has waited longest, leased to `owner`; None if none is due."""
-    due = select(Job).where(_due(kinds, at)).order_by(Job.created_at, Job.id).limit(1)
+    """The next job of these kinds, leased to `owner`; None if none is due.
+
+    Repositories take turns: the one whose last job ended longest ago is next, with its oldest job.
+    """
+    other = aliased(Job)
+    is_running = (other.state == JobState.RUNNING.value) & (other.lease_until > at)
+    served = (
+        select(func.max(case((is_running, at), else_=other.done_at)))
+        .where(other.target == Job.target, other.kind.in_(tuple(kinds)))
+        .scalar_subquery()
+    )
+    order = (served.asc().nulls_first(), Job.created_at, Job.id)
+    due = select(Job).where(_due(kinds, at)).order_by(*order).limit(1)
     job = session.scalars(due.with_for_update(skip_locked=True)).one_or_none()
     if job is not None:
         job.state, job.owner, job.lease_until = JobState.RUNNING.value, owner, until

@@ -10,7 +10,7 @@ from bot.github.resources import CommentInfo, IssueInfo
 from bot.store import Session, outbox, targets
 from bot.store import bugs as rows
 from bot.store.models import Bug, BugState, Target, TargetState
-from bot.targets.periodic_tasks import TaskContext
+from bot.targets.periodic_tasks import TaskContext, contain_faults
 from bot.webhooks.events.issue_comment import is_own_comment
 from bot.webhooks.intents import CommentIntent, Intent, IssueIntent
 
@@ -42,14 +42,16 @@ def poll(context: TaskContext, name: str, last: datetime, events: frozenset[str]
     since = max(context.at - MAX_LOOKBACK, last - OVERLAP)
     if COMMENTS in events:
         for comment in context.dependencies.github_api.comments_since(target.name, since):
-            if comment.created_at >= since and not is_own_comment(comment.body):
-                _handle_intent(context, _comment_intent(target, comment))
+            if not is_own_comment(comment.body):
+                with contain_faults(f"{target.name} comment {comment.id}"):
+                    _handle_intent(context, _comment_intent(target, comment, since))
     for bug in bugs:
         context.heartbeat()
         asked = context.dependencies.clock()
         issue = _read_issue(context, target, bug)
         if issue is not None and issue.updated_at >= since:
-            _handle_issue(context, target, bug, issue, asked)
+            with contain_faults(f"{target.name} issue {issue.number}"):
+                _handle_issue(context, target, bug, issue, asked)
 
 
 def _handle_intent(context: TaskContext, intent: Intent) -> None:
@@ -92,7 +94,11 @@ def _find_action(bug: Bug, issue: IssueInfo) -> str:
     return "reopened" if closed else ""
 
 
-def _comment_intent(target: Target, facts: CommentInfo) -> CommentIntent:
+def _comment_intent(target: Target, facts: CommentInfo, since: datetime) -> CommentIntent:
+    """The comment, edited where it was written before `since`. Only people with write access edit other
+    people's comments, so its author never has more rights than its editor.
+    """
+    edited = facts.created_at < since
     return CommentIntent(
         target=target.name,
         github_id=target.github_id,
@@ -103,6 +109,8 @@ def _comment_intent(target: Target, facts: CommentInfo) -> CommentIntent:
         bot=facts.bot,
         association=facts.association,
         body=facts.body,
+        edited=edited,
+        written_at=facts.updated_at if edited else facts.created_at,
     )
 
 

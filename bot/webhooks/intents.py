@@ -84,11 +84,13 @@ class PullIntent(Intent):
 
 @dataclass(frozen=True, kw_only=True)
 class CommentIntent(Intent):
-    """Somebody wrote a comment, which may hold commands.
+    """Somebody wrote or edited a comment, which may hold commands.
 
-    comment   GitHub's id of it
-    number    the issue or pull request; on_pull says which of the two
-    bot       whether a program wrote it
+    comment     GitHub's id of it
+    number      the issue or pull request; on_pull says which of the two
+    author      who wrote it, or who edited it last where that is known
+    bot         whether a program wrote it
+    written_at  GitHub's time of the text, None where it is not known
     """
 
     comment: int
@@ -98,6 +100,8 @@ class CommentIntent(Intent):
     bot: bool
     association: str
     body: str
+    edited: bool = False
+    written_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""`/assay explain`: why something was said, or was not."""
+"""`/assay explain`: the reasons for what Assay did or left undone."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from bot.reports import text
 from bot.store import Session, audit, bugs, findings, status
 from bot.store.models import AuditEvent, Bug, Classification
 
-#: Ours: what fits on a screen; the service's audit has everything.
+#: What fits on a screen; the audit has everything.
 MAX_AUDIT_EVENTS, MAX_BUGS = 15, 10
-#: What the check run calls them, where that is another word.
+#: The check run's words for classifications, where they differ.
 _NAMES = {Classification.REGRESSION: "new here", Classification.ALREADY_BROKEN: "already broken at base"}
 
 
 @action(
     "explain",
-    "Tells why something was said here, or was not, and on what evidence.",
+    "Shows why Assay reported something here, or did not, and the evidence.",
     required_role=RequiredRole.READER,
 )
 def explain(session: Session, context: CommandContext) -> CommandResult:
-    """What the audit and the findings say about this bug or pull request."""
+    """Lists the audit and the findings of this bug or pull request."""
     if context.bug is not None:
         lines = [
             *_bug(session, context.bug),
@@ -32,7 +32,7 @@ def explain(session: Session, context: CommandContext) -> CommandResult:
     elif context.pull is not None:
         lines = [*_pull(session, context), "", *_list_audit_events(session, context, context.audit_subject)]
     else:
-        return refuse("This issue is none of ours, and nothing was done about it.")
+        return refuse("Assay did not file this issue and has done nothing about it.")
     return CommandResult("\n".join(lines).strip())
 
 
@@ -40,28 +40,28 @@ def _bug(session: Session, bug: Bug) -> Iterator[str]:
     yield f"**{text.plain(bug.title)}**"
     yield ""
     reason = bug.reason.removeprefix(f"{bug.state}: ")
-    yield f"- State: {bug.state}{f', because: {text.plain(reason)}' if reason else ''}"
+    yield f"- State: {bug.state}{f', reason: {text.plain(reason)}' if reason else ''}"
     yield f"- Seen by {bug.seen} campaigns, {bug.first_seen:%Y-%m-%d} to {bug.last_seen:%Y-%m-%d}"
     yield f"- Signature {text.code(bug.signature)}" + (
         f", case {text.code(bug.case_id[:16])}" if bug.case_id else ""
     )
     if not bug.case_id and (unreduced := findings.unreduced(session, bug.id)):
-        yield f"- Shown by a case as it was found, not made small: {text.plain(unreduced)}"
+        yield f"- Its case is not reduced: {text.plain(unreduced)}"
 
 
 def _pull(session: Session, context: CommandContext) -> Iterator[str]:
     campaign = status.newest(session, context.target, context.number)
     if campaign is None:
-        yield "This pull request was not tested."
+        yield "No campaign has tested this pull request."
         return
     base = text.code(campaign.base[:12]) if campaign.base else "no base"
-    yield f"Campaign {campaign.id} of {text.code(campaign.head[:12])} beside {base}:"
+    yield f"Campaign {campaign.id} of {text.code(campaign.head[:12])} compared with {base}:"
     yield ""
     counted = findings.counts(session, campaign.id)
     for classification, count in counted.items():
         yield f"- {_NAMES.get(classification, classification.value.replace('_', ' '))}: {count}"
     if not counted:
-        yield f"- no findings; it is {campaign.state}"
+        yield f"- no findings; state: {campaign.state}"
     for bug in bugs.of_pull(session, context.target, context.number)[:MAX_BUGS]:
         yield f"- new: {text.plain(bug.title)}" + (f" ({text.plain(bug.reason)})" if bug.reason else "")
 
@@ -69,7 +69,7 @@ def _pull(session: Session, context: CommandContext) -> Iterator[str]:
 def _list_audit_events(session: Session, context: CommandContext, subject: str) -> Iterator[str]:
     audit_events = audit.of(session, context.target, subject, MAX_AUDIT_EVENTS)
     if not audit_events:
-        yield "Nothing was done about it yet."
+        yield "The audit is empty."
         return
     yield "| when (UTC) | who | what | why |"
     yield "| --- | --- | --- | --- |"

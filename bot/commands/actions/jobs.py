@@ -1,4 +1,4 @@
-"""`/assay reduce`, `bisect`, `test`: long work, asked for here and answered in this thread when done."""
+"""`/assay reduce`, `bisect`, `test`: long jobs, whose results are posted in the same thread."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from bot.store import Session, bugs, findings
 from bot.store.models import Bug
 
 _BUG_AND_PULL_THREADS = frozenset({ThreadKind.BUG, ThreadKind.PULL})
-#: Ours: what one command on a pull request may set going; the others can be asked for on their issues.
+#: Jobs of one command on a pull request; for other bugs, use the command on their issues.
 MAX_JOBS = 5
 
 
 @action(
     "reduce",
-    "Spends more time on making the failing program small; on a pull request, those of all its findings.",
+    "Spends more time on reducing the failing program; on a pull request, the programs of all findings.",
     Argument("budget", "DURATION", argument_types.duration),
     thread_kinds=_BUG_AND_PULL_THREADS,
 )
 def reduce(session: Session, context: CommandContext) -> CommandResult:
-    """Asks for a reduction of each bug that is meant."""
+    """Requests a reduction for each bug of the thread."""
     return _request_jobs(session, context, "reduce", {"budget": context.values.get("budget", 0.0)})
 
 
 @action(
     "bisect",
-    "Finds the release with which it began, and the one with which it ended if it did.",
+    "Finds the first bad release, and the first fixed one if there is any.",
     Argument("releases", "FROM..TO", argument_types.releases),
     thread_kinds=_BUG_AND_PULL_THREADS,
 )
 def bisect(session: Session, context: CommandContext) -> CommandResult:
-    """Asks for a bisection of each bug that is meant."""
+    """Requests a bisection for each bug of the thread."""
     return _request_jobs(session, context, "bisect", {"releases": context.values.get("releases", "")})
 
 
 @action(
     "test",
-    "Runs the bug's program on something else and tells whether it fails there: a pull request, a commit, "
-    "a release. Without one, on the newest commit.",
+    "Runs the bug's program on the approved head of a pull request, a commit of a branch or a release. "
+    "Default: the newest tested commit.",
     Argument("on", "#PR or SHA or RELEASE", argument_types.revision, positional=True),
     thread_kinds=BUG_THREADS,
 )
 def test(session: Session, context: CommandContext) -> CommandResult:
-    """Asks for a retest."""
+    """Requests a retest that does not change the bug's state."""
     return _request_jobs(session, context, "retest", {"purpose": "asked", "on": context.values.get("on", "")})
 
 
@@ -63,17 +63,19 @@ def _request_jobs(
     reproducible = [bug for bug in bugs_here if bug.case_id or findings.case_of(session, bug.id)]
     if not reproducible:
         return refuse(
-            "There is no failing program to work on here yet."
+            "No failing program is known here yet."
             if bugs_here or context.pull
-            else "No bug of ours is meant by this."
+            else "This thread has no bug of Assay."
         )
     for bug in reproducible[:MAX_JOBS]:
         _request_job(session, context, kind, bug, arguments)
     left = len(reproducible) - MAX_JOBS
     said = (
-        f"{pluralize(len(reproducible), 'bug')} here; the first {MAX_JOBS} are worked on" if left > 0 else ""
+        f"{pluralize(len(reproducible), 'bug')} here; jobs for the first {MAX_JOBS} are queued"
+        if left > 0
+        else ""
     )
-    why = f"{kind} asked for {pluralize(min(len(reproducible), MAX_JOBS), 'bug')}"
+    why = f"{kind} requested for {pluralize(min(len(reproducible), MAX_JOBS), 'bug')}"
     subject = f"bug:{reproducible[0].id}" if len(reproducible) == 1 else ""
     return CommandResult(text.plain(said), in_progress=True, why=why, subject=subject)
 

@@ -1,4 +1,4 @@
-"""`/assay mute` and `unmute`: not to hear of an operator for a while."""
+"""`/assay mute` and `unmute`: no reports about an operator for a while."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _OPERATOR = Argument("op", "OPERATOR", argument_types.glob, required=True)
 
 @action(
     "mute",
-    "Says nothing about an operator, or a pattern such as `Resize*`, until a day (2026-12-31) or for a time "
-    "(30d). What is found is still counted and shown in reports.",
+    "Mutes an operator, or a pattern such as `Resize*`, until a day (2026-12-31) or for a time (30d). Reports "
+    "still count and show findings.",
     _OPERATOR,
     Argument("until", "WHEN", argument_types.non_empty, required=True),
     Argument("reason", "REASON", str, remainder=True),
 )
 def mute(session: Session, context: CommandContext) -> CommandResult:
-    """Sets or moves a mute."""
+    """Adds a mute, or changes the end of one."""
     try:
         end = argument_types.until(context.values["until"], context.at)
     except ValueError as error:
@@ -38,10 +38,10 @@ def mute(session: Session, context: CommandContext) -> CommandResult:
 
 @action("unmute", "Ends a mute.", _OPERATOR)
 def unmute(session: Session, context: CommandContext) -> CommandResult:
-    """Takes a mute off."""
+    """Removes a mute."""
     operator = context.values["op"]
     if mutes.remove(session, context.target, operator):
-        return CommandResult(why=f"{operator} is not muted any more")
+        return CommandResult(why=f"{operator} is no longer muted")
     there = [one.operator for one in mutes.in_force(session, context.target, context.at)]
     listed = ", ".join(map(text.code, there)) or "none"
-    return refuse(f"{text.code(operator)} is not muted; muted are: {listed}.")
+    return refuse(f"{text.code(operator)} is not muted. Muted: {listed}.")

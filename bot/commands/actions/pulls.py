@@ -18,7 +18,7 @@ from bot.store.models import CommandState, Pull
 
 RUN, RERUN, STOP = "run", "rerun", "stop"
 
-#: Ours: longer than any review waits, short enough for one machine.
+#: Longer than a review waits, short enough for one machine.
 MAX_BUDGET_S = 3600.0
 
 
@@ -35,7 +35,9 @@ def _sources(given: str) -> list[str]:
 
 @action(
     RUN,
-    "Tests the commit this pull request has now, also one from a fork: it releases that commit and no other.",
+    "Tests the head of this pull request, of a fork too: it approves that commit and no other. SHA names the "
+    "commit that you reviewed.",
+    Argument("commit", "SHA", argument_types.sha, positional=True),
     Argument("source", "NAMES", _sources),
     Argument("budget", "DURATION", _budget),
     Argument("backend", "NAME", names.check_backend_name),
@@ -43,24 +45,24 @@ def _sources(given: str) -> list[str]:
     thread_kinds=PULL_THREADS,
 )
 def run(session: Session, context: CommandContext) -> CommandResult:
-    """Releases the head and asks for a campaign."""
-    return _request_campaign(session, context, _overrides(context.values))
+    """Approves the head and requests a campaign."""
+    return _request_campaign(session, context, _overrides(context.values), context.values.get("commit", ""))
 
 
-@action(RERUN, "Tests the same commit once more, as before.", thread_kinds=PULL_THREADS)
+@action(RERUN, "Tests the same commit again with the same settings.", thread_kinds=PULL_THREADS)
 def rerun(session: Session, context: CommandContext) -> CommandResult:
-    """Asks for another campaign of the same head."""
+    """Requests another campaign of the same head."""
     return _request_campaign(session, context, {})
 
 
 @action(
     STOP,
-    "Ends the campaign of this pull request; its commit is not tested again until somebody asks for that. "
-    "What was found stays known.",
+    "Ends the campaign of this pull request. The commit is not tested again until somebody requests it. "
+    "Findings are kept.",
     thread_kinds=PULL_THREADS,
 )
 def stop(session: Session, context: CommandContext) -> CommandResult:
-    """Ends what is at work."""
+    """Ends the campaigns of the pull request."""
     ended = context.services.stop(
         session, _pull(context), f"stopped by {context.author}", context.commented_at
     )
@@ -68,28 +70,31 @@ def stop(session: Session, context: CommandContext) -> CommandResult:
         commented_at < context.commented_at
         for commented_at in _list_command_times(session, context, CommandState.PENDING, RUN, RERUN)
     ):
-        return CommandResult(why="what was asked for before will not be tested")
+        return CommandResult(why="earlier requests are cancelled")
     if not ended:
-        return refuse("Nothing is at work here.")
+        return refuse("No campaign runs or waits here.")
     return CommandResult(why=f"{pluralize(ended, 'campaign')} stopped")
 
 
 def _request_campaign(
-    session: Session, context: CommandContext, overrides: Mapping[str, Any]
+    session: Session, context: CommandContext, overrides: Mapping[str, Any], commit: str = ""
 ) -> CommandResult:
+    """Approves the head that the author could see: `commit` in full, or the head known before the comment."""
     pull = _pull(context)
     if pull.state != "open":
         return refuse(f"The pull request is {pull.state}.")
-    if pull.head != context.head:
-        now = text.code(pull.head[:12])
+    command = text.code(f"/assay run {pull.head}")
+    if not pull.head.startswith(commit):
         return refuse(
-            f"There was a push since you wrote: the head is {now} now. Look at it, and say it again."
+            f"{text.code(commit[:12])} is not the head. To test the head after a review: {command}."
         )
+    if pull.head not in (commit, context.head):
+        return refuse(f"The head is newer than your comment. To test it after a review: {command}.")
     if any(
         commented_at > context.commented_at
         for commented_at in _list_command_times(session, context, CommandState.DONE, STOP)
     ):
-        return refuse("`/assay stop` came after that. Say it again if you want it all the same.")
+        return refuse("A later `/assay stop` cancels this. Repeat the command to test the commit anyway.")
     why = context.services.run(
         session,
         pull,
@@ -103,9 +108,9 @@ def _request_campaign(
 def _list_command_times(
     session: Session, context: CommandContext, state: CommandState, *names: str
 ) -> list[datetime]:
-    """When the commands of these names came that are in a state, in this thread.
+    """When the thread's commands with these names and this state were written.
 
-    One comment may be carried out before an earlier one, about which GitHub could not be asked at once.
+    A comment may be carried out before an earlier one that waits for GitHub.
     """
     said = commands.said(session, context.target, context.number, state)
     return [
@@ -118,9 +123,9 @@ def _list_command_times(
 
 def _overrides(given: Mapping[str, Any]) -> dict[str, Any]:
     fields = {"source": "sources"}
-    return {fields.get(name, name): value for name, value in given.items()}
+    return {fields.get(name, name): value for name, value in given.items() if name != "commit"}
 
 
 def _pull(context: CommandContext) -> Pull:
-    assert context.pull is not None  # the worker sees to it: these are for pull requests
+    assert context.pull is not None  # the worker checks `thread_kinds`
     return context.pull

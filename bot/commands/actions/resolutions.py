@@ -1,4 +1,4 @@
-"""`/assay invalid`, `dup`, `undup`, `fixed-by`: what maintainers know better than we."""
+"""`/assay invalid`, `dup`, `undup`, `fixed-by`: maintainers' resolutions of bugs."""
 
 from __future__ import annotations
 
@@ -13,50 +13,48 @@ from bot.store.models import Bug, BugState
 
 @action(
     "invalid",
-    "It is no bug, or meant to be so: nothing more is said about it. `/assay undup` takes it back.",
+    "Not a bug, or intended: Assay reports nothing more about it. `/assay undup` reverts this.",
     Argument("reason", "REASON", str, remainder=True),
     thread_kinds=BUG_THREADS,
 )
 def invalid(session: Session, context: CommandContext) -> CommandResult:
-    """Silences the bug for good."""
+    """Resolves the bug as invalid."""
     bug = _bug(context)
     reason = context.values.get("reason", "no reason given")
-    why = f"ruled invalid by {context.author}: {reason}"
+    why = f"marked invalid by {context.author}: {reason}"
     bugs.set_resolution(session, bug, "invalid", why)
     return CommandResult(why=why, subject=_subject(bug))
 
 
 @action(
     "dup",
-    "It is the same as another issue of ours; what is found from now on is told there.",
+    "A duplicate of another issue of Assay, which gets all further reports.",
     Argument("issue", "#N", argument_types.number, required=True, positional=True),
     thread_kinds=BUG_THREADS,
 )
 def duplicate(session: Session, context: CommandContext) -> CommandResult:
-    """Makes the bug a duplicate."""
+    """Resolves the bug as a duplicate."""
     bug, number = _bug(context), context.values["issue"]
     other = bugs.of_issue(session, context.target, number)
     if other is None:
-        return refuse(f"#{number} is no issue of ours here. `/assay invalid` silences this one.")
+        return refuse(f"Assay did not file #{number} here. `/assay invalid` mutes this issue.")
     if other.id == bug.id:
         return refuse("An issue cannot be a duplicate of itself.")
-    why = f"a duplicate of #{number}, says {context.author}"
+    why = f"marked a duplicate of #{number} by {context.author}"
     try:
         bugs.duplicate(session, bug, other, why)
     except UsageError as error:
-        return refuse(f"#{number} cannot be it: {error}.")
+        return refuse(f"This cannot be a duplicate of #{number}: {error}.")
     return CommandResult(why=why, subject=_subject(bug))
 
 
-@action(
-    "undup", "It is a bug of its own after all; takes back `dup` and `invalid`.", thread_kinds=BUG_THREADS
-)
+@action("undup", "Reverts `dup` and `invalid`.", thread_kinds=BUG_THREADS)
 def undo_duplicate(session: Session, context: CommandContext) -> CommandResult:
-    """Takes a resolution back."""
+    """Reverts a resolution."""
     bug = _bug(context)
     if bug.duplicate_of is None and not bug.resolution:
-        return refuse("It is neither a duplicate nor invalid.")
-    why = f"a bug of its own, says {context.author}"
+        return refuse("This is neither a duplicate nor invalid.")
+    why = f"resolution reverted by {context.author}"
     bugs.duplicate(session, bug, None, why)
     bugs.set_resolution(session, bug, "", why)
     return CommandResult(why=why, subject=_subject(bug))
@@ -64,15 +62,15 @@ def undo_duplicate(session: Session, context: CommandContext) -> CommandResult:
 
 @action(
     "fixed-by",
-    "A commit fixes it. Assay checks that on the next commits it tests, and says so.",
+    "Names the commit that fixes it. Assay verifies the fix by retests.",
     Argument("commit", "SHA", argument_types.sha, required=True, positional=True),
     thread_kinds=BUG_THREADS,
 )
 def fixed_by(session: Session, context: CommandContext) -> CommandResult:
-    """Notes which commit is said to fix the bug; nothing is believed before it was tested."""
+    """Records the commit that should fix the bug and requests a retest on it."""
     bug, commit = _bug(context), context.values["commit"]
     if BugState(bug.state) in (BugState.VERIFIED, BugState.CLOSED):
-        return refuse(f"It is {bug.state} already.")
+        return refuse(f"This is already {bug.state}.")
     bug.fixed_by = commit
     session.flush()
     context.services.enqueue(
@@ -85,12 +83,12 @@ def fixed_by(session: Session, context: CommandContext) -> CommandResult:
         requested_by=context.author,
     )
     return CommandResult(
-        in_progress=True, why=f"fixed by {commit}, says {context.author}", subject=_subject(bug)
+        in_progress=True, why=f"{context.author} named {commit} as the fix", subject=_subject(bug)
     )
 
 
 def _bug(context: CommandContext) -> Bug:
-    assert context.bug is not None  # the worker sees to it: these are for issues of ours
+    assert context.bug is not None  # the worker checks `thread_kinds`
     return context.bug
 
 

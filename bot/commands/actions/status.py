@@ -1,4 +1,4 @@
-"""`/assay status`: what Assay is at."""
+"""`/assay status`: campaigns, jobs, reports and kill switches of the target."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from bot.reports.templates import pluralize
 from bot.store import Session, outbox, status
 
 
-@action(
-    "status", "Tells what Assay is at: campaigns, jobs, reports, brakes.", required_role=RequiredRole.READER
-)
+@action("status", "Shows campaigns, jobs, reports and kill switches.", required_role=RequiredRole.READER)
 def show_status(session: Session, context: CommandContext) -> CommandResult:
-    """The state of the target, and of this pull request if it is one."""
+    """Shows the state of the target, and of the pull request."""
     seen = status.of_target(session, context.target, context.at)
     event = f"{seen.last_event:%Y-%m-%d %H:%M} UTC" if seen.last_event else "none"
-    waiting = pluralize(seen.unsent, "waits to be sent", "wait to be sent")
+    waiting = pluralize(seen.unsent, "is unsent", "are unsent")
     lines = [
         f"- Last event from this repository: {event}",
-        f"- Campaigns: {seen.working} at work, {seen.ahead} waiting",
+        f"- Campaigns: {seen.working} running, {seen.ahead} queued",
         f"- Jobs (reducing, bisecting, testing fixes): {seen.jobs}",
         f"- Reports: {waiting}, {seen.held} held for a maintainer",
     ]
     lines += [f"- Muted: {text.code(one.operator)} until {one.until:%Y-%m-%d}" for one in seen.mutes]
     lines += [
-        f"- **Brake**: nothing is sent, because {text.plain(kill_switch.reason)}"
+        f"- **Kill switch**: nothing is sent. Reason: {text.plain(kill_switch.reason)}"
         for kill_switch in outbox.kill_switches(session)
         if kill_switch.name in (outbox.ALL_TARGETS, context.target)
     ]

@@ -1,27 +1,53 @@
-"""Duties: what is done now and then besides answering events. One small file each, found by its name:
+"""Periodic tasks, one file each, found by its name:
 
-    @duty("redelivery", every=timedelta(hours=1), asks=True)
-    def redeliver(work: Work) -> Done: ...
+    @periodic_task("redelivery", interval=timedelta(hours=1), needs_app=True)
+    def redeliver(context: TaskContext) -> TaskResult: ...
 
-`bot.targets.scheduler` does them, one process at a time however many there are.
+`bot.targets.scheduler` runs them, each in one process at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
+from bot.github.limits import ThrottledError
+from bot.leases import Interrupted, LeaseLost
 from fuzzing.registry import Registry
 
 if TYPE_CHECKING:
     from bot.targets.dependencies import Dependencies
 
 
+log = structlog.get_logger(__name__)
+
+#: These end a task at once; they are no faults of the item that it works on.
+_SIGNALS = (LeaseLost, Interrupted, ThrottledError)
+
+
+@contextmanager
+def contain_faults(item: str, on_fault: Callable[[Exception], None] = lambda _: None) -> Iterator[None]:
+    """Confines any exception to the item that caused it; the task goes on with the next one.
+
+    on_fault  called with the exception; what it raises ends the task
+    """
+    try:
+        yield
+    except _SIGNALS:
+        raise
+    except Exception as error:
+        log.exception("item.failed", item=item)
+        on_fault(error)
+
+
 @dataclass(frozen=True)
 class TaskResult:
-    """What came of it: one line for people, and what to know the next time (None: as before)."""
+    """A note of one line, and the state for the next run (None: unchanged)."""
 
     note: str
     saved_state: dict[str, Any] | None = None
@@ -29,12 +55,12 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class TaskContext:
-    """What a duty works with.
+    """The context of one run.
 
-    at      when it began
-    last    when it was done before, None for the first time
-    memory  what it left to be remembered
-    heartbeat    to be called now and then: keeps the lease; raises a signal of `bot.leases` to end now
+    at           when it began
+    last         when the task last ended, None for the first time
+    saved_state  the state of the last result
+    heartbeat    renews the lease; raises a signal of `bot.leases` if the run must end
     """
 
     dependencies: Dependencies
@@ -46,11 +72,11 @@ class TaskContext:
 
 @dataclass(frozen=True)
 class PeriodicTask:
-    """A registered duty.
+    """A registered task.
 
-    interval   the least time between two times it is done
-    needs_github    whether GitHub is asked: it is left where nobody can log in there
-    needs_app  whether it is the App that asks: it is left where a personal token is used
+    interval      the shortest time between two runs
+    needs_github  whether it is skipped without credentials
+    needs_app     whether it is skipped with a personal token
     """
 
     name: str
@@ -66,7 +92,7 @@ _TASKS: Registry[PeriodicTask] = Registry("periodic task", __name__)
 def periodic_task(
     name: str, *, interval: timedelta, needs_github: bool = False, needs_app: bool = False
 ) -> Callable[[Callable[[TaskContext], TaskResult]], Callable[[TaskContext], TaskResult]]:
-    """Registers a duty."""
+    """Decorator: registers a task."""
 
     def register(run: Callable[[TaskContext], TaskResult]) -> Callable[[TaskContext], TaskResult]:
         _TASKS.add(PeriodicTask(name, interval, run, needs_github or needs_app, needs_app), name)
@@ -76,5 +102,5 @@ def periodic_task(
 
 
 def list_tasks() -> tuple[PeriodicTask, ...]:
-    """All duties, by name."""
+    """All tasks, sorted by name."""
     return tuple(_TASKS.get(name) for name in _TASKS.names())

@@ -18,18 +18,18 @@ BATCH_SIZE = 500
 @periodic_task("cleanup", interval=timedelta(hours=1))
 def delete_old_rows(context: TaskContext) -> TaskResult:
     """Drops old deliveries, spending and answers."""
-    dropped = {}
-    for what, age in (
-        (retention.deliveries, context.dependencies.retention_policy.deliveries),
-        (retention.prune_rate_usage, RATE_USAGE_AGE),
-        (retention.prune_responses, RESPONSE_AGE),
+    deleted = {}
+    for name, prune, age in (
+        ("deliveries", retention.deliveries, context.dependencies.retention_policy.deliveries),
+        ("rate usage rows", retention.prune_rate_usage, RATE_USAGE_AGE),
+        ("cached responses", retention.prune_responses, RESPONSE_AGE),
     ):
-        dropped[what.__name__] = _delete_batches(context, what, age)
+        deleted[name] = _delete_batches(context, prune, age)
     with context.dependencies.database.transaction() as session:
         for target in targets.unwatched_with_effects(session):
             targets.stop_work(session, target.name, target.reason, context.at)
-    told = ", ".join(f"{count} {name}" for name, count in dropped.items() if count)
-    return TaskResult(f"dropped: {told}" if told else "nothing to drop")
+    told = ", ".join(f"{count} {name}" for name, count in deleted.items() if count)
+    return TaskResult(f"deleted: {told}" if told else "nothing to delete")
 
 
 def _delete_batches(context: TaskContext, what: retention.Prune, age: timedelta) -> int:

@@ -15,7 +15,7 @@ from bot.store import Session, periodic_tasks, targets
 from bot.store.models import Target, TargetState
 from bot.targets import installations as rows
 from bot.targets import target_lifecycle
-from bot.targets.periodic_tasks import TaskContext, TaskResult, periodic_task
+from bot.targets.periodic_tasks import TaskContext, TaskResult, contain_faults, periodic_task
 from bot.webhooks.intents import RepositoryRef
 
 
@@ -29,9 +29,10 @@ def sync_installations(context: TaskContext) -> TaskResult:
     repositories = 0
     for facts in found.values():
         context.heartbeat()
-        _refresh(context, facts, before.get(facts.id, 0))
-        if not facts.suspended:  # a suspended one answers nothing
-            repositories += _refresh_repositories(context, facts.id)
+        with contain_faults(f"installation {facts.id}"):
+            _refresh(context, facts, before.get(facts.id, 0))
+            if not facts.suspended:  # GitHub answers nothing about suspended ones
+                repositories += _refresh_repositories(context, facts.id)
     return TaskResult(f"{len(found)} installations, {repositories} repositories")
 
 

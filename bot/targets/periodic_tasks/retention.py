@@ -9,7 +9,7 @@ import structlog
 from bot.errors import RefusalError
 from bot.store import response_cache, targets
 from bot.targets import target_deletion
-from bot.targets.periodic_tasks import TaskContext, TaskResult, periodic_task
+from bot.targets.periodic_tasks import TaskContext, TaskResult, contain_faults, periodic_task
 
 log = structlog.get_logger(__name__)
 
@@ -23,7 +23,8 @@ def delete_removed_targets(context: TaskContext) -> TaskResult:
     forgotten = 0
     for name in names:
         context.heartbeat()
-        forgotten += _delete(context, name)
+        with contain_faults(name):
+            forgotten += _delete(context, name)
     with context.dependencies.database.transaction() as session:
         dropped = targets.drop_installations(session, context.at - kept)
         for installation in dropped:

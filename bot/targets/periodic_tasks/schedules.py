@@ -16,7 +16,7 @@ from bot.errors import InfrastructureError, RefusalError
 from bot.store import Session, audit, targets
 from bot.store.models import Target, TargetState
 from bot.targets import branch_heads, policy
-from bot.targets.periodic_tasks import TaskContext, TaskResult, periodic_task
+from bot.targets.periodic_tasks import TaskContext, TaskResult, contain_faults, periodic_task
 from bot.webhooks.intents import CampaignIntent
 
 log = structlog.get_logger(__name__)
@@ -28,12 +28,13 @@ def start_scheduled_campaigns(context: TaskContext) -> TaskResult:
     started = 0
     for name in _list_due(context):
         context.heartbeat()
-        try:
-            branch, head = _read_head(context, name)
-        except (RefusalError, InfrastructureError) as error:
-            log.warning("schedule.postponed", target=name, reason=str(error))
-            continue
-        started += _start_campaigns(context, name, branch, head)
+        with contain_faults(name):
+            try:
+                branch, head = _read_head(context, name)
+            except (RefusalError, InfrastructureError) as error:
+                log.warning("schedule.postponed", target=name, reason=str(error))
+                continue
+            started += _start_campaigns(context, name, branch, head)
     return TaskResult(f"{started} campaigns started")
 
 

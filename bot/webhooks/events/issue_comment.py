@@ -1,7 +1,7 @@
 """`issue_comment`: somebody wrote under an issue or a pull request.
 
-Only new comments are read. Whoever edits one has been answered already, and a command that is done twice
-because its comment was reworded would surprise; `/assay help` says so.
+New comments are read, and edited ones: a comment that held no command may hold one after the edit. Commands of
+a comment that had some already are not carried out again (`bot.commands.comment_events`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from bot.webhooks.events import ParsedEvent, event
-from bot.webhooks.events.fields import GHOST, Account, ActionPayload, Id, Number, Payload
+from bot.webhooks.events.fields import GHOST, Account, ActionPayload, Id, Number, Payload, Timestamp
 from bot.webhooks.intents import CommentIntent
 
 #: How everything ends that we publish (`bot.github.limits.marker`); in a quotation "> " stands before it.
@@ -31,6 +31,8 @@ class Comment(Payload):
     user: Account | None = None
     author_association: str = "NONE"
     body: str
+    created_at: Timestamp | None = None
+    updated_at: Timestamp | None = None
 
 
 class IssueComment(ActionPayload):
@@ -40,13 +42,14 @@ class IssueComment(ActionPayload):
     comment: Comment
 
 
-@event("issue_comment", actions={"created"})
+@event("issue_comment", actions={"created", "edited"})
 def issue_comment(payload: bytes) -> ParsedEvent:
     """A comment that may hold commands."""
     fields = IssueComment.model_validate_json(payload)
     if is_own_comment(fields.comment.body):
         return ParsedEvent(note="the comment is our own", ignored=True)
-    author = fields.comment.user or Account(login=GHOST)
+    edited = fields.action == "edited"  # by its author, or by anybody with write access
+    author = fields.actor if edited else fields.comment.user or Account(login=GHOST)
     intent = CommentIntent(
         **fields.intent_fields(),
         comment=fields.comment.id,
@@ -56,6 +59,8 @@ def issue_comment(payload: bytes) -> ParsedEvent:
         bot=author.is_bot,
         association=fields.comment.author_association,
         body=fields.comment.body,
+        edited=edited,
+        written_at=fields.comment.updated_at if edited else fields.comment.created_at,
     )
     return ParsedEvent(intents=(intent,))
 

@@ -106,6 +106,16 @@ class CommandHarness:
             comment_events.handle(session, intent)
         return self.comments
 
+    def edit(self, comment: int, body: str) -> None:
+        """The text of a comment is replaced."""
+        before, self.comments = self.comments, comment - 1
+        self.say(body, edited=True)
+        self.comments = before
+
+    def reactions(self) -> list[int]:
+        """The comments that have a reaction of ours, oldest first."""
+        return [int(one.payload["comment"]) for one in self._effects("reaction")]
+
     def commands(self, comment: int) -> list[Command]:
         with self.database.reading() as session:
             found = session.query(Command).filter_by(comment=comment).order_by(Command.position)

@@ -24,6 +24,8 @@ from tests.bot.commands.kit import (
     make_harness,
 )
 
+NEW_HEAD = "3" * 40
+
 
 @pytest.fixture
 def harness(tmp_path: Path) -> Iterator[CommandHarness]:
@@ -54,7 +56,7 @@ def test_a_push_between_comment_and_answer_releases_nothing(harness: CommandHarn
     harness.worker.run_once()
     assert harness.services.ran == []
     assert harness.answers() == [
-        f"There was a push since you wrote: the head is `{'3' * 12}` now. Look at it, and say it again."
+        f"The head is newer than your comment. To test it after a review: `/assay run {'3' * 40}`."
     ]
     assert harness.reaction(comment) == "confused"
 
@@ -108,7 +110,7 @@ def test_who_says_stop_after_run_is_not_overruled_by_it(harness: CommandHarness,
     worker.run_once()
     assert (harness.services.stopped, harness.services.ran) == ([PULL], [])
     assert [(row.state, row.reason) for row in harness.commands(asked)] == [
-        ("refused", "`/assay stop` came after that. Say it again if you want it all the same.")
+        ("refused", "A later `/assay stop` cancels this. Repeat the command to test the commit anyway.")
     ]
     harness.say("/assay run")
     worker.run_once()
@@ -126,17 +128,81 @@ def test_programs_and_quotations_are_not_listened_to(
     assert harness.commands(comment) == []
 
 
-def test_who_is_refused_again_gets_a_reaction_and_no_second_answer(harness: CommandHarness) -> None:
-    first = harness.say("/assay run", author="stranger")
+def test_strangers_get_one_reaction_an_hour_in_a_thread_and_no_reply(harness: CommandHarness) -> None:
+    worker, comments = harness.worker, []
+    for number in range(13):  # in an hour, by several people
+        body = "/assay run\n/assay help" if number % 2 else "/assay status"
+        comments.append(harness.say(body, author=f"stranger-{number % 4}"))
+        worker.run_once()
+        harness.advance(minutes=5)
+    elsewhere = harness.say("/assay run", FORK_PULL, author="stranger-0")
+    worker.run_once()
+    harness.advance(minutes=61)
+    later = harness.say("/assay run", author="stranger-0")
+    worker.run_once()
+    assert harness.answers() == []
+    assert harness.reactions() == [comments[0], elsewhere, later]
+    assert {row.state for one in comments for row in harness.commands(one)} == {"refused"}
+
+
+def test_strangers_cost_no_requests(harness: CommandHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(CommandHarness, "permission", lambda _, target, login: asked.append(login) or "read")
+    monkeypatch.setattr(
+        CommandHarness, "refresh", lambda *_: pytest.fail("a stranger's comment reads nothing")
+    )
+    worker = harness.worker
+    for _ in range(20):
+        harness.say("/assay run", author="stranger")
+        worker.run_once()
+    assert asked == ["stranger"]
+
+
+def test_the_author_of_a_pull_request_gets_a_few_replies_an_hour(harness: CommandHarness) -> None:
+    worker = harness.worker
+    for _ in range(20):
+        harness.say("/assay help", author="contributor")
+        worker.run_once()
+        harness.advance(seconds=10)
+    assert len(harness.answers()) == working.MAX_AUTHOR_REPLIES
+
+
+@pytest.mark.parametrize(
+    ("commit", "said"),
+    [
+        (NEW_HEAD, ""),
+        (NEW_HEAD[:12], "The head is newer than your comment. To test it after a review: "),
+        (HEAD, f"`{HEAD[:12]}` is not the head. To test the head after a review: "),
+    ],
+)
+def test_run_pins_the_commit_that_it_names(harness: CommandHarness, commit: str, said: str) -> None:
+    """A full id holds whatever the order of events, a short one only for a head known before the comment."""
+    harness.say(f"/assay run {commit}", FORK_PULL)
+    harness.pushed = NEW_HEAD
     harness.worker.run_once()
-    harness.advance(minutes=1)
-    second = harness.say("/assay run\n/assay stop", author="stranger")
+    assert [overrides for _, _, overrides in harness.services.ran] == ([] if said else [{}])
+    assert harness.answers() == ([f"{said}`/assay run {NEW_HEAD}`."] if said else [])
+
+
+@pytest.mark.parametrize("seconds", [-1, 0, 1])
+def test_a_head_as_new_as_the_comment_is_not_approved(harness: CommandHarness, seconds: int) -> None:
+    """The push was delivered before the comment, and made after its author last saw the page."""
+    harness.say("/assay run", FORK_PULL, written_at=START + timedelta(seconds=seconds))
     harness.worker.run_once()
-    assert harness.answers() == [
-        f"`run` needs write access to {TARGET}, which you do not have; a maintainer can say it."
-    ]
-    assert (harness.reaction(first), harness.reaction(second)) == ("confused", "confused")
-    assert all("write access" in row.reason for row in harness.commands(second))
+    assert bool(harness.services.ran) == (seconds > 0)
+    assert (f"`/assay run {HEAD}`" in "".join(harness.answers())) == (seconds <= 0)
+
+
+def test_an_edit_that_makes_a_comment_a_command_is_answered_once(harness: CommandHarness) -> None:
+    comment = harness.say("/asay stop")
+    assert not harness.worker.run_once()
+    for _ in range(2):
+        harness.edit(comment, "/assay stop")
+        harness.worker.run_once()
+    harness.edit(comment, "an explanation\n/assay stop\n/assay rerun")
+    harness.worker.run_once()
+    assert (harness.services.stopped, harness.services.ran) == ([PULL], [])
+    assert harness.reaction(comment) == "+1"
 
 
 def test_maintainers_are_told_each_reason_once(harness: CommandHarness) -> None:
@@ -145,8 +211,8 @@ def test_maintainers_are_told_each_reason_once(harness: CommandHarness) -> None:
         harness.worker.run_once()
         harness.advance(minutes=1)
     assert harness.answers() == [
-        "`hlep` is no command; did you mean `/assay help`?",
-        "`undup` is for an issue of ours.",
+        "`hlep` is not a command; did you mean `/assay help`?",
+        "`undup` is for an issue of Assay.",
     ]
 
 
@@ -175,7 +241,7 @@ def test_but_not_for_ever(harness: CommandHarness) -> None:
         for row in harness.commands(comment):
             session.merge(row).created_at = harness.at - working.RETRY_LIMIT - timedelta(seconds=1)
     harness.worker.run_once()
-    assert reason(harness, comment) == "GitHub could not be asked: GitHub did not answer"
+    assert reason(harness, comment) == "GitHub did not answer: GitHub did not answer"
 
 
 @pytest.mark.parametrize("answer", ["none", "refusal"])
@@ -244,14 +310,14 @@ def test_rulings_stay_and_can_be_taken_back(harness: CommandHarness) -> None:
     harness.worker.run_once()
     assert (harness.bug().resolution, harness.bug().reason) == (
         "invalid",
-        "ruled invalid by maintainer: works as documented",
+        "marked invalid by maintainer: works as documented",
     )
     assert harness.bug(OTHER_BUG_ISSUE).duplicate_of == harness.bug().id
     harness.say("/assay dup #5", BUG_ISSUE)
     harness.say("/assay undup", BUG_ISSUE)
     harness.worker.run_once()
     assert harness.answers() == [
-        "#5 cannot be it: that one is a duplicate of this one already; `/assay undup` there first."
+        "This cannot be a duplicate of #5: that one is a duplicate of this one already; `/assay undup` there first."
     ]
     assert (harness.bug().resolution, harness.bug().duplicate_of) == ("", None)
 
@@ -291,11 +357,11 @@ def test_status_and_explain_tell_what_the_rows_say(harness: CommandHarness) -> N
     harness.worker.run_once()
     (status,) = [said for said in harness.answers() if said.startswith("- Last event")]
     (explained,) = [said for said in harness.answers() if said.startswith("**")]
-    assert "- Campaigns: 0 at work, 0 waiting" in status
+    assert "- Campaigns: 0 running, 0 queued" in status
     assert "- Muted: `Resize*` until 2026-11-22" in status
     assert "- This pull request: not tested yet" in status
     assert explained.startswith("**Resize: wrong result**\n\n- State: reported")
-    assert "found, not made small: fuzzing.reduce was killed\n" in explained
+    assert "Its case is not reduced: fuzzing.reduce was killed\n" in explained
 
 
 def test_a_fix_that_is_named_once_more_is_checked_once_more(harness: CommandHarness) -> None:

@@ -20,7 +20,7 @@ from bot.jobs.worker import Worker
 from bot.pulls.approval import NotApprovedError, check_approval
 from bot.settings import Settings
 from bot.store import Database, jobs
-from bot.store.models import Bug, Campaign, Job, JobState, Pull, Retest
+from bot.store.models import Campaign, Job, JobState, Pull, Retest
 from tests.bot.campaigns import fakes
 from tests.bot.jobs import killing
 from tests.bot.jobs.killing import START, TARGET
@@ -81,10 +81,15 @@ _OTHERS = ("cli/", "demo.py", "github/", "reports/", "bisection/", "toolchains/"
 def _calls(tree: ast.AST, inside: str = "") -> Iterator[tuple[str, str]]:
     """(function that holds the call, last name of what is called)."""
     for node in ast.iter_child_nodes(tree):
-        name = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not inside else inside
+        name = (
+            node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not inside else inside
+        )
         if isinstance(node, ast.Call):
             function = node.func
-            yield inside, function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            yield (
+                inside,
+                function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", ""),
+            )
         yield from _calls(node, name)
 
 
@@ -130,7 +135,15 @@ class Repository:
         """A retest that somebody with write access requested, after it ended."""
         with self.database.transaction() as session:
             jobs.enqueue(
-                session, "retest", TARGET, "k2", START, bug_id=1, again=True, arguments=arguments, requested_by="ada"
+                session,
+                "retest",
+                TARGET,
+                "k2",
+                START,
+                bug_id=1,
+                again=True,
+                arguments=arguments,
+                requested_by="ada",
             )
         assert Worker(self.database, self.settings, self.services, Lane.LONG, backoff=()).run_once()
         with self.database.reading() as session:
@@ -165,7 +178,9 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize("request_", REQUESTS)
-def test_a_retest_of_a_fork_needs_its_commit_approved(repository: Repository, request_: dict[str, str]) -> None:
+def test_a_retest_of_a_fork_needs_its_commit_approved(
+    repository: Repository, request_: dict[str, str]
+) -> None:
     job = repository.retest(**request_)
     assert (job.state, repository.retested, repository.read_at) == (JobState.FAILED.value, [], set())
     assert f"`/assay run {FORK_HEAD}` on its pull request approves it" in job.reason
@@ -243,9 +258,20 @@ def _context(repository: Repository) -> Any:
 @pytest.mark.parametrize("role", ["none", "read", "triage", "write"])
 def test_an_author_with_write_access_approves_the_present_head_only(role: str) -> None:
     pull = Pull(
-        target=TARGET, number=1, head=FORK_HEAD, base="c" * 40, head_repository="ada/compiler", author="ada",
-        association="MEMBER", approved_head="", updated_at=datetime(2026, 1, 1, tzinfo=UTC), base_ref="main",
+        target=TARGET,
+        number=1,
+        head=FORK_HEAD,
+        base="c" * 40,
+        head_repository="ada/compiler",
+        author="ada",
+        association="MEMBER",
+        approved_head="",
+        updated_at=datetime(2026, 1, 1, tzinfo=UTC),
+        base_ref="main",
     )
     approval = check_approval(pull, FORK_HEAD, lambda _: role)
-    assert (approval.may_run, approval.config_commit) == (role == "write", FORK_HEAD if role == "write" else "c" * 40)
+    assert (approval.may_run, approval.config_commit) == (
+        role == "write",
+        FORK_HEAD if role == "write" else "c" * 40,
+    )
     assert not check_approval(pull, FORK_PARENT, lambda _: role).may_run

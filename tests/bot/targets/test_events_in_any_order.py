@@ -175,7 +175,7 @@ def test_disabled_issues_give_up_issues_alone_and_enabled_ones_bring_them_back(
         times = {"first_seen": watch.clock(), "last_seen": watch.clock()}
         session.add(Bug(target="octo/compiler", signature="s", title="t", **times))
     post(watch, "i", "issue", signature="s")
-    post(watch, "c", "comment", after="i")
+    post(watch, "c", "comment", depends_on="i")
     post(watch, "check")
     repository.disable_issues()
     watch.clock.advance(minutes=20)

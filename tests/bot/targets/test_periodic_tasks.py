@@ -276,7 +276,7 @@ def test_upkeep_drops_what_is_old_and_keeps_what_is_pending(dependencies: Depend
             session.add(RateUsage(account="token", at=at, creates_content=True))
     scheduler = Scheduler(dependencies, [task for task in list_tasks() if task.name == "cleanup"])
     scheduler.run_due()
-    assert note(dependencies, "cleanup") == "dropped: 1 deliveries, 1 spending, 1 answers"
+    assert note(dependencies, "cleanup") == "deleted: 1 deliveries, 1 rate usage rows, 1 cached responses"
     with dependencies.database.reading() as session:
         left = {one.id for one in session.query(Delivery)}
     assert left == {"read new", "pending old", "pending new"}

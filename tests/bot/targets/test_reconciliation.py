@@ -9,6 +9,8 @@ import pytest
 
 from bot.github.resources import RepositoryInfo
 from bot.store.models import Bug, PeriodicTask
+from bot.targets import repository_sync
+from bot.targets.periodic_tasks import TaskContext
 from bot.targets.target_lifecycle import get_or_create
 from bot.webhooks.intents import CommentIntent, IssueIntent, PullIntent
 from tests.bot.targets.targets_kit import CONFIG, TargetHarness, open_harness
@@ -31,7 +33,7 @@ def test_a_missed_push_becomes_the_campaign_that_its_webhook_asks_for(
     before = repository.head()
     after = repository.commit({"op.cc": "2\n"})
     lost = watch.hub.deliveries.pop("push")
-    assert looked(watch) == "1 repositories looked at"
+    assert looked(watch) == "1 repositories read"
     (first, found) = watch.campaigns()
     assert (found.head, found.base, found.ref, found.trigger) == (after, before, "refs/heads/main", "push")
     watch.take(lost)
@@ -299,6 +301,33 @@ def test_nothing_is_asked_twice_within_its_time(watch: TargetHarness, repository
     watch.do("reconciliation")
     count = len(watch.hub.seen)
     watch.clock.advance(minutes=14)
-    assert watch.do("reconciliation") == {"reconciliation": "0 repositories looked at"}
+    assert watch.do("reconciliation") == {"reconciliation": "0 repositories read"}
     assert len(watch.hub.seen) == count
     assert timedelta(0) < watch.clock() - (watch.target().reconciled_at or watch.clock())
+
+
+def test_one_repositorys_fault_is_its_own(
+    watch: TargetHarness, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is quarantined with the reason, and retried after growing delays; all others are read."""
+    watch.hub.repository("octo/hostile").commit({"requirements.txt": "openvino==1\n"})
+    watch.deliver()
+    read = repository_sync.sync_repository
+    tried: list[str] = []
+
+    def planted(context: TaskContext, name: str) -> str:
+        tried.append(name)
+        if name == "octo/hostile" and len(tried) < 8:
+            raise KeyError("planted")
+        return read(context, name)
+
+    monkeypatch.setattr(repository_sync, "sync_repository", planted)
+    note = looked(watch)
+    assert note == "1 repositories read; quarantined: octo/hostile (KeyError: 'planted')"
+    for _ in range(12):
+        watch.clock.advance(minutes=1)
+        watch.do("reconciliation")
+    assert 2 <= tried.count("octo/hostile") <= 4, "1 + the retries after 2, 4 and 8 minutes"
+    watch.clock.advance(hours=7)
+    tried += ["-"] * 8
+    assert watch.do("reconciliation")["reconciliation"] == "2 repositories read"

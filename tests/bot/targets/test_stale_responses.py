@@ -95,7 +95,7 @@ def test_a_repository_whose_app_was_just_installed_anew_is_not_missed(
     with hub.lock:
         app_installations.install(hub, repository.record.owner, [repository.record])
     watch.deliver()
-    assert watch.do("reconciliation") == {"reconciliation": "1 repositories looked at"}
+    assert watch.do("reconciliation") == {"reconciliation": "1 repositories read"}
     assert watch.targets() == {"octo/compiler": "watched"}
 
 
@@ -203,7 +203,7 @@ def test_what_came_back_is_not_forgotten(
             watch.deliver()
         return forget(*about, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(target_deletion, "forget", slowly)
+    monkeypatch.setattr(target_deletion, "delete_target_data", slowly)
     assert watch.do("retention")["retention"].startswith("1 repositories forgotten")
     assert watch.targets() == {"octo/compiler": "watched", "octo/b": "watched"}
 
@@ -286,5 +286,5 @@ def test_an_issue_that_we_close_while_it_is_asked_about_was_not_closed_by_people
         return ask(target, number)
 
     monkeypatch.setattr(polled.reader, "issue", meanwhile)
-    assert polled.do("reconciliation") == {"reconciliation": "1 repositories looked at"}
+    assert polled.do("reconciliation") == {"reconciliation": "1 repositories read"}
     assert issues(polled) == []
