@@ -147,7 +147,12 @@ def test_strangers_get_one_reaction_an_hour_in_a_thread_and_no_reply(harness: Co
 
 def test_strangers_cost_no_requests(harness: CommandHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(CommandHarness, "permission", lambda _, target, login: asked.append(login) or "read")
+
+    def permission(_: CommandHarness, target: str, login: str) -> str:
+        asked.append(login)
+        return "read"
+
+    monkeypatch.setattr(CommandHarness, "permission", permission)
     monkeypatch.setattr(
         CommandHarness, "refresh", lambda *_: pytest.fail("a stranger's comment reads nothing")
     )

@@ -112,7 +112,8 @@ class Repository:
 
         def recorded(target: str, sha: str, path: str) -> bytes | None:
             self.read_at.add(sha)
-            return read(target, sha, path)
+            found: bytes | None = read(target, sha, path)
+            return found
 
         repositories.read = recorded
         with self.database.transaction() as session:
@@ -195,7 +196,8 @@ def test_an_approved_commit_is_retested_with_the_configuration_of_its_base(
 
     def read(target: str, sha: str, path: str) -> bytes | None:
         assert (sha, path) != (FORK_HEAD, fakes.CONFIG), "a fork's own configuration is never read"
-        return original(target, sha, path)
+        found: bytes | None = original(target, sha, path)
+        return found
 
     repositories: Any = repository.services.repositories
     original, repositories.read = repositories.read, read
