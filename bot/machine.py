@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -14,9 +13,9 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from bot import processes
 from bot.config import names
-from bot.errors import InfrastructureError, ProvisionError
+from bot.errors import ProvisionError
+from bot.isolation import Isolation, machine_isolation
 from bot.toolchains.probe import probe
 from fuzzing import backends
 from fuzzing.execute import gpu_slots
@@ -53,18 +52,6 @@ class Gpu:
     name: str
     memory: str
     driver: str
-
-
-@dataclass(frozen=True)
-class Isolation:
-    """The walls around a case; see `fuzzing.execute.sandbox.isolation`.
-
-    level    "namespaces", "landlock" or "none"
-    refused  level that this machine does not allow → why
-    """
-
-    level: str
-    refused: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -129,7 +116,7 @@ def inspect_machine(python: str = sys.executable) -> Machine:
         cores=len(os.sched_getaffinity(0)),
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         compilers=compilers,
-        isolation=_isolation(),
+        isolation=machine_isolation(),
         gpus=tuple(_gpus()),
         slots=slots,
         tools=tuple(Tool(name, shutil.which(name) or "", why) for name, why in _TOOLS),
@@ -169,18 +156,6 @@ def _state(python: str, kind: type[backends.Backend]) -> tuple[str, str, str]:
 
 #: A release that no backend treats in a way of its own.
 _ANY = "9999.0.0"
-
-
-def _isolation() -> Isolation:
-    """Asks a process of its own, for walls cannot be left again."""
-    command = [sys.executable, "-P", "-m", "fuzzing.execute.sandbox.isolation", "--json"]
-    env = processes.filtered_environment(*processes.SAFE_VARIABLES)
-    try:
-        done = processes.run(command, env=env, cwd=Path("/"), timeout=_QUERY_TIMEOUT_S)
-        told = json.loads(done.stdout)
-        return Isolation(str(told["level"]), {str(name): str(why) for name, why in told["refused"].items()})
-    except (subprocess.TimeoutExpired, ValueError, KeyError) as error:
-        raise InfrastructureError(f"the isolation of this machine cannot be told: {error}") from error
 
 
 def _gpus() -> list[Gpu]:

@@ -33,6 +33,8 @@ DEFAULT_FILE = Path("assay.toml")
 
 _TARGET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}")
 
+_PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,100}[A-Za-z0-9])?")
+
 #: GitHub never sends a larger payload (its documentation, "Webhook events and payloads").
 MAX_BODY_BYTES = 25 * 1024 * 1024
 
@@ -78,6 +80,13 @@ def _check_repositories(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if not _TARGET.fullmatch(name):
             raise ValueError(f"{name!r} is no repository")
+    return names
+
+
+def _check_packages(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if not _PACKAGE.fullmatch(name):
+            raise ValueError(f"{name!r} is not the name of a package")
     return names
 
 
@@ -150,6 +159,17 @@ class Settings(BaseSettings):
     )
     public_url: Annotated[str, AfterValidator(_check_http_url)] | None = Field(
         default=None, description="the http(s) address people reach this service at; reports are linked there"
+    )
+    isolation: Literal["namespaces", "landlock", "none"] = Field(
+        default="landlock",
+        description="namespaces, landlock or none: the lowest isolation for code that is no public release of a "
+        "known compiler; below it such code is not run",
+    )
+    toolchain_packages: Annotated[
+        tuple[str, ...], NoDecode, BeforeValidator(_split_list), AfterValidator(_check_packages)
+    ] = Field(
+        default=(),
+        description="name,name: packages a repository may name in toolchain.package beside its backend's own",
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="an address to listen on")
     port: int = Field(default=8000, ge=0, le=65535, description="0 to 65535; 0 is any free port")

@@ -194,4 +194,4 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 def _verdicts(row: dict[str, Any]) -> str:
     another = " (something else)" if row["other"] and not row["bad"] else ""
-    return f"{row['verdicts']}{' (in other words)' if row.get('worded') else another}"
+    return f"{row['verdicts']}{' (reworded)' if row.get('worded') else another}"

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import ClassVar
 
@@ -36,6 +37,7 @@ _REMOVED_UV_SETTINGS = (
     "UV_REQUIRE_HASHES",
     "UV_VENV_SEED",
     "UV_DRY_RUN",
+    "UV_COMPILE_BYTECODE",
 )
 _PIP_TO_UV = {
     "index-url": "UV_DEFAULT_INDEX",
@@ -70,24 +72,31 @@ class Installer:
         self._uv("venv", "--no-project", "--relocatable", "--python", sys.executable, str(folder))
         return folder / "bin" / "python"
 
-    def install(self, python: Path, requirements: tuple[str, ...]) -> None:
-        """Installs wheels of `requirements`; raises ProvisionError in uv's words, two lines of them."""
-        self._uv(
-            "pip",
-            "install",
-            "--python",
-            str(python),
-            "--only-binary",
-            ":all:",
-            "--strict",
-            "--",
-            *requirements,
-        )
+    def install(self, python: Path, requirements: tuple[str, ...]) -> dict[str, list[str]]:
+        """Installs wheels of `requirements` into an empty venv; returns what was locked: "name==version" → hashes.
 
-    def nearest_releases(self, python: Path, package: str, version: str) -> tuple[str, ...]:
+        The hashes are those that the index gives for the wheels of the release, such as "sha256:…"; uv installs
+        no other wheel. A package that the index gives no hash for has none. Nothing of what is installed runs:
+        no source is built, no bytecode compiled by the venv's interpreter, and uv does not start it afterwards.
+        Raises ProvisionError with the first two lines of uv's reason.
+        """
+        options = ("--python", str(python), "--only-binary", ":all:")
+        lock = ("--generate-hashes", "--no-header", "--no-annotate", "--quiet")
+        compiled = self._uv("pip", "compile", "-", *options, *lock, stdin="\n".join(requirements).encode())
+        text = compiled.stdout.decode(errors="replace")
+        hashes = _read_hashes(text)
+        with tempfile.NamedTemporaryFile("w", suffix=".txt", prefix="assay-lock-") as file:
+            file.write(text)
+            file.flush()
+            checked = ("--require-hashes",) if all(hashes.values()) else ()
+            install = ("--strict", "--no-deps", "--no-compile-bytecode", *checked, "-r", file.name)
+            self._uv("pip", "install", *options, *install)
+        return hashes
+
+    def nearest_releases(self, package: str, version: str) -> tuple[str, ...]:
         """The releases of a package nearest to `version` that can be installed: one older, one newer."""
-        older = self._best(python, f"{package}<{version}", "highest")
-        newer = self._best(python, f"{package}>{version}", "lowest-direct")
+        older = self._best(f"{package}<{version}", "highest")
+        newer = self._best(f"{package}>{version}", "lowest-direct")
         return tuple(found for found in (older, newer) if found)
 
     def lowest_release(self, python: Path, requirement: str) -> str | None:
@@ -103,12 +112,12 @@ class Installer:
             raise IndexUnreachableError(f"cannot tell which releases satisfy {requirement}: {why}")
         return _resolved(done)
 
-    def highest_release(self, python: Path, requirement: str) -> str | None:
+    def highest_release(self, requirement: str) -> str | None:
         """The highest release that satisfies `requirement`, such as "apache-tvm<0.27"; None if none does."""
-        return self._best(python, requirement, "highest")
+        return self._best(requirement, "highest")
 
-    def _best(self, python: Path, requirement: str, resolution: str) -> str | None:
-        done = self._query(python, requirement, resolution)
+    def _best(self, requirement: str, resolution: str) -> str | None:
+        done = self._query(Path(sys.executable), requirement, resolution)
         return None if done is None else _resolved(done)
 
     def _query(
@@ -122,9 +131,9 @@ class Installer:
         except subprocess.TimeoutExpired:
             return None
 
-    def _uv(self, *arguments: str) -> None:
+    def _uv(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         try:
-            done = self._run(arguments, INSTALL_TIMEOUT_S)
+            done = self._run(arguments, INSTALL_TIMEOUT_S, stdin)
         except subprocess.TimeoutExpired:
             raise IndexUnreachableError(
                 f"uv {arguments[0]} did not end within {INSTALL_TIMEOUT_S:g} s; is the package index slow?"
@@ -133,6 +142,7 @@ class Installer:
             stderr = done.stderr.decode(errors="replace")
             unreachable = any(mark in stderr for mark in _OFFLINE_MESSAGES)
             raise (IndexUnreachableError if unreachable else ProvisionError)(reason(stderr))
+        return done
 
     def _run(
         self, arguments: tuple[str, ...], timeout: float, stdin: bytes = b""
@@ -172,6 +182,16 @@ def reason(stderr: str) -> str:
     told = [_plain(line) for line in lines if re.match(r"(cause|hint|error):", line)]
     told = [line for line in told if not line.startswith("No solution found")] or [_plain(x) for x in lines]
     return processes.first_lines(told, 2) or "uv failed without a word"
+
+
+def _read_hashes(lock: str) -> dict[str, list[str]]:
+    """What a requirements file with hashes pins: "name==version" → its hashes, in the file's order."""
+    lines = lock.replace("\\\n", " ").splitlines()
+    pins = (line.split() for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    return {
+        words[0]: [word.removeprefix("--hash=") for word in words if word.startswith("--hash=")]
+        for words in pins
+    }
 
 
 def _resolved(done: subprocess.CompletedProcess[bytes]) -> str | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -22,7 +21,7 @@ from bot.toolchains import registry
 from bot.toolchains.cache import make_once
 from bot.toolchains.installer import Installer
 from bot.toolchains.layouts import SourceLayout, recognize
-from bot.toolchains.probe import probe
+from bot.toolchains.probe import compile_bytecode, probe
 from bot.toolchains.registry import OnProgress, ReadFile, ReadyToolchain, ToolchainSpec, provisioner
 from fuzzing import backends
 
@@ -129,8 +128,7 @@ def nearest_wheels(installer: Installer, package: str, series: tuple[int, int]) 
     major, minor = series
     here, after = f"{major}.{minor}", f"{major}.{minor + 1}.dev0"
     bounds = (f">={here},<{after}", f"<{here}", f">={after},<{major}.{minor + 2}.dev0")
-    python = Path(sys.executable)
-    found = (installer.highest_release(python, f"{package}{one}") for one in bounds)
+    found = (installer.highest_release(f"{package}{one}") for one in bounds)
     wheels = tuple(filter(None, found))
     if not wheels:
         raise ProvisionError(f"the package index has no wheel of {package}; name one with --release")
@@ -246,9 +244,10 @@ def _write(path: Path, content: bytes, *, executable: bool) -> None:
 
 def _check_import(folder: Path, spec: ToolchainSpec) -> None:
     try:
-        probe(folder / "bin" / "python", backends.get(spec.backend).import_name)
+        found = probe(folder / "bin" / "python", backends.get(spec.backend).import_name)
     except ProvisionError as error:
         raise BrokenSourcesError(f"{spec.label}: the compiler cannot be imported: {error}") from None
+    compile_bytecode(folder, found.sources)
 
 
 def overlay() -> OverlayProvisioner:

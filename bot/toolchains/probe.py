@@ -1,18 +1,22 @@
-"""Asking an interpreter what it holds, by starting it once."""
+"""Reading what an interpreter holds, by starting it once behind the walls."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from bot import processes
 from bot.errors import ProvisionError
 from bot.toolchains import probe_script
+from fuzzing.execute.sandbox.launch import sandboxed_command
 
+_COMPILE_TIMEOUT_S = 300.0
 PROBE_TIMEOUT_S = 180.0  # a compiler's first import on a cold disk, bytecode and all
 
 
@@ -20,21 +24,23 @@ PROBE_TIMEOUT_S = 180.0  # a compiler's first import on a cold disk, bytecode an
 class ProbeResult:
     """What an interpreter holds: its version, and distribution → version.
 
-    content  names everything installed there, file by file; "" where it was not asked for
+    content  digest of everything installed there, file by file; "" where it was not asked for
+    sources  paths of the Python files that the import loaded; said by the toolchain, so not to be trusted
     """
 
     python: str
     packages: dict[str, str]
     content: str = ""
+    sources: tuple[str, ...] = ()
 
 
 def probe(python: Path, import_name: str, *, extra_modules: Sequence[str] | None = None) -> ProbeResult:
-    """What the interpreter `python` holds, once the compiler has been imported there.
+    """What the interpreter `python` holds, after it imported the compiler, behind the strongest walls there are.
 
-    With `extra_modules`, names of modules that matter too, also a digest of every file; see `inside.content`. It
-    takes half a second for 30,000 files; reading them would take a minute.
+    With `extra_modules`, names of modules that matter too, also a digest of every file; see
+    `probe_script.content`. That takes half a second for 30,000 files; reading them would take a minute.
 
-    Raises ProvisionError if it cannot be started or the import fails.
+    Raises ProvisionError: it cannot be started, or the import fails.
     """
     with tempfile.TemporaryDirectory(prefix="assay-probe-") as home:
         env = processes.filtered_environment(*processes.SAFE_VARIABLES, extra={"HOME": home})
@@ -43,7 +49,9 @@ def probe(python: Path, import_name: str, *, extra_modules: Sequence[str] | None
             "extra_modules": list(extra_modules or ()),
             "content": extra_modules is not None,
         }
-        command = [str(python), "-I", probe_script.__file__, json.dumps(asked)]
+        command = sandboxed_command(
+            [str(python), "-I", probe_script.__file__, json.dumps(asked)], writable=[home]
+        )
         try:
             done = processes.run(
                 command, env=env, cwd=Path(home), timeout=PROBE_TIMEOUT_S, kill_with_parent=True
@@ -56,8 +64,27 @@ def probe(python: Path, import_name: str, *, extra_modules: Sequence[str] | None
         if line.startswith(probe_script.MARK):
             answer = json.loads(line.removeprefix(probe_script.MARK))
             packages = dict(sorted(answer["packages"].items()))
-            return ProbeResult(answer["python"], packages, answer["content"])
+            return ProbeResult(answer["python"], packages, answer["content"], tuple(answer["sources"]))
     ending = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
     raise ProvisionError(
         f"{python} cannot import {import_name} ({ending}):\n{processes.tail(done.stderr, lines=2)}"
     )
+
+
+def compile_bytecode(folder: Path, sources: Sequence[str]) -> None:
+    """Compiles what the import loaded: no worker can write bytecode, and each would compile it anew.
+
+    By our own interpreter, which imports nothing of the toolchain, and behind the walls.
+    """
+    inside = [path for path in sources if path.startswith(f"{folder}/") and "\n" not in path]
+    compiler = [sys.executable, "-I", "-S", "-m", "compileall", "-q", "-i", "-"]
+    env = processes.filtered_environment("PATH", "LANG", "LC_*")
+    with suppress(subprocess.TimeoutExpired):  # workers then compile what is missing
+        processes.run(
+            sandboxed_command(compiler, writable=[folder]),
+            env=env,
+            cwd=folder,
+            timeout=_COMPILE_TIMEOUT_S,
+            stdin="\n".join(inside).encode("utf-8", "surrogateescape"),
+            kill_with_parent=True,
+        )

@@ -34,6 +34,7 @@ def main() -> None:
         "python": platform.python_version(),
         "packages": packages(),
         "content": content(asked["extra_modules"]) if asked["content"] else "",
+        "sources": sources(),
     }
     sys.stdout.flush()
     sys.stdout.write("\n" + MARK + json.dumps(answer) + "\n")
@@ -48,6 +49,12 @@ def packages() -> dict[str, str]:
         if name:
             found.setdefault(name.lower().replace("_", "-"), item.version)
     return found
+
+
+def sources() -> list[str]:
+    """The Python files of the modules that are imported by now."""
+    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    return sorted(file for file in files if isinstance(file, str) and file.endswith(".py"))
 
 
 def content(extra_modules: list[str]) -> str:

@@ -20,7 +20,7 @@ from bot.config.sections import exact_pin
 from bot.errors import ConfigError, ProvisionError
 from bot.toolchains.cache import make_once
 from bot.toolchains.installer import IndexUnreachableError, Installer
-from bot.toolchains.probe import probe
+from bot.toolchains.probe import compile_bytecode, probe
 from bot.toolchains.registry import OnProgress, ReadFile, ReadyToolchain, ToolchainSpec, provisioner
 from fuzzing import backends
 from fuzzing.cases.programs import get_kind
@@ -145,13 +145,14 @@ def _build(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> None:
     progress(f"{spec.label}: installing {' '.join(spec.requirements)}")
     python = installer.make_venv(folder)
     try:
-        installer.install(python, spec.requirements)
+        hashes = installer.install(python, spec.requirements)
     except IndexUnreachableError as error:
         raise IndexUnreachableError(f"{spec.label} cannot be installed: {error}") from None
     except ProvisionError as error:
-        raise _with_advice(error, spec, installer, python) from None
+        raise _with_advice(error, spec, installer) from None
     progress(f"{spec.label}: importing it once")
     found = probe(python, backends.get(spec.backend).import_name)
+    compile_bytecode(folder, found.sources)
     wanted = [_name(item) for item in (*spec.requirements, *backends.get(spec.backend).packages)]
     record = {
         "label": spec.label,
@@ -159,16 +160,15 @@ def _build(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> None:
         "requirements": [
             f"{name}=={found.packages[name]}" for name in dict.fromkeys(wanted) if name in found.packages
         ],
+        "hashes": hashes,
     }
     (folder / _RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
 
 
-def _with_advice(
-    error: ProvisionError, spec: ToolchainSpec, installer: Installer, python: Path
-) -> ProvisionError:
+def _with_advice(error: ProvisionError, spec: ToolchainSpec, installer: Installer) -> ProvisionError:
     package, _, version = spec.requirements[0].partition("==")
     where = f"{spec.source} pins it" if spec.source else "it was asked for"
-    near = installer.nearest_releases(python, package, version)
+    near = installer.nearest_releases(package, version)
     advice = f"; releases nearby that can be installed: {', '.join(near)}" if near else ""
     return ProvisionError(f"{spec.label} cannot be installed.\n{error}\nTo fix: {where}{advice}")
 

@@ -34,6 +34,7 @@ from bot.targets import repositories as repository_events
 from bot.targets.dependencies import Dependencies, RetentionPolicy
 from bot.targets.event_filter import EventFilter
 from bot.targets.scheduler import Scheduler
+from bot.toolchains.policy import ToolchainPolicy
 from bot.webhooks.inbox_reader import Handler
 from bot.webhooks.intents import (
     CampaignIntent,
@@ -60,7 +61,10 @@ def service(settings: Settings, database: Database) -> service_parts.ServicePart
     github_api = connect_github(settings, database)
     reader = Reader(github_api) if github_api is not None else None
     mirrors = repositories(settings, github_api)
-    services = campaign_services(settings, repositories=mirrors)
+    policy = ToolchainPolicy(settings.isolation, settings.toolchain_packages)
+    services = campaign_services(
+        settings, repositories=mirrors, resolve=policy.resolve, provision=policy.provision
+    )
     engine = Engine(database, settings, services)
     long = Jobs(database, settings, services, Lane.LONG, github_reader=reader, reply=post_job_reply)
 

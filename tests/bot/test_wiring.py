@@ -15,6 +15,7 @@ from bot.github.dry_run import DryRunSink
 from bot.github.live_sink import GitHubSink
 from bot.settings import Settings, load_settings
 from bot.store import Database
+from bot.toolchains.policy import ToolchainPolicy
 from bot.wiring import campaigns, github
 from bot.wiring.service import service
 from fuzzing.execute.limits import Limits
@@ -134,3 +135,24 @@ def test_a_service_has_its_campaigns_and_its_publisher(settings: Settings) -> No
         }
     finally:
         database.close()
+
+
+def test_the_service_makes_toolchains_under_the_operators_policy(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {}
+    original = campaigns.campaign_services
+
+    def capture(settings: Settings, **fields: Any) -> Any:
+        given.update(fields)
+        return original(settings, **fields)
+
+    monkeypatch.setattr("bot.wiring.service.campaign_services", capture)
+    settings.data_dir.mkdir(parents=True)
+    database = Database(settings.database_url)
+    try:
+        database.migrate()
+        service(settings, database)
+    finally:
+        database.close()
+    assert given["resolve"].__self__ == given["provision"].__self__ == ToolchainPolicy("landlock")

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from bot.cli.common.console import stderr, stdout
 from bot.cli.exits import Exit
+from bot.isolation import HOW_TO_GET
 from bot.machine import Machine, inspect_machine
 
 _STYLE = {"ready": "green", "missing": "yellow", "broken": "red", "no_device": "yellow"}
@@ -62,6 +63,7 @@ def _print(machine: Machine) -> None:
     console.print(f"\nisolation: {_ISOLATION_LEVELS[machine.isolation.level]}")
     for level, why in machine.isolation.refused.items():
         console.print(f"  not {level}: {escape(why)}")
+        console.print(f"    to get it: {escape(HOW_TO_GET[level])}")
     for gpu in machine.gpus:
         console.print(f"GPU: {gpu.name}, {gpu.memory}, driver {gpu.driver}")
     if machine.slots:
