@@ -97,7 +97,7 @@ def render(
     frontend = case.program.frontend
     if not has_template(outcome.backend, frontend):
         raise InternalError(f"no reproducer for {outcome.backend}: {_template(outcome.backend, frontend)}")
-    options, profile = _full_configuration(outcome)
+    options, profile = full_configuration(outcome)
     inputs = [(name, _dtype(value), literal(value, 8)) for name, value in case.values()]
     return environment().get_template(_template(outcome.backend, frontend)).render(
         header=_header(case, outcome, toolchain),
@@ -157,7 +157,7 @@ def options_and_profile(outcome: Outcome) -> tuple[dict[str, str], str]:
     return options, options.pop("profile", DEFAULT)
 
 
-def _full_configuration(outcome: Outcome) -> tuple[dict[str, str], str]:
+def full_configuration(outcome: Outcome) -> tuple[dict[str, str], str]:
     """All options, those at their default too, and the profile."""
     options, profile = options_and_profile(outcome)
     try:

@@ -1,0 +1,223 @@
+"""The short script of a bug: the model, its inputs, the compiler's own API, one assertion.
+
+It has no limits and no exit codes of its own: a wrong result ends in an AssertionError, a crash in what
+crashes. `bot.reports.reproducer` renders the guarded script beside it. Each backend and frontend has one
+template, `templates/reproducers/short/BACKEND.FRONTEND.py.j2`, which extends `base.py.j2` and fills in
+the blocks `imports` and `run`; `run` assigns the output to compare to `got`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jinja2
+import numpy as np
+
+from bot.reports import text
+from bot.reports.campaign_view import InstalledToolchain
+from bot.reports.reproducer import full_configuration, pip_command
+from bot.reports.short_program import short_program, value_expression
+from bot.reports.templates import environment
+from fuzzing.cases import Tensor, TestCase
+from fuzzing.outcomes import Mismatch, Outcome, Verdict
+
+#: Longer scripts are not short; the guarded one is offered instead.
+MAX_LINES = 60
+#: Characters of the comment about the symptom.
+_WIDTH = 100
+#: What a frontend's script imports beside the compiler.
+_PACKAGES = {"onnx": ("onnx",), "torch": (), "keras": ("onnx",)}
+
+
+@dataclass(frozen=True)
+class Check:
+    """How a script compares: `want` is an expression for the reference, `assertion` the last statement."""
+
+    want: str
+    assertion: str
+
+
+def render_short(
+    case: TestCase, outcome: Outcome, toolchain: InstalledToolchain, onnx_code: str = ""
+) -> str:
+    """The short script of an outcome that is a failure; "" where the case has none.
+
+    case       with the outputs it must give, where they are known
+    onnx_code  statements that define an ONNX model (`fuzzing.triage.onnx_text`), "" for other programs
+    """
+    frontend = case.program.frontend
+    template = _template(outcome.backend, frontend)
+    program = short_program(case, onnx_code, outcome.device)
+    if template is None or program is None:
+        return ""
+    variables = [variable for _, variable, _ in program.inputs]
+    arguments = ", ".join(variables)
+    check = _check(case, outcome, arguments)
+    if check is None:
+        return ""
+    options, _ = full_configuration(outcome)
+    on_host = ".cpu()" if outcome.device == "CUDA" else ""
+    arrays = [f"{name}{on_host}.numpy()" if frontend == "torch" else name for name in variables]
+    imports = program.imports
+    if "np." in check.want + check.assertion and "import numpy as np" not in imports:
+        imports = ("import numpy as np", *imports)
+    rendered = template.render(
+        pip=" ".join([pip_command(toolchain, outcome.backend, frontend), *_packages(frontend, outcome)]),
+        about=_about(outcome, case, toolchain),
+        program=program,
+        imports=imports,
+        arguments=arguments,
+        arrays=", ".join(arrays),
+        tensors=arrays,
+        feeds="{" + ", ".join(f"{name!a}: {variable}" for name, variable, _ in program.inputs) + "}",
+        output=_output_name(case, outcome),
+        place=_place(case, outcome),
+        outputs=len(case.expected or ()),
+        want=check.want,
+        check=check.assertion,
+        symptom=_symptom(outcome),
+        options=options,
+        device=outcome.device,
+    )
+    script = _tidy(rendered)
+    return script if script.count("\n") <= MAX_LINES and _is_python(script) else ""
+
+
+def ending(outcome: Outcome) -> str:
+    """What ends the short script where the bug shows: an exception's class, a signal, "" for a hang."""
+    if outcome.verdict is Verdict.WRONG_RESULT:
+        return "AssertionError"
+    return outcome.evidence.signal or outcome.evidence.error.rpartition(".")[2]
+
+
+def _template(backend: str, frontend: str) -> jinja2.Template | None:
+    try:
+        return environment().get_template(f"reproducers/short/{backend}.{frontend}.py.j2")
+    except jinja2.TemplateNotFound:
+        return None
+
+
+def _packages(frontend: str, outcome: Outcome) -> tuple[str, ...]:
+    runner = ("polygraphy",) if outcome.backend == "tensorrt" and frontend == "onnx" else ()
+    return (*_PACKAGES.get(frontend, ()), *runner)
+
+
+def _about(outcome: Outcome, case: TestCase, toolchain: InstalledToolchain) -> str:
+    version = toolchain.versions.get(outcome.backend) or next(iter(toolchain.versions.values()), "")
+    device = "" if outcome.device == "CPU" else f" on {outcome.device}"
+    what = {
+        Verdict.CRASH: "fails on",
+        Verdict.HANG: "does not return from",
+        Verdict.WRONG_RESULT: "gives a wrong result for",
+        Verdict.OUT_OF_MEMORY: "runs out of memory on",
+    }[outcome.verdict]
+    return f"{outcome.backend} {version}{device} {what} {case.provenance.operator or 'this program'}"
+
+
+def _symptom(outcome: Outcome) -> str:
+    """What the comment above the call says."""
+    phase = f"({outcome.phase.value})"
+    summary = text.one_line(outcome.summary).partition(" (in ")[0]
+    if outcome.verdict is Verdict.HANG:
+        return f"Does not return {phase}."
+    if outcome.verdict is Verdict.OUT_OF_MEMORY:
+        return f"Runs out of memory {phase}."
+    if outcome.evidence.signal:
+        return f"The process dies of {text.one_line(outcome.evidence.signal)} {phase}."
+    raised = outcome.verdict is Verdict.CRASH and outcome.evidence.error
+    return text.cut(f"{'Raises ' if raised else ''}{summary}", _WIDTH)
+
+
+def _output_name(case: TestCase, outcome: Outcome) -> str:
+    if case.program.frontend != "onnx" or outcome.verdict is not Verdict.WRONG_RESULT:
+        return ""
+    return _mismatch(outcome).output if outcome.evidence.mismatches else ""
+
+
+def _mismatch(outcome: Outcome) -> Mismatch:
+    return outcome.evidence.mismatches[0]
+
+
+def _place(case: TestCase, outcome: Outcome) -> int:
+    """The position of the output to compare; the first for crashes."""
+    if outcome.verdict is not Verdict.WRONG_RESULT or not outcome.evidence.mismatches:
+        return 0
+    name = _mismatch(outcome).output
+    names = [output for output, _ in case.expected or ()]
+    return names.index(name) if name in names else int(name) if name.isdecimal() else 0
+
+
+def _check(case: TestCase, outcome: Outcome, arguments: str) -> Check | None:
+    if outcome.verdict is not Verdict.WRONG_RESULT:
+        return Check("", "")
+    if not outcome.evidence.mismatches:
+        return None
+    mismatch = _mismatch(outcome)
+    if case.program.frontend == "torch":
+        return _check_torch(case, outcome, mismatch, arguments)
+    if case.program.frontend == "keras":
+        outputs = f"keras.tree.flatten(program([{arguments}], training=False))"
+        want = f"keras.ops.convert_to_numpy({outputs}[{_place(case, outcome)}])"
+        return _check_arrays(mismatch, want, "want")
+    reference = dict(case.expected or ()).get(mismatch.output)
+    return _check_array(reference, mismatch) if isinstance(reference, Tensor) else None
+
+
+def _check_array(want: Tensor, mismatch: Mismatch) -> Check | None:
+    """Compares one array with what ONNX states for it."""
+    array = want.array()
+    if mismatch.kind == "shape":
+        return Check("", f"assert got.shape == {array.shape}, got.shape")
+    if mismatch.kind == "type" and array.dtype != object:
+        return Check("", f'assert got.dtype == "{array.dtype.name}", got.dtype')
+    bounds = f", rtol={mismatch.rtol:g}, atol={mismatch.atol:g}"
+    exact = array.dtype.kind not in "fc" or not mismatch.rtol and not mismatch.atol
+    compare = "np.testing.assert_array_equal" if exact else "np.testing.assert_allclose"
+    expression = value_expression(want)
+    if expression and "base64" not in expression:
+        return Check(expression, f"{compare}(got, want{'' if exact else bounds})")
+    if len(mismatch.worst) == array.ndim and array.size:
+        index = ", ".join(map(str, mismatch.worst))
+        worst = value_expression(Tensor.of(np.asarray(array[mismatch.worst]), want.dtype))
+        return Check("", f"{compare}(got[{index}], {worst}{'' if exact else bounds})") if worst else None
+    return None
+
+
+def _check_torch(case: TestCase, outcome: Outcome, mismatch: Mismatch, arguments: str) -> Check:
+    if outcome.backend in ("inductor", "tensorrt"):
+        if case.comparison == "shapes":
+            return Check(f"program({arguments})", "assert got.shape == want.shape, (got.shape, want.shape)")
+        bounds = f"rtol={mismatch.rtol:g}, atol={mismatch.atol:g}, equal_nan=True"
+        return Check(f"program({arguments})", f"torch.testing.assert_close(got, want, {bounds})")
+    outputs = f"torch.utils._pytree.tree_leaves(program({arguments}))"
+    return _check_arrays(mismatch, f"{outputs}[{_place(case, outcome)}]", "want.numpy()")
+
+
+def _check_arrays(mismatch: Mismatch, want: str, array: str) -> Check:
+    """Compares with what the program's own library computes; `array` is `want` as a numpy array."""
+    if mismatch.kind == "shape":
+        return Check(want, "assert got.shape == tuple(want.shape), (got.shape, want.shape)")
+    if mismatch.kind == "type":
+        return Check(want, f"assert got.dtype == {array}.dtype, (got.dtype, want.dtype)")
+    bounds = f"rtol={mismatch.rtol:g}, atol={mismatch.atol:g}"
+    return Check(want, f"np.testing.assert_allclose(got, {array}, {bounds})")
+
+
+def _is_python(script: str) -> bool:
+    try:
+        compile(script, "short.py", "exec")
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _tidy(script: str) -> str:
+    """The script without trailing spaces, two blank lines in a row outside classes, and overlong signatures."""
+    lines: list[str] = []
+    for line in script.split("\n"):
+        line = line.rstrip()
+        if not line and lines[-2:] == ["", ""] or not line and not lines:
+            continue
+        lines.append(line)
+    return "\n".join(lines).strip("\n") + "\n"
+
