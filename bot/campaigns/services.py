@@ -242,10 +242,17 @@ class CampaignProblem:
 
 
 class Script(NamedTuple):
-    """A reproducer, and the case it shows."""
+    """The reproducer of a case.
+
+    text    the guarded script
+    short   the short one, "" where there is none
+    ending  what ends the short one: an exception's class, a signal's name, "" for a hang
+    """
 
     case: str
     text: str
+    short: str = ""
+    ending: str = ""
 
 
 class Reports(Protocol):
@@ -299,7 +306,8 @@ class Services:
     sign       what makes an outcome the same bug as others
     catalogs   (corpus, names of sources) → the sources, migrated or not
     corpus     where they lie; None for the folder in the data folder
-    try_script (script, interpreter) → its exit code, in a fresh process that is shut in
+    try_script (script, interpreter) → its exit code, in a confined process of its own; with what ends a short
+               script as the third argument, 1 where it ended so
     run_tool   runs `python -m MODULE ARGS...` of the data plane, passes on its events, ends soon after `stop`
     """
 
@@ -311,7 +319,7 @@ class Services:
     provision: Callable[[Any, Path, Callable[[str], None]], ReadyToolchain]
     make_shard: ShardMaker
     runner: Runner
-    try_script: Callable[[str, str], int]
+    try_script: Callable[..., int]
     run_tool: Callable[[str, Sequence[str], OnEvent, threading.Event], None]
     sign: Sign
     reports: Reports

@@ -12,6 +12,7 @@ from bot.reports.bug_page import BugFacts, Run
 from bot.reports.campaign_reports import describe_reduction
 from bot.reports.campaign_view import ToolchainView
 from bot.reports.reference_outputs import add_reference_outputs
+from bot.reports.reproducer_short import render_short
 from bot.store import Session, audit, bug_details, findings
 from bot.store.models import Bug, Toolchain
 from fuzzing.cases import Corpus, TestCase
@@ -69,9 +70,15 @@ def _add_outcome(facts: BugFacts, toolchain: Toolchain, outcome: Outcome, corpus
 
 
 def add_program_text(facts: BugFacts, corpus: Path, run_tool: RunTool) -> BugFacts:
-    """The facts with the program's text."""
+    """The facts with the program's text, and the short script in the place of the guarded one."""
     if facts.case is None:
         return facts
     events: list[dict[str, Any]] = []
     run_tool("fuzzing.triage.program_text", ["--corpus", str(corpus), facts.case.id], events.append)
-    return replace(facts, program="".join(str(one["program"]) for one in events))
+    code = "".join(str(one.get("code", "")) for one in events)
+    short = ""
+    if facts.outcome is not None and facts.toolchain is not None and facts.script:
+        case = add_reference_outputs(facts.case, corpus)
+        short = render_short(case, facts.outcome, facts.toolchain, code)
+    program = "".join(str(one["program"]) for one in events)
+    return replace(facts, program=program, script=short or facts.script)

@@ -23,7 +23,8 @@ from bot.reports.campaign_view import (
 )
 from bot.reports.check_runs import build_untested_check_run
 from bot.reports.reference_outputs import add_reference_outputs
-from bot.reports.report import Report, build_report
+from bot.reports.report import Group, Report, build_report
+from bot.reports.reproducer_short import ending
 from bot.reports.templates import pluralize
 from bot.store import Session, now, outbox, targets
 from bot.store.models import Classification, Side
@@ -79,10 +80,10 @@ class CampaignReports:
         made = []
         for group in report.groups:
             if group.classification in _TRIED and group.script:
-                scripts = [Script(group.example.case, group.script)]
+                scripts = [_script(group)]
                 if group.original_case != group.example.case:
                     alone = self.report(replace(summary, tried={}, findings=(found[group.original_case],)))
-                    scripts += [Script(group.original_case, one.script) for one in alone.groups if one.script]
+                    scripts += [_script(one) for one in alone.groups if one.script]
                 made.append(scripts)
         return made
 
@@ -96,15 +97,20 @@ class CampaignReports:
 
     def report(self, summary: Summary) -> Report:
         """The report of a campaign, ready to be rendered."""
-        texts = {one.case_id: one.program_text for one in summary.findings if one.program_text}
-        reduced_findings = (one.reduced for one in summary.findings if one.reduced is not None)
-        texts |= {one.case_id: one.program_text for one in reduced_findings if one.program_text}
+        programs = {one.case_id: one.program for one in summary.findings}
+        programs |= {one.reduced.case_id: one.reduced.program for one in summary.findings if one.reduced}
         return build_report(
-            build_view(summary), self._corpus.get, lambda _ids: texts, self._add_reference_outputs
+            build_view(summary), self._corpus.get, lambda _ids: programs, self._add_reference_outputs
         )
 
     def _add_reference_outputs(self, case: TestCase) -> TestCase:
         return add_reference_outputs(case, self._corpus.root)
+
+
+def _script(group: Group) -> Script:
+    assert group.example.head is not None
+    short = group.script if group.guarded else ""
+    return Script(group.example.case, group.guarded or group.script, short, ending(group.example.head))
 
 
 #: Standings whose reproducers are tried: those that accuse, and where there is no base all that fails.
@@ -142,6 +148,7 @@ def build_view(summary: Summary) -> CampaignView:
         cached=summary.cached,
         costs=summary.costs,
         tried=summary.tried,
+        short_failed=summary.short_failed,
         noise=Tally(*summary.noise),
         configuration=summary.configuration,
         config=summary.config,

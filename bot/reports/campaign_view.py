@@ -165,7 +165,8 @@ class CampaignView:
     configuration options and profile that are not the default, as `Outcome.configuration`
     config        the configuration in force, as JSON
     noise         of how many passing cases that were run again at head how many gave another verdict
-    tried         case → exit code of its reproducer at head, of those that were tried
+    tried         case → exit code of its guarded reproducer at head, of those that were tried
+    short_failed  cases whose short script was tried and did not show the bug
     """
 
     target: str
@@ -197,5 +198,6 @@ class CampaignView:
     pull: int | None = None
     noise: Tally = Tally()
     tried: Mapping[str, int] = field(default_factory=dict)
+    short_failed: frozenset[str] = frozenset()
     started_at: datetime | None = None
     ended_at: datetime | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from bot.errors import InternalError
@@ -12,10 +13,14 @@ from bot.reports.report import Group, Report, idempotency_key
 from bot.reports.reproducer import REDUCED, pip_command
 from bot.reports.templates import render
 from bot.store.outbox import ISSUE
-from fuzzing.outcomes import Outcome, Phase, Verdict
+from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
 MAX_TITLE = 120  # ours: what GitHub's issue list shows without wrapping
 LABELS = ("assay",)
+#: The frontend and the single operator that a signature's title begins with.
+_SUBJECT = re.compile(r"^(\[\w+\]) (\w+): ")
+#: Characters of a message above the details: what fits beside the script on one screen.
+_SHORT_MESSAGE = 600
 
 #: (characters of messages, of the program, rows of the case list), from the full text to the least.
 _SIZES = ((4_000, 6_000, 20), (3_000, 3_000, 10), (1_500, 1_500, 5))
@@ -27,13 +32,14 @@ def issue_key(stable_name: str, signature: str) -> str:
 
 
 def issue_title(group: Group) -> str:
-    """The signature's title, which names backend, phase and fault, as the backend's form begins titles."""
+    """The signature's title as the target's issues begin: `[ONNX][Split] conversion fails: …`."""
     prefix = _template_for(group).prefix
-    return prefix + text.title(group.title, MAX_TITLE - len(prefix))
+    tagged = _SUBJECT.sub(r"\1[\2] ", group.title)
+    return prefix + text.title(tagged, MAX_TITLE - len(prefix))
 
 
 def issue_labels(report: Report, group: Group, configured_labels: Sequence[str] = LABELS) -> list[str]:
-    """The labels that the repository wants, and those of the backend's form."""
+    """The labels that the repository configures, then those of the backend's form."""
     return list(dict.fromkeys([*configured_labels, *_template_for(group).labels(report, group)]))
 
 
@@ -42,9 +48,10 @@ def _template_for(group: Group) -> IssueTemplate:
 
 
 def issue_body(report: Report, group: Group) -> str:
-    """The issue as GitHub gets it: at most BODY_BUDGET characters, whatever the evidence's size.
+    """The issue as Markdown of at most BODY_BUDGET characters, whatever the evidence's size.
 
-    The reproducer goes first when room is short, since it is kept with the artifacts; then texts are cut.
+    Above the details stand the sentence, the script, expected and actual, versions, and where it fails. Where
+    room is short, texts are cut, then the script is left out: it is kept with the artifacts.
     """
     for script in (group.script, ""):
         for message, program, rows in _SIZES:
@@ -60,7 +67,8 @@ def _body(report: Report, group: Group, script: str, message: int, program: int,
         raise InternalError(f"an issue about {group.signature}, which has no outcome at head")
     view = report.view
     toolchain = view.head_toolchain
-    how = f"python {group.filename}" if group.script or not group.replay else group.replay
+    filename = group.guarded_filename if group.guarded else group.filename
+    how = f"python {filename}" if group.script or not group.replay else group.replay
     if toolchain:
         how = f"{pip_command(toolchain, outcome.backend, group.frontend)}\n{how}"
     issue_template = _template_for(group)
@@ -71,6 +79,8 @@ def _body(report: Report, group: Group, script: str, message: int, program: int,
         group=group,
         what=describe_failure(outcome, group.example.operator),
         expected=_expected(outcome),
+        actual=_actual(outcome),
+        logs=text.fence(text.cut(_message(outcome), _SHORT_MESSAGE)) if _message(outcome) else "—",
         program=text.cut(text.clean(group.program), program),
         script=script,
         how=how,
@@ -105,12 +115,34 @@ def describe_failure(outcome: Outcome, operator: str) -> str:
 
 
 def _expected(outcome: Outcome) -> str:
-    if outcome.verdict is Verdict.WRONG_RESULT:
-        return (
-            "The outputs that the test's own library states, computed apart from this compiler and "
-            "compared within the tolerances above; the model passes the same comparison at base."
-        )
-    return "The model compiles and runs, as it does at base, and gives the outputs its library states."
+    if outcome.verdict is not Verdict.WRONG_RESULT:
+        return "The model compiles and runs, as it does at base."
+    worst = next((one for one in outcome.evidence.mismatches if one.want and one.worst), None)
+    if worst is None:
+        return "The outputs of the test's own library, which base gives."
+    return f"{_element(worst)} is {text.code(worst.want[:60])}, as the test's own library and base give it."
+
+
+def _actual(outcome: Outcome) -> str:
+    mismatches = outcome.evidence.mismatches
+    if outcome.verdict is Verdict.WRONG_RESULT and mismatches:
+        worst = next((one for one in mismatches if one.got and one.worst), None)
+        value = f"{_element(worst)} is {text.code(worst.got[:60])}: " if worst else ""
+        return f"{value}{text.plain(text.one_line(outcome.summary).partition(', worst at')[0])}."
+    message = text.cut(_message(outcome), _SHORT_MESSAGE)
+    return f"\n\n{text.fence(message)}" if message else f"{text.plain(outcome.summary)}."
+
+
+def _element(one: Mismatch) -> str:
+    return text.code(f"{one.output}[{', '.join(map(str, one.worst))}]")
+
+
+def _message(outcome: Outcome) -> str:
+    """What the compiler said, without what it printed."""
+    evidence = outcome.evidence
+    if evidence.signal:
+        return f"{evidence.signal}: {evidence.native}".strip(": \n")
+    return ": ".join(part for part in (evidence.error, evidence.message) if part)
 
 
 def _versions(report: Report) -> list[tuple[str, str, str]]:
@@ -126,18 +158,18 @@ def _origin(group: Group) -> str:
     origin = group.origin
     if origin is None:
         return f"Test {text.code(group.example.test)}."
-    license_name = f", under its licence {text.code(group.license_name)}" if group.license_name else ""
+    license_name = f", licence {text.code(group.license_name)}" if group.license_name else ""
     seed = f", seed {origin.seed}" if origin.seed is not None else ""
-    made = ", made small by Assay" if origin.test.endswith(REDUCED) else ""
+    made = ", reduced by Assay" if origin.test.endswith(REDUCED) else ""
     return (
-        f"{text.code(origin.test.removesuffix(REDUCED))} of "
+        f"Test {text.code(origin.test.removesuffix(REDUCED))} of "
         f"{text.code(f'{origin.library} {origin.version}')}{license_name}, "
-        f"taken over by Assay's source {text.code(origin.source)}{seed}{made}."
+        f"source {text.code(origin.source)}{seed}{made}."
         f"{_FOUND_WHILE_REDUCING if group.found_by_reduction == group.cases else ''}"
     )
 
 
-_FOUND_WHILE_REDUCING = " Assay met it while it made a case of that test small, which failed otherwise."
+_FOUND_WHILE_REDUCING = " Found while a case of that test was reduced, which failed in another way."
 
 
 def collapse_blank_lines(markdown: str) -> str:

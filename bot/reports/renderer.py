@@ -91,6 +91,8 @@ def write_artifacts(report: Report, folder: Path) -> tuple[Path, ...]:
     for group in report.groups:
         if group.script or group.replay_instructions:
             files[f"reproducers/{group.filename}"] = group.script or group.replay_instructions
+        if group.guarded:
+            files[f"reproducers/{group.guarded_filename}"] = group.guarded
         for name, data in group.kept.items():
             _write(folder / "reproducers" / group.folder / name, data)
         if group.classification is Classification.REGRESSION:
@@ -217,6 +219,7 @@ def _group(group: Group) -> dict[str, Any]:
         "classification": group.classification.value,
         "cases": group.cases,
         "reproducer": f"reproducers/{group.filename}" if group.script or group.replay_instructions else None,
+        "guarded": f"reproducers/{group.guarded_filename}" if group.guarded else None,
         "replay": group.replay or None,
         "tried": group.tried,
         "example": {

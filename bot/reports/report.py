@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from bot.campaigns.report.summary import NO_TEXT, ProgramText
 from bot.reports import reproducer
-from bot.reports.campaign_view import CampaignView, FindingView, Tally
+from bot.reports.campaign_view import CampaignView, FindingView, Tally, ToolchainView
+from bot.reports.reproducer_short import render_short
 from bot.store.models import Classification, Side
 from fuzzing.cases import Provenance, TestCase
 from fuzzing.outcomes import Verdict
@@ -57,9 +59,11 @@ class Group:
     found     the case of the example as it was found; its id is the example's where it was not reduced
     history   how the one became the other, in a line; "" where it was not reduced
     program   its model as text, "" if it could not be had
-    script    its reproducer, "" for standings that get none and where there is no template for one
-    page      how to replay it with Assay, where there is no script; `filename` is the name of either
-    tried     the exit code of the script when it was tried at head, None if it was not; only 1 is offered
+    script    its reproducer: the short one, else the guarded one; "" for standings that get none and where
+              there is no template
+    guarded   the script with limits and exit codes beside a short one, "" where `script` is that itself
+    replay_instructions  how to replay it with Assay, where there is no script; `filename` names either
+    tried     the exit code of the guarded script at head, None if it was not run; only 1 is offered
     replay    the command that runs the case again, "" without an outcome at head
     kept      the case's files by name, where a page needs them
     origin    where its case came from, None if the case could not be read
@@ -77,6 +81,7 @@ class Group:
     history: str = ""
     program: str = ""
     script: str = ""
+    guarded: str = ""
     replay_instructions: str = ""
     tried: int | None = None
     replay: str = ""
@@ -88,6 +93,11 @@ class Group:
     def filename(self) -> str:
         """The reproducer's file name, or the page's; one signature may show both new and old failures."""
         return f"{self._stem}.{'txt' if self.replay_instructions else 'py'}"
+
+    @property
+    def guarded_filename(self) -> str:
+        """The file name of the guarded script beside a short one."""
+        return f"{self._stem}.guarded.py"
 
     @property
     def folder(self) -> str:
@@ -179,7 +189,7 @@ class Report:
         return f"Nothing new in {ran}" + (f"; {', '.join(rest)}" if rest else "")
 
 
-DescribePrograms = Callable[[Collection[str]], Mapping[str, str]]
+DescribePrograms = Callable[[Collection[str]], Mapping[str, ProgramText]]
 
 
 def build_report(
@@ -191,7 +201,7 @@ def build_report(
     """The report of a campaign that has ended.
 
     find_case  reads a case by its id (`Corpus.get`); without it there are no reproducers
-    describe   case ids → models as text; called once, with the ids of all examples
+    describe   case ids → programs as text; called once, with the ids of all examples
     complete   a case with the outputs it must give, where it ships none and they are known
     """
     builders: dict[tuple[Classification, str], _GroupBuilder] = {}
@@ -268,15 +278,15 @@ def _with_evidence(
     group: Group,
     view: CampaignView,
     find_case: Callable[[str], TestCase] | None,
-    programs: Mapping[str, str],
+    programs: Mapping[str, ProgramText],
     complete: Callable[[TestCase], TestCase],
 ) -> Group:
-    program = programs.get(group.example.case, "")
+    program = programs.get(group.example.case, NO_TEXT)
     if find_case is None:
-        return replace(group, program=program)
+        return replace(group, program=program.shown)
     case = find_case(group.example.case)
     frontend = case.program.frontend
-    described = replace(group, program=program, origin=case.provenance, frontend=frontend)
+    described = replace(group, program=program.shown, origin=case.provenance, frontend=frontend)
     outcome, toolchain = group.example.head, view.head_toolchain
     if outcome is None or toolchain is None:
         return described
@@ -286,9 +296,18 @@ def _with_evidence(
         return described
     if reproducer.has_template(outcome.backend, frontend) and tried in (None, BUG_SHOWN):
         case = complete(case)
-        return replace(described, script=reproducer.render(case, outcome, toolchain, filename=group.filename))
+        short = render_short(case, outcome, toolchain, program.code)
+        return _add_scripts(described, case, toolchain, "" if case.id in view.short_failed else short)
     instructions = reproducer.render_replay_instructions(case, outcome, toolchain, group.folder)
     return replace(described, replay_instructions=instructions, kept=case.files())
+
+
+def _add_scripts(group: Group, case: TestCase, toolchain: ToolchainView, short: str) -> Group:
+    """The group with its short script and the guarded one, or the guarded one alone."""
+    assert group.example.head is not None
+    filename = group.guarded_filename if short else group.filename
+    guarded = reproducer.render(case, group.example.head, toolchain, filename=filename)
+    return replace(group, script=short, guarded=guarded) if short else replace(group, script=guarded)
 
 
 def _operators(

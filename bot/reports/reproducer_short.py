@@ -8,6 +8,7 @@ the blocks `imports` and `run`; `run` assigns the output to compare to `got`.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import jinja2
@@ -19,7 +20,7 @@ from bot.reports.reproducer import full_configuration, pip_command
 from bot.reports.short_program import short_program, value_expression
 from bot.reports.templates import environment
 from fuzzing.cases import Tensor, TestCase
-from fuzzing.outcomes import Mismatch, Outcome, Verdict
+from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
 #: Longer scripts are not short; the guarded one is offered instead.
 MAX_LINES = 60
@@ -37,9 +38,7 @@ class Check:
     assertion: str
 
 
-def render_short(
-    case: TestCase, outcome: Outcome, toolchain: InstalledToolchain, onnx_code: str = ""
-) -> str:
+def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain, onnx_code: str = "") -> str:
     """The short script of an outcome that is a failure; "" where the case has none.
 
     case       with the outputs it must give, where they are known
@@ -63,13 +62,15 @@ def render_short(
         imports = ("import numpy as np", *imports)
     rendered = template.render(
         pip=" ".join([pip_command(toolchain, outcome.backend, frontend), *_packages(frontend, outcome)]),
-        about=_about(outcome, case, toolchain),
+        about=_about(outcome, toolchain),
         program=program,
         imports=imports,
         arguments=arguments,
         arrays=", ".join(arrays),
         tensors=arrays,
-        feeds="{" + ", ".join(f"{name!a}: {variable}" for name, variable, _ in program.inputs) + "}",
+        feeds="{"
+        + ", ".join(f"{json.dumps(name)}: {variable}" for name, variable, _ in program.inputs)
+        + "}",
         output=_output_name(case, outcome),
         place=_place(case, outcome),
         outputs=len(case.expected or ()),
@@ -77,6 +78,7 @@ def render_short(
         check=check.assertion,
         symptom=_symptom(outcome),
         options=options,
+        verdict=outcome.verdict.value,
         device=outcome.device,
     )
     script = _tidy(rendered)
@@ -102,22 +104,25 @@ def _packages(frontend: str, outcome: Outcome) -> tuple[str, ...]:
     return (*_PACKAGES.get(frontend, ()), *runner)
 
 
-def _about(outcome: Outcome, case: TestCase, toolchain: InstalledToolchain) -> str:
+def _about(outcome: Outcome, toolchain: InstalledToolchain) -> str:
+    """The second line of a script: which compiler fails, and where."""
     version = toolchain.versions.get(outcome.backend) or next(iter(toolchain.versions.values()), "")
     device = "" if outcome.device == "CPU" else f" on {outcome.device}"
+    verb = {Phase.IMPORT: "be imported", Phase.CONVERT: "convert", Phase.COMPILE: "compile", Phase.RUN: "run"}
+    to = f"{verb[outcome.phase]} this program"
     what = {
-        Verdict.CRASH: "fails on",
-        Verdict.HANG: "does not return from",
-        Verdict.WRONG_RESULT: "gives a wrong result for",
-        Verdict.OUT_OF_MEMORY: "runs out of memory on",
+        Verdict.CRASH: f"fails to {to}",
+        Verdict.HANG: "hangs",
+        Verdict.WRONG_RESULT: "gives a wrong result",
+        Verdict.OUT_OF_MEMORY: "runs out of memory",
     }[outcome.verdict]
-    return f"{outcome.backend} {version}{device} {what} {case.provenance.operator or 'this program'}"
+    return f"{outcome.backend} {version}{device} {what}"
 
 
 def _symptom(outcome: Outcome) -> str:
     """What the comment above the call says."""
     phase = f"({outcome.phase.value})"
-    summary = text.one_line(outcome.summary).partition(" (in ")[0]
+    summary = text.one_line(outcome.summary).partition(" (in ")[0].partition(" (allowed: ")[0]
     if outcome.verdict is Verdict.HANG:
         return f"Does not return {phase}."
     if outcome.verdict is Verdict.OUT_OF_MEMORY:
@@ -171,7 +176,7 @@ def _check_array(want: Tensor, mismatch: Mismatch) -> Check | None:
     if mismatch.kind == "type" and array.dtype != object:
         return Check("", f'assert got.dtype == "{array.dtype.name}", got.dtype')
     bounds = f", rtol={mismatch.rtol:g}, atol={mismatch.atol:g}"
-    exact = array.dtype.kind not in "fc" or not mismatch.rtol and not mismatch.atol
+    exact = array.dtype.kind not in "fc" or (not mismatch.rtol and not mismatch.atol)
     compare = "np.testing.assert_array_equal" if exact else "np.testing.assert_allclose"
     expression = value_expression(want)
     if expression and "base64" not in expression:
@@ -212,12 +217,7 @@ def _is_python(script: str) -> bool:
 
 
 def _tidy(script: str) -> str:
-    """The script without trailing spaces, two blank lines in a row outside classes, and overlong signatures."""
-    lines: list[str] = []
-    for line in script.split("\n"):
-        line = line.rstrip()
-        if not line and lines[-2:] == ["", ""] or not line and not lines:
-            continue
-        lines.append(line)
-    return "\n".join(lines).strip("\n") + "\n"
-
+    """The script without trailing spaces and without more than two blank lines in a row."""
+    lines = [line.rstrip() for line in script.strip("\n").split("\n")]
+    kept = [line for at, line in enumerate(lines) if line or lines[at - 2 : at] != ["", ""]]
+    return "\n".join(kept) + "\n"

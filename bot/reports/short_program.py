@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 from dataclasses import dataclass
+
 import numpy as np
 
 from fuzzing.cases import OnnxModel, Recipe, Tensor, TestCase
@@ -16,8 +17,33 @@ from fuzzing.triage.tensor_text import bytes_expression, numpy_expression, torch
 
 #: Names that the templates use.
 _TAKEN = frozenset(
-    "np onnx torch keras os base64 model program session got want result compiled module machine tree_leaves "
-    "onnxruntime openvino tvm iree tensorrt polygraphy runner from_onnx from_exported_program".split()
+    [
+        "np",
+        "onnx",
+        "torch",
+        "keras",
+        "os",
+        "base64",
+        "model",
+        "program",
+        "session",
+        "got",
+        "want",
+        "result",
+        "compiled",
+        "module",
+        "machine",
+        "tree_leaves",
+        "onnxruntime",
+        "openvino",
+        "tvm",
+        "iree",
+        "tensorrt",
+        "polygraphy",
+        "runner",
+        "from_onnx",
+        "from_exported_program",
+    ]
 )
 
 
@@ -41,6 +67,7 @@ def short_program(case: TestCase, onnx_code: str, device: str) -> ShortProgram |
     onnx_code  what `fuzzing.triage.onnx_text` writes for an ONNX model
     """
     program = case.program
+    imports: tuple[str, ...]
     if isinstance(program, OnnxModel):
         code, imports = onnx_code, ("import numpy as np", "import onnx.parser")
     elif isinstance(program, TorchCall):
@@ -148,15 +175,18 @@ def _torch_program(program: TorchProgram) -> str:
         return ""
     if "class Model(" in text and "fill(Model()" in source:
         return f"{text}\n\n\ntorch.manual_seed(0)\nprogram = Model().eval().requires_grad_(False)"
-    wrapper = "class Program(torch.nn.Module):\n    def forward(self, *inputs):\n        return forward(*inputs)"
+    wrapper = (
+        "class Program(torch.nn.Module):\n    def forward(self, *inputs):\n        return forward(*inputs)"
+    )
     return f"{text}\n\n\n{wrapper}\n\n\nprogram = Program()"
 
 
 def _keras_layer(program: KerasLayer) -> str:
     source = program.source()
     body = source[source.index("def make():\n") + len("def make():\n") : source.index("    return fill(")]
-    lines = [line[4:] if line.startswith("    ") else line for line in body.strip("\n").split("\n")]
+    lines = [line.removeprefix("    ") for line in body.strip("\n").split("\n")]
     code = "\n".join(lines).replace("model = keras.Model(", "program = keras.Model(")
-    setup = 'os.environ["KERAS_BACKEND"] = "torch"\nimport keras  # noqa: E402\n\nkeras.utils.set_random_seed(0)'
+    setup = (
+        'os.environ["KERAS_BACKEND"] = "torch"\nimport keras  # noqa: E402\n\nkeras.utils.set_random_seed(0)'
+    )
     return f"{setup}\n{code}"
-

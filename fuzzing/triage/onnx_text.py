@@ -138,13 +138,15 @@ def _array(tensor: TensorProto) -> str:
 
 def _graph(graph: GraphProto, indent: str) -> str:
     inputs, outputs = (", ".join(map(_value, values)) for values in (graph.input, graph.output))
-    constants = ", ".join(f"{_type_name(one)} {_quoted(one.name)} = {_data(one)}" for one in graph.initializer)
+    constants = ", ".join(
+        f"{_type_name(one)} {_quoted(one.name)} = {_data(one)}" for one in graph.initializer
+    )
     head = f"g ({inputs}) => ({outputs})" + (f"\n{indent}<{constants}>" if constants else "") + " {"
     return "\n".join([head, *(_node(node, indent + _INDENT) for node in graph.node), indent + "}"])
 
 
 def _value(value: Any) -> str:
-    return f"{_type(value.type)} {_quoted(value.name)}"
+    return f"{_type(value.type)} {_quoted(value.name)}".strip()
 
 
 def _type(given: TypeProto) -> str:
@@ -153,6 +155,8 @@ def _type(given: TypeProto) -> str:
     kind = given.WhichOneof("value")
     if kind in ("sequence_type", "optional_type"):
         return f"{kind[:3]}({_type(getattr(given, kind).elem_type)})".replace("opt(", "optional(")
+    if kind is None:
+        return ""
     if kind != "tensor_type":
         raise _InexpressibleError
     name = TensorProto.DataType.Name(given.tensor_type.elem_type).lower()

@@ -1,9 +1,10 @@
 """`python -m fuzzing.triage.program_text --corpus DIR [--traits] ID...`: programs as people read them.
 
-Prints one JSON object a line on stdout, in the order asked: {"id": ID, "program": TEXT}, with `--traits` also
-{"traits": {…}}, which tell what may be behind a failure of it (`fuzzing.triage.traits`). Exit codes: 0
-done, 2 a case that is not there or not readable (those before it have been printed), 3 the machine's trouble.
-Runs in a process of its own because it imports onnx, which the control plane must not.
+Prints one JSON object a line on stdout, in the order of the ids: {"id": ID, "program": TEXT, "code": CODE}.
+CODE is the Python that builds an ONNX model (`fuzzing.triage.onnx_text`), "" for other programs. `--traits`
+adds {"traits": {…}}, the possible causes of its failure (`fuzzing.triage.traits`). Exit codes: 0 done, 2 a
+case is missing or unreadable (those before it were printed), 3 infrastructure failure. It is a separate
+process because it imports onnx, which the control plane must not.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from fuzzing.cases import Corpus, OnnxModel, Program
 from fuzzing.entry_point import emit_event, run_main
+from fuzzing.triage.onnx_text import onnx_code
 from fuzzing.triage.traits import read_traits
 
 if TYPE_CHECKING:
@@ -44,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         corpus = Corpus(given.corpus)
         for case_id in given.ids:
             case = corpus.get(case_id)
-            record: dict[str, Any] = {"id": case_id, "program": format_program(case.program)}
+            code = onnx_code(case.program.model) if isinstance(case.program, OnnxModel) else ""
+            record: dict[str, Any] = {"id": case_id, "program": format_program(case.program), "code": code}
             if given.traits:
                 record["traits"] = asdict(read_traits(case))
             emit_event(**record)

@@ -35,7 +35,7 @@ def _candidates(array: np.ndarray[Any, Any]) -> Iterator[str]:
         if array.size <= MAX_LISTED:
             yield f"np.array({array.tolist()!a}, dtype=object)"
         return
-    if array.size > 1 or array.size and array.ndim > 2:
+    if array.size > 1 or (array.size and array.ndim > 2):
         default = "" if array.dtype == np.float64 else f", {dtype}"
         yield f"np.zeros({shape}{default})"
         yield f"np.ones({shape}{default})"
@@ -72,11 +72,10 @@ def _element(item: Any) -> str:
     """The shortest literal that gives the element: 0.1, not 0.10000000149011612."""
     if isinstance(item, np.floating):
         if not np.isfinite(item):
-            return {"nan": "np.nan", "inf": "np.inf", "-inf": "-np.inf"}[str(item)]
+            return f"{'-' * (str(item) == '-inf')}np.{str(item)[-3:]}"
         if item and not 1e-4 <= abs(float(item)) < 1e16:
             return str(np.format_float_scientific(item, trim="-"))
-        text = str(item)
-        return text[:-2] if text.endswith(".0") and item else text.replace("0.0", "0") if not item else text
+        return f"{item}".removesuffix(".0")
     return repr(item.item())
 
 
@@ -105,7 +104,7 @@ def torch_expression(array: np.ndarray[Any, Any]) -> str:
     """The same as `numpy_expression` for a torch tensor; it uses `torch` alone. "" where none is short."""
     source = numpy_expression(array)
     dtype = array.dtype.name
-    if not source or dtype.startswith("uint") and dtype != "uint8":
+    if not source or (dtype.startswith("uint") and dtype != "uint8"):
         return ""
     named = f"torch.{dtype}"
     kind, _, rest = source.removeprefix("np.").partition("(")

@@ -180,7 +180,7 @@ def fake_services(data_dir: Path) -> dict[str, Any]:
     return {"provision": provision, "runner": runner, "run_tool": Tools(runner), "try_script": _shows}
 
 
-def _shows(_text: str, _python: str) -> int:
+def _shows(_text: str, _python: str, _ending: str = "") -> int:
     """A reproducer that shows its bug."""
     return 1
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.campaigns.context import Context
 from bot.campaigns.reduce.case_reduction import traits_from_json
+from bot.campaigns.report.summary import ProgramText
 from bot.campaigns.run_with_lease import EventSink, run_with_lease
 from bot.store.campaigns import chunks
 from fuzzing.triage.traits import Traits
@@ -16,9 +17,12 @@ PROGRAM = "fuzzing.triage.program_text"
 MAX_IDS = 1000
 
 
-def program_texts(context: Context, cases: Iterable[str]) -> dict[str, str]:
+def program_texts(context: Context, cases: Iterable[str]) -> dict[str, ProgramText]:
     """The programs of these cases, by case."""
-    return {case: str(event["program"]) for case, event in _run_describe(context, cases).items()}
+    events = _run_describe(context, cases)
+    return {
+        case: ProgramText(str(event["program"]), str(event.get("code", ""))) for case, event in events.items()
+    }
 
 
 def program_traits(context: Context, cases: Iterable[str]) -> dict[str, Traits]:

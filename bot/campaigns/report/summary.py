@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from bot.campaigns.plan.case_source import SourceReport
 from bot.campaigns.plan.ranking import Ranking
@@ -29,6 +29,16 @@ class ToolchainFacts:
     requirements: tuple[str, ...]
 
 
+class ProgramText(NamedTuple):
+    """A program as people read it, and the Python that builds it if it is an ONNX model."""
+
+    shown: str = ""
+    code: str = ""
+
+
+NO_TEXT = ProgramText()
+
+
 @dataclass(frozen=True)
 class ReducedFacts:
     """What a finding's case was made small to, with all that rests on it.
@@ -50,7 +60,7 @@ class ReducedFacts:
     traits: Traits
     fields: dict[str, Any]
     history: dict[str, Any]
-    program_text: str = ""
+    program: ProgramText = NO_TEXT
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,7 @@ class FindingFacts:
     head, base    outcomes, None where that side was not run
     head_failed   of head_runs fresh runs at head failed alike; base likewise
     signature     key of the bug it belongs to; title is that bug's one line
-    program_text  the program as people read it, "" where it was not asked for
+    program       its text, empty for all but the cases that reports show
     reduced       what its case was made small to, None where it was not
     met           whether a reduction met its case on the way: it is none of those that were planned
     """
@@ -78,7 +88,7 @@ class FindingFacts:
     base_failed: int
     base_runs: int
     reason: str
-    program_text: str = ""
+    program: ProgramText = NO_TEXT
     reduced: ReducedFacts | None = None
     found_by_reduction: bool = False
 
@@ -107,6 +117,7 @@ class Summary:
     note       why there is no base, or ""
     noise      (k, n): n cases that pass at head were run again there, k of them with another verdict
     tried      case → exit code of its reproducer at head, of those that were tried
+    short_failed  cases whose short script was tried and did not show the bug
     """
 
     campaign_id: int
@@ -135,6 +146,7 @@ class Summary:
     note: str
     noise: tuple[int, int] = (0, 0)
     tried: dict[str, int] = field(default_factory=dict)
+    short_failed: frozenset[str] = frozenset()
 
     @property
     def libraries(self) -> tuple[str, ...]:

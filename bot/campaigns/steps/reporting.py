@@ -9,7 +9,7 @@ from bot.campaigns.context import Context
 from bot.campaigns.reduce import program_text
 from bot.campaigns.registry import step
 from bot.campaigns.report.gather import gather
-from bot.campaigns.report.summary import FindingFacts, Summary
+from bot.campaigns.report.summary import NO_TEXT, FindingFacts, ProgramText, Summary
 from bot.campaigns.run.shards import find_environment
 from bot.campaigns.run_with_lease import run_with_lease
 from bot.campaigns.services import Config, Script
@@ -52,31 +52,39 @@ def _with_program_texts(context: Context, summary: Summary) -> Summary:
     return replace(summary, findings=tuple(_with_texts(one, program_texts) for one in summary.findings))
 
 
-def _with_texts(one: FindingFacts, program_texts: Mapping[str, str]) -> FindingFacts:
+def _with_texts(one: FindingFacts, texts: Mapping[str, ProgramText]) -> FindingFacts:
     reduced = one.reduced
     if reduced is not None:
-        reduced = replace(reduced, program_text=program_texts.get(reduced.case_id, ""))
-    return replace(one, program_text=program_texts.get(one.case_id, ""), reduced=reduced)
+        reduced = replace(reduced, program=texts.get(reduced.case_id, NO_TEXT))
+    return replace(one, program=texts.get(one.case_id, NO_TEXT), reduced=reduced)
 
 
 def _with_reproducer_results(context: Context, summary: Summary) -> Summary:
     """The summary with the exit codes of its reproducers: what is offered has shown the bug once more."""
     python = summary.toolchains[Side.HEAD].python
     tried: dict[str, int] = {}
+    short_failed: set[str] = set()
     chosen = context.services.reports.scripts(summary)
     for at, scripts in enumerate(chosen[:MAX_SCRIPTS]):
         context.progress(
             at, len(chosen[:MAX_SCRIPTS]), f"trying reproducer {at + 1} of {len(chosen[:MAX_SCRIPTS])}"
         )
         for script in scripts:
-            tried[script.case] = _run_script(context, script, python)
+            tried[script.case] = _run_script(context, script.text, python)
             if tried[script.case] == BUG_SHOWN:
+                if script.short and not _short_shows(context, script, python):
+                    short_failed.add(script.case)
                 break
-    return replace(summary, tried=tried)
+    return replace(summary, tried=tried, short_failed=frozenset(short_failed))
 
 
-def _run_script(context: Context, script: Script, python: str) -> int:
-    return run_with_lease(context, lambda *_: context.services.try_script(script.text, python))
+def _short_shows(context: Context, script: Script, python: str) -> bool:
+    """Whether the short script shows the bug; a hang, which has no limit in it, is not tried."""
+    return not script.ending or _run_script(context, script.short, python, script.ending) == BUG_SHOWN
+
+
+def _run_script(context: Context, *arguments: str) -> int:
+    return run_with_lease(context, lambda *_: context.services.try_script(*arguments))
 
 
 def _cases_to_show(summary: Summary) -> Iterator[str]:

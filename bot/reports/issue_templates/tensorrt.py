@@ -1,4 +1,4 @@
-"""TensorRT's form (.github/ISSUE_TEMPLATE/bug_report.md), with the command of its own comparing tool."""
+"""TensorRT's form (.github/ISSUE_TEMPLATE/bug_report.md), with the command of Polygraphy."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from bot.reports.report import Group, Report
 
 
 def _fields(_report: Report, group: Group) -> Mapping[str, Any]:
-    """`polygraphy` reads files: the reproducer has the model's bytes under the name MODEL."""
-    if group.frontend != "onnx" or "\nMODEL = " not in group.script:
+    """`polygraphy` reads files: the script has the model in a variable."""
+    if group.frontend != "onnx" or not group.script:
         return {"polygraphy": ""}
     write = f"open('model.onnx', 'wb').write(runpy.run_path('{group.filename}')['MODEL'])"
-    return {
-        "polygraphy": f'python -c "import runpy; {write}"\npolygraphy run model.onnx --trt --onnxrt',
-    }
+    if group.guarded:
+        return {"polygraphy": 'onnx.save(model, "model.onnx")  # in the script above\n' + _POLYGRAPHY}
+    return {"polygraphy": f'python -c "import runpy; {write}"\n{_POLYGRAPHY}'}
 
+
+_POLYGRAPHY = "polygraphy run model.onnx --trt --onnxrt"
 
 register("tensorrt", IssueTemplate("issues/tensorrt.md.j2", fields=_fields))

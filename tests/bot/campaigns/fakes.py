@@ -491,7 +491,7 @@ def services(**replaced: Any) -> Services:
         "provision": provision,
         "make_shard": PlainShard,
         "runner": Runner(),
-        "try_script": lambda text, python: 1,
+        "try_script": lambda text, python, ending="": 1,
         "run_tool": Tools(),
         "sign": sign,
         "reports": Reports(),

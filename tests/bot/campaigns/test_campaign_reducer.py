@@ -59,7 +59,7 @@ def test_a_finding_is_known_by_its_reduced_case(world: World) -> None:
     assert facts.reduced.traits == Traits("Add", ("float",), (), ("Add",))
     assert (facts.reduced.head_failed, facts.reduced.head_runs) == (3, 3), "repeated like what was planned"
     assert (facts.reduced.base_failed, facts.reduced.base_runs) == (0, 3)
-    assert facts.reduced.program_text == "program of Add_small"
+    assert facts.reduced.program.shown == "program of Add_small"
     assert facts.reduced.history["before"] == [7, 12]
     assert summary.tried[SMALL_IDS["Add_small"]] == 1
 

@@ -72,7 +72,7 @@ def test_its_summary_tells_everything(world: World) -> None:
         "Conv_regressed_wrong",
         "Cos_regressed_hang",
     }
-    assert all(one.program_text == f"program of {one.origin.test}" for one in regressed)
+    assert all(one.program.shown == f"program of {one.origin.test}" for one in regressed)
     assert [one.title for one in summary.classification(Classification.FIXED)] == ["crash compile Erf"]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from bot.campaigns.plan.case_source import SourceReport
 from bot.campaigns.plan.ranking import Ranking
+from bot.campaigns.report.summary import ProgramText
 from bot.reports.campaign_view import CampaignView, FindingView, Tally, ToolchainView, VerdictCount
 from bot.reports.report import Report, build_report
 from bot.store.models import Classification, Side
@@ -120,7 +121,7 @@ def findings() -> list[FindingView]:
         log="reading\nToken ghp_0123456789abcdefghijABCDEFGHIJ012345\n",
     )
     value = Mismatch(
-        "Y", "value", "12 of 96 elements", 0.125, 0.4375, 0.07, (0, 2, 5), "3.5625", "4.0", 1e-3, 1e-7,
+        "y", "value", "12 of 96 elements", 0.125, 0.4375, 0.07, (0, 2, 5), "3.5625", "4.0", 1e-3, 1e-7,
         ulps=(60, 14, 8, 2, *([0] * 14), 1, 5, 6, 0), passes_at=0.0875, compiled_error=0.4374,
         library_error=2.1e-7,
     )  # fmt: skip
@@ -263,14 +264,14 @@ def view() -> CampaignView:
     )  # fmt: skip
 
 
-def describe(ids: Collection[str]) -> Mapping[str, str]:
-    text = '<\n  ir_version: 9,\n  opset_import: ["" : 20]\n>\n'
-    text += "{} (float[2,2] x) => (float[2,2] y) {{\n  y = {} (x)\n}}"
-    return {
-        case: text.format(CASES[case].provenance.test, CASES[case].provenance.operator)
-        for case in ids
-        if case in CASES
-    }
+def describe(ids: Collection[str]) -> Mapping[str, ProgramText]:
+    text = '<ir_version: 9, opset_import: ["" : 20]>\n{} (float[2,2] x) => (float[2,2] y) {{\n  y = {}(x)\n}}'
+    found = {}
+    for case in ids:
+        if case in CASES:
+            shown = text.format(CASES[case].provenance.test, CASES[case].provenance.operator)
+            found[case] = ProgramText(shown, f'model = onnx.parser.parse_model("""\n{shown}\n""")')
+    return found
 
 
 def report() -> Report:

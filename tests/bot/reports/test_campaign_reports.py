@@ -16,7 +16,7 @@ from bot.bugs.publication import CampaignPublisher
 from bot.campaigns.plan.case_source import SourceReport
 from bot.campaigns.plan.ranking import Ranking
 from bot.campaigns.provenance import Origin
-from bot.campaigns.report.summary import FindingFacts, ReducedFacts, Summary, ToolchainFacts
+from bot.campaigns.report.summary import FindingFacts, ProgramText, ReducedFacts, Summary, ToolchainFacts
 from bot.campaigns.services import CampaignProblem
 from bot.config import RepositoryConfig
 from bot.reports.annotations import TouchedCode
@@ -82,7 +82,7 @@ def finding(corpus: Path, classification: Classification, operator: str) -> Find
         classification=classification, verdict=Verdict.CRASH, signature=f"{operator}-{classification.value}",
         title=f"[ONNX] {operator}: conversion fails: no", head=head, base=base,
         head_failed=3 * at_head, head_runs=3, base_failed=3 * at_base, base_runs=3, reason="because",
-        program_text=f"the program of {operator}",
+        program=ProgramText(f"the program of {operator}"),
     )  # fmt: skip
 
 
@@ -258,7 +258,7 @@ def reduced(corpus: Path, one: FindingFacts) -> FindingFacts:
         case_id=SMALL.id, size=5, head=head, base=base, head_failed=3, head_runs=3, base_failed=0,
         base_runs=3, traits=Traits("Add", ("float",), ("rank 1",), ("Add",)), fields={"operator": "Add"},
         history={"words": ["operators"], "before": [50], "after": [2], "runs": 40, "replayed": 4},
-        program_text="the small program",
+        program=ProgramText("the small program"),
     )  # fmt: skip
     return dataclasses.replace(one, reduced=facts)
 
@@ -274,7 +274,7 @@ def test_the_issue_shows_the_reduced_case(
     body = issue.payload["body"]
     assert "the small program" in body
     assert "the program of Add" not in body
-    assert "Made small by Assay: 50 → 2 operators in 44 runs." in body
+    assert "Reduced by Assay: 50 → 2 operators in 44 runs." in body
     assert "in a fresh process at head: it exited with 1" in body
     assert "made small by Assay" in body
     assert (bug.case_id, bug.backend, bug.device) == (SMALL.id, "openvino", "CPU")
@@ -371,7 +371,7 @@ def test_what_was_met_on_the_way_and_made_small_goes_through_the_same_doors(
     assert kinds == ["check_run", "issue"]
     with database.reading() as session:
         issue = session.query(Effect).filter(Effect.kind == "issue").one()
-        assert "Assay met it while it made a case of that test small" in str(issue.payload["body"])
+        assert "Found while a case of that test was reduced" in str(issue.payload["body"])
 
 
 def test_a_reproducer_carries_what_the_library_gave(tmp_path: Path) -> None:

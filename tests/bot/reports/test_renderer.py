@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bot.campaigns.report.summary import ProgramText
 from bot.github.limits import BODY_BUDGET, MAX_BODY, MAX_OUTPUT, MAX_TITLE, marker
 from bot.reports import check_runs, issue, plan_summary, renderer
 from bot.reports.report import Report, build_report
@@ -163,7 +164,9 @@ def test_hostile_text_does_not_become_markup() -> None:
     view = replace(
         sample_campaign.view(), findings=[found], ref=hostile, library=hostile, skipped={hostile: 1}
     )
-    made = build_report(view, sample_campaign.CASES.__getitem__, lambda ids: dict.fromkeys(ids, hostile))
+    made = build_report(
+        view, sample_campaign.CASES.__getitem__, lambda ids: dict.fromkeys(ids, ProgramText(hostile))
+    )
     assert "script" not in Page(renderer.html(made)).tags
     (group,) = made.groups
     for text in (
@@ -186,7 +189,9 @@ def test_bodies_keep_to_the_limits_of_github(size: int) -> None:
     evidence = Evidence("E" * 200, "`m`" * (size // 3), native="n" * size, log="l" * size)
     found = replace(found, head=replace(found.head, evidence=evidence), title="t" * size + "!")
     view = replace(sample_campaign.view(), findings=[found] * 300)
-    made = build_report(view, sample_campaign.CASES.__getitem__, lambda ids: dict.fromkeys(ids, "p" * size))
+    made = build_report(
+        view, sample_campaign.CASES.__getitem__, lambda ids: dict.fromkeys(ids, ProgramText("p" * size))
+    )
     (group,) = made.groups
     group = replace(group, script=group.script + "#" * size)
     body = issue.issue_body(made, group)
