@@ -55,7 +55,8 @@ def _candidates(array: np.ndarray[Any, Any]) -> Iterator[str]:
 
 
 def _dtype_name(array: np.ndarray[Any, Any]) -> str:
-    return {"bool": "bool_", "object": "object_"}.get(array.dtype.name, array.dtype.name)
+    name = str(array.dtype.name)
+    return {"bool": "bool_", "object": "object_"}.get(name, name)
 
 
 def _shape(array: np.ndarray[Any, Any]) -> str:
