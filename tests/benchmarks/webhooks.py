@@ -113,23 +113,23 @@ class Shot:
 
 def delivery(number: int, size: int) -> Shot:
     """A signed delivery."""
-    return Shot(_request(push_payload(number, size), number), 202)
+    return Shot(request(push_payload(number, size), number), 202)
 
 
 def malformed(number: int, size: int) -> Shot:
     """What nobody should take for a delivery, each time for another reason."""
     body = push_payload(number, size)
     kinds = (
-        Shot(_request(body[:-1], number), 400),  # no JSON
-        Shot(_request(b"[" + body + b"]", number), 400),  # no object
-        Shot(_request(body, number, secret="another"), 401),
-        Shot(_request(body, number, event=""), 400),
-        Shot(_request(body, number, content="application/x-www-form-urlencoded"), 415),
+        Shot(request(body[:-1], number), 400),  # no JSON
+        Shot(request(b"[" + body + b"]", number), 400),  # no object
+        Shot(request(body, number, secret="another"), 401),
+        Shot(request(body, number, event=""), 400),
+        Shot(request(body, number, content="application/x-www-form-urlencoded"), 415),
     )
     return kinds[number % len(kinds)]
 
 
-def _request(
+def request(
     body: bytes,
     number: int,
     *,
@@ -137,6 +137,7 @@ def _request(
     event: str = "push",
     content: str = "application/json",
 ) -> bytes:
+    """The bytes of a signed delivery."""
     head = (
         f"POST /webhooks/github HTTP/1.1\r\nHost: localhost\r\nContent-Type: {content}\r\n"
         f"Content-Length: {len(body)}\r\nX-GitHub-Event: {event}\r\nX-GitHub-Delivery: bench-{number}\r\n"
