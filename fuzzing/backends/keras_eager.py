@@ -29,6 +29,7 @@ class KerasEager(Backend):
 
     def load(self, device: str, options: dict[str, Any]) -> None:  # noqa: ARG002
         """Imports keras; one thread, as the machine's cores serve other workers."""
+        import keras  # noqa: F401 - a missing package is found here, not at the first case
         import torch
 
         torch.set_num_threads(1)

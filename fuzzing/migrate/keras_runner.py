@@ -45,6 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     """Runs the command; returns its exit code."""
     report, *files = arguments
     import keras
+    import pytest  # noqa: F401 - imported once, for all forks
     import torch
 
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # they would be imported by every fork

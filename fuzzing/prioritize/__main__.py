@@ -12,7 +12,9 @@ Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
 from __future__ import annotations
 
 # isort: off
+from fuzzing.prioritize import single_threaded_blas  # noqa: F401 - before numpy
 # isort: on
+
 import argparse
 import gc
 import sys

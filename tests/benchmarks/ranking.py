@@ -11,7 +11,9 @@ with the instances in it, and the exponent by which time grows from one size to 
 from __future__ import annotations
 
 # isort: off
+from fuzzing.prioritize import single_threaded_blas  # noqa: F401 - before numpy
 # isort: on
+
 import argparse
 import gc
 import json
