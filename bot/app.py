@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import structlog
 from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import JSONResponse, Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from bot import pages
+from bot.errors import InfrastructureError
 from bot.service import Background, IntervalJob, Service, ServiceParts, Wiring
 from bot.settings import Settings
 from bot.webhooks import router
+
+log = structlog.get_logger(__name__)
 
 __all__ = ["Background", "IntervalJob", "ServiceParts", "build", "create_app"]
 
@@ -47,7 +52,22 @@ def build(service: Service) -> FastAPI:
     app.include_router(router.router())
     app.include_router(pages.router(service))
     _add_probes(app, service)
+    app.add_exception_handler(InfrastructureError, _unavailable)
+    app.add_exception_handler(Exception, _internal_error)
     return app
+
+
+async def _unavailable(_request: Request, error: Exception) -> Response:
+    """The database does not work; what exactly is in the log and in /readyz."""
+    log.error("request.unavailable", reason=str(error))
+    return PlainTextResponse(
+        "Assay cannot read its database at the moment. Its log and /readyz give the reason.\n", 503
+    )
+
+
+async def _internal_error(_request: Request, _error: Exception) -> Response:
+    """A bug of Assay, or a damaged row; the server logs the traceback."""
+    return PlainTextResponse("Assay could not make this page. Its log gives the reason.\n", 500)
 
 
 def _add_probes(app: FastAPI, service: Service) -> None:

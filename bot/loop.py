@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import structlog
+from prometheus_client import Counter
 from structlog.contextvars import bound_contextvars
 
 from bot import errors
@@ -27,6 +28,16 @@ PERMANENT_ERRORS = (
     errors.RefusalError,
     fuzzing_errors.UsageError,
     fuzzing_errors.RefusalError,
+)
+
+#: Seconds between a turn that ended with a bug of Assay and the next one.
+MIN_FAULT_PAUSE_S, MAX_FAULT_PAUSE_S = 1.0, 60.0
+#: Bugs of Assay that a loop contained. In no registry, since several services may share a process.
+FAULTS = Counter(
+    "assay_contained_faults",
+    "Bugs of Assay that ended one piece of work, not the thread",
+    ["loop"],
+    registry=None,
 )
 
 log = structlog.get_logger(__name__)
@@ -67,11 +78,13 @@ class Loop:
     name    as logs and /readyz call it
     idle_s  seconds it sleeps when nothing is due and nobody wakes it: rows of other processes come due
     owner   whose its leases are
+    fault   the bug of Assay that the last turn ended with, "" if it ended well; shown by /readyz
     """
 
     def __init__(self, name: str, idle_s: float) -> None:
         self.name, self.idle_s = name, idle_s
         self.owner = new_owner()
+        self.fault = ""
         self._awake = threading.Event()
 
     def wake(self) -> None:
@@ -86,16 +99,27 @@ class Loop:
         raise NotImplementedError
 
     def run_forever(self, stop: threading.Event) -> None:
-        """Works until `stop` is set; what is at work then ends within a second and is done again later."""
+        """Works until `stop` is set; what is at work then ends within a second and is done again later.
+
+        A fault of one turn never ends the thread: the next turn begins after a pause that doubles up to
+        MAX_FAULT_PAUSE_S while turns go on failing.
+        """
+        pause_s = MIN_FAULT_PAUSE_S
         while not stop.is_set():
             self._awake.clear()
             try:
                 worked = self.run_once(stop)
-            except (
-                INFRASTRUCTURE_ERRORS
-            ) as error:  # what a turn suffers is dealt with there; this is the database itself
+            except INFRASTRUCTURE_ERRORS as error:  # the database itself: faults of an item stay in its turn
                 log.exception("queue.unreadable", name=self.name, reason=str(error))
                 worked = False
+            except Exception as bug:
+                self.fault = f"{type(bug).__name__}: {bug}"
+                FAULTS.labels(loop=self.name).inc()
+                log.exception("loop.fault_contained", name=self.name, retry_in_s=pause_s)
+                stop.wait(pause_s)
+                pause_s = min(2 * pause_s, MAX_FAULT_PAUSE_S)
+                continue
+            pause_s, self.fault = MIN_FAULT_PAUSE_S, ""
             if not worked and not stop.is_set():
                 self._awake.wait(self.idle_s)
 
@@ -115,6 +139,7 @@ class Loop:
             except (*INFRASTRUCTURE_ERRORS, *PERMANENT_ERRORS) as error:
                 _handle_failure(item, error)
             except Exception as error:
+                FAULTS.labels(loop=self.name).inc()
                 log.exception("internal_error")
                 _record_internal_error(item, error)
             else:

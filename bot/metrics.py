@@ -18,6 +18,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from bot.errors import InfrastructureError
+from bot.loop import FAULTS
 from bot.store import Database, counts, inbox, now
 from bot.store.models import CampaignState, DeliveryState, EffectState
 from fuzzing.outcomes import Verdict
@@ -54,6 +55,8 @@ class Metrics:
             ["name"],
             registry=self.registry,
         )
+
+        self.registry.register(FAULTS)
 
     def watch(self, database: Database) -> None:
         """Adds the gauges that are computed from the database."""

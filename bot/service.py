@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ CHECKPOINT_S = 5.0
 #: How long a background thread may take to stop before the process leaves without it. Nothing is lost
 #: then: whatever it was doing is done again from its rows.
 GRACE_S = 20.0
+
+#: Seconds until a background thread that ended is started again; doubled while it goes on ending.
+MIN_RESTART_S, MAX_RESTART_S = 5.0, 300.0
 
 log = structlog.get_logger(__name__)
 
@@ -78,6 +82,7 @@ class _Thread:
         self._work = work
         self.stop = threading.Event()
         self.failure = ""
+        self._trusted_at = 0.0  # on the monotonic clock
         self._metrics = metrics
         self.thread = threading.Thread(target=self._run, name=self.name, daemon=True)
 
@@ -91,17 +96,35 @@ class _Thread:
         """Whether it works no more."""
         return not self.thread.is_alive()
 
+    @property
+    def problem(self) -> str:
+        """Why it does not work, or has not worked for long enough since it was started again; "" if it does."""
+        if self.ended:
+            return self.failure or "its thread ended"
+        return self.failure if time.monotonic() < self._trusted_at else str(getattr(self._work, "fault", ""))
+
     def _run(self) -> None:
-        try:
-            self._work.run_forever(self.stop)
-        except Exception as error:
-            self.failure = f"{type(error).__name__}: {error}"
-            self._metrics.background_failures.labels(name=self.name).inc()
-            log.exception("background_thread.failed", name=self.name)
-        else:
-            if not self.stop.is_set():
+        """Runs the work, and starts it again after a pause that doubles, until `stop` is set."""
+        pause_s = MIN_RESTART_S
+        while True:
+            began = time.monotonic()
+            try:
+                self._work.run_forever(self.stop)
+            except Exception as error:
+                self.failure = f"{type(error).__name__}: {error}"
+                log.exception("background_thread.failed", name=self.name, restart_in_s=pause_s)
+            else:
+                if self.stop.is_set():
+                    return
                 self.failure = "it returned before it was told to"
-                log.error("background_thread.exited", name=self.name)
+                log.error("background_thread.exited", name=self.name, restart_in_s=pause_s)
+            self._metrics.background_failures.labels(name=self.name).inc()
+            if time.monotonic() - began > MAX_RESTART_S:
+                pause_s = MIN_RESTART_S
+            self._trusted_at = time.monotonic() + 2 * pause_s
+            if self.stop.wait(pause_s):
+                return
+            pause_s = min(2 * pause_s, MAX_RESTART_S)
 
 
 class Service:
@@ -166,9 +189,9 @@ class Service:
         database, writer = self.database, self.writer
         if database is None or writer is None:
             return {"service": "it is not started"}
-        found = {each.name: each.failure or "its thread ended" for each in self._threads if each.ended}
-        if not writer.alive:
-            found["inbox-writer"] = "its thread ended"
+        found = {each.name: each.problem for each in self._threads if each.problem}
+        if writer.problem:
+            found["inbox-writer"] = writer.problem
         try:
             if not database.is_migrated():
                 found["database"] = "its tables are not those of this version; start this version once"

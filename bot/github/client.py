@@ -13,7 +13,14 @@ from requests.utils import parse_header_links
 from bot.errors import InternalError
 from bot.github.rate_limiter import MAX_CACHED_BYTES, SEARCH, RateLimiter
 from bot.github.requests import Request
-from bot.github.responses import ApiResponse, NotFoundError, make_error, make_throttled_error
+from bot.github.responses import (
+    ApiResponse,
+    NotFoundError,
+    UnexpectedResponseError,
+    expected_shape,
+    make_error,
+    make_throttled_error,
+)
 
 PER_PAGE = 100  # the most GitHub gives at once
 _REPOSITORY = re.compile(r"/repos/([^/]+/[^/]+)")
@@ -92,7 +99,13 @@ class Client:
         """The items of a list, page by page as they are wanted; `key` names it where GitHub wraps it."""
         page = self._get(path, {"per_page": PER_PAGE, **parameters})
         while True:
-            yield from page["value"][key] if key else page["value"]
+            with expected_shape(path):
+                items = page["value"][key] if key else page["value"]
+            if not isinstance(items, list):
+                raise UnexpectedResponseError(
+                    f"GitHub answered {path} without a list of items; it is tried again later"
+                )
+            yield from items
             if not page["next"]:
                 return
             page = self._get(page["next"], {})
@@ -123,7 +136,8 @@ class Client:
             raise make_error(answer, _request_subject(path), "", self._clock())
         page_data = {"value": answer.data, "next": _next_page(answer)}
         etag = answer.headers.get("etag", "")
-        size = int(answer.headers.get("content-length", "0") or 0)
+        length = answer.headers.get("content-length", "")
+        size = int(length) if length.isascii() and length.isdigit() else 0
         if self._rate_limiter is not None and etag and size <= MAX_CACHED_BYTES and not search:
             self._rate_limiter.store_response(url, etag, page_data)
         return page_data

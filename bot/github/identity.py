@@ -23,7 +23,7 @@ from bot.errors import AssayError, InternalError, RefusalError, SettingsError
 from bot.github.client import Authenticator, Client
 from bot.github.requests import Request, checked_target
 from bot.github.resources import parse_time
-from bot.github.responses import NotFoundError
+from bot.github.responses import NotFoundError, expected_shape
 
 TOKEN_ACCOUNT = "token"  # whose limits a token uses up
 APP_ACCOUNT = "app"
@@ -187,7 +187,8 @@ class TokenIdentity:
     def login(self) -> str:
         """The token's owner."""
         if not self._login:
-            self._login = str(self._client.get("/user")["login"])
+            with expected_shape("the token's owner"):
+                self._login = str(self._client.get("/user")["login"])
         return self._login
 
     def close(self) -> None:
@@ -235,7 +236,8 @@ class AppIdentity:
     def login(self) -> str:
         """The App's name among users."""
         if not self._login:
-            self._login = f"{self.app.get('/app')['slug']}[bot]"
+            with expected_shape("the App"):
+                self._login = f"{self.app.get('/app')['slug']}[bot]"
         return self._login
 
     def close(self) -> None:
@@ -257,7 +259,8 @@ class AppIdentity:
         name, at = checked_target(target).lower(), self._clock()
         known = self._installations.get(name)
         if known is None or known[1] + INSTALLATION_TTL <= at:
-            known = (int(self.app.get(f"/repos/{target}/installation")["id"]), at)
+            with expected_shape(f"the App's installation in {target}"):
+                known = (int(self.app.get(f"/repos/{target}/installation")["id"]), at)
             self._installations[name] = known
         return known[0]
 
@@ -300,18 +303,21 @@ class AppIdentity:
         try:
             made = self.app.send(Request("POST", path, body)).data
         except RefusalError:
-            granted = self.app.get(f"/app/installations/{installation}").get("permissions") or {}
-            body["permissions"] = _granted_permissions(scope, granted)
+            with expected_shape(f"installation {installation}"):
+                granted = self.app.get(f"/app/installations/{installation}").get("permissions") or {}
+                body["permissions"] = _granted_permissions(scope, granted)
             if body["permissions"] == scope.permissions:
                 raise  # it was not for want of a permission
             missing = sorted(set(scope.permissions.items()) - set(body["permissions"].items()))
             log.warning("an installation lacks permissions", installation=installation, missing=missing)
             made = self.app.send(Request("POST", path, body)).data
-        return _Token(str(made["token"]), parse_time(made["expires_at"]))
+        with expected_shape("a token"):
+            return _Token(str(made["token"]), parse_time(made["expires_at"]))
 
     def _repository(self, target: str, installation: int) -> int:
         reader = self.client_for_installation(installation, READER)
-        return int(reader.get(f"/repos/{checked_target(target)}")["id"])
+        with expected_shape(target):
+            return int(reader.get(f"/repos/{checked_target(target)}")["id"])
 
 
 class InstallationAuthenticator:

@@ -9,7 +9,7 @@ from bot.github.effects import EffectKind, kind_of
 from bot.github.github_api import GitHubApi
 from bot.github.identity import REPORTER
 from bot.github.requests import Sent
-from bot.github.responses import NotFoundError, RepositoryUnavailableError
+from bot.github.responses import NotFoundError, RepositoryUnavailableError, expected_shape
 from bot.store.models import SuppressionCause
 from bot.store.outbox import ClaimedEffect
 
@@ -56,8 +56,9 @@ class GitHubSink:
     def find(self, effect: ClaimedEffect) -> Sent | None:
         """The effect if GitHub has it from us."""
         try:
-            client = self.github_api.client(effect.target, REPORTER)
-            return self._kind(effect).find(client, effect, self.github_api.identity.login())
+            with expected_shape(f"the {effect.kind} in {effect.target}"):
+                client = self.github_api.client(effect.target, REPORTER)
+                return self._kind(effect).find(client, effect, self.github_api.identity.login())
         except NotFoundError as error:
             self._raise_specific(effect, error)
 

@@ -20,9 +20,10 @@ from bot.github.effects import kind_of
 from bot.github.limits import ThrottledError
 from bot.github.requests import Sent, Sink
 from bot.github.responses import RepositoryUnavailableError
-from bot.loop import Loop
+from bot.loop import FAULTS, Loop
 from bot.store import audit, outbox, rate_usage
 from bot.store.database import Database, now
+from bot.store.jobs import INTERNAL_ERROR
 from bot.store.models import SuppressionCause
 from bot.store.outbox import ClaimedEffect
 
@@ -33,6 +34,8 @@ FIRST_WAIT = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(hours=1)
 #: Tries before a person is asked: with the waits above about half a day.
 MAX_ATTEMPTS = 16
+#: Attempts at an effect that meets a bug of Assay: with the waits above about eight minutes.
+MAX_QUARANTINED_ATTEMPTS = 5
 IDLE_S = 1.0  # one indexed look at the outbox
 
 log = structlog.get_logger(__name__)
@@ -82,27 +85,47 @@ class Publisher(Loop):
             )
         if effect is None:
             return False
+        try:
+            self._send(effect)
+        except InfrastructureError:
+            raise  # the database: what became of the effect is found out when its lease has ended
+        except Exception as bug:
+            FAULTS.labels(loop=self.name).inc()
+            log.exception("effect.internal_error", effect=effect.key, target=effect.target)
+            self._quarantine(effect, bug)
+        return True
+
+    def _send(self, effect: ClaimedEffect) -> None:
+        """Sends one effect and records what became of it."""
         sink = self.dry_run if effect.dry_run else self.sink
-        told = log.bind(effect=effect.key, kind=effect.kind, target=effect.target, attempt=effect.attempts)
+        events = log.bind(effect=effect.key, kind=effect.kind, target=effect.target, attempt=effect.attempts)
         try:
             sent = _send_once(sink, effect)
-            if sent is None:
-                self._hold(effect)
-                told.info("effect withdrawn", reason=effect.withdrawn)
-                return True
         except RefusalError as error:
-            told.warning("effect refused", reason=str(error))
+            events.warning("effect.refused", reason=str(error))
             self._refuse(effect, error)
         except ThrottledError as error:
-            told.info("effect waits", reason=str(error))
+            events.info("effect.throttled", reason=str(error))
             self._wait(effect, error)
         except InfrastructureError as error:
-            told.warning("effect failed", reason=str(error))
-            self._retry(effect, error, unsent=not sink.live)
+            events.warning("effect.failed", reason=str(error))
+            self._retry(effect, str(error), unsent=not sink.live)
         else:
-            self._finish(effect, sent, live=sink.live)
-            told.info("effect sent", url=sent.url, resumed=effect.resumed)
-        return True
+            if sent is None:
+                self._hold(effect)
+                events.info("effect.withdrawn", reason=effect.withdrawn)
+            else:
+                self._finish(effect, sent, live=sink.live)
+                events.info("effect.sent", url=sent.url, resumed=effect.resumed)
+
+    def _quarantine(self, effect: ClaimedEffect, bug: Exception) -> None:
+        """Retries with back-off an effect that met a bug of Assay, then leaves it to a person.
+
+        One that GitHub may have got is looked up before it is sent again.
+        """
+        unsent = effect.dry_run or not self.sink.live
+        reason = f"{INTERNAL_ERROR}: {type(bug).__name__}: {bug}"
+        self._retry(effect, reason, unsent=unsent, max_attempts=MAX_QUARANTINED_ATTEMPTS)
 
     def _finish(self, effect: ClaimedEffect, sent: Sent, *, live: bool) -> None:
         at = self.clock()
@@ -157,9 +180,11 @@ class Publisher(Loop):
                 counts_as_attempt=False,
             )
 
-    def _retry(self, effect: ClaimedEffect, error: InfrastructureError, *, unsent: bool) -> None:
-        if effect.attempts >= MAX_ATTEMPTS:
-            self._give_up(effect, f"given up after {effect.attempts} tries: {error}")
+    def _retry(
+        self, effect: ClaimedEffect, reason: str, *, unsent: bool, max_attempts: int = MAX_ATTEMPTS
+    ) -> None:
+        if effect.attempts >= max_attempts:
+            self._give_up(effect, f"given up after {effect.attempts} attempts: {reason}")
             return
         wait = min(FIRST_WAIT * 2 ** (effect.attempts - 1), LONGEST_WAIT)
         with self.database.transaction() as session:
@@ -169,7 +194,7 @@ class Publisher(Loop):
             outbox.retry(
                 session,
                 effect.key,
-                str(error),
+                reason,
                 self.clock() + wait,
                 unsent=unsent and not effect.resumed,
             )

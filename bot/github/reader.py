@@ -26,8 +26,10 @@ from bot.github.resources import (
     IssueInfo,
     PullInfo,
     RepositoryInfo,
+    parse,
     parse_each,
 )
+from bot.github.responses import expected_shape
 
 MAX_SEARCH_RESULTS = 30  # results of one search: nobody reads more
 #: Letters of a search: GitHub refuses more than 256 characters, operators not counted.
@@ -51,26 +53,27 @@ class Reader:
 
     def repository(self, target: str) -> RepositoryInfo:
         """A repository, under its present name, which may be another than `target`."""
-        return RepositoryInfo.of(self._client(target).get(f"/repos/{target}"))
+        return parse(RepositoryInfo.of, self._client(target).get(f"/repos/{target}"))
 
     def branch_head(self, target: str, branch: str) -> str:
         """The commit a branch stands at."""
         found = self._client(target).get(f"/repos/{target}/git/ref/heads/{quote(branch)}")
-        return str(found["object"]["sha"])
+        with expected_shape(f"the branch {branch} of {target}"):
+            return str(found["object"]["sha"])
 
     def pull(self, target: str, number: int) -> PullInfo:
         """A pull request."""
-        return PullInfo.of(self._client(target).get(f"/repos/{target}/pulls/{number}"))
+        return parse(PullInfo.of, self._client(target).get(f"/repos/{target}/pulls/{number}"))
 
     def pulls(self, target: str) -> list[PullInfo]:
         """The open pull requests, the one that changed last first."""
         path = f"/repos/{target}/pulls"
         found = self._client(target).pages(path, state="open", sort="updated", direction="desc")
-        return parse_each(PullInfo, list(found))
+        return parse_each(PullInfo.of, found)
 
     def pull_files(self, target: str, number: int) -> list[FileInfo]:
         """The files a pull request touches, at most 3,000 of them."""
-        return parse_each(FileInfo, list(self._client(target).pages(f"/repos/{target}/pulls/{number}/files")))
+        return parse_each(FileInfo.of, self._client(target).pages(f"/repos/{target}/pulls/{number}/files"))
 
     def permission(self, target: str, login: str) -> str:
         """What somebody may do in a repository: admin, maintain, write, triage, read or none."""
@@ -79,12 +82,13 @@ class Reader:
         if found is None:
             return "none"
         # An organisation's own roles have other names; GitHub says what they come down to.
-        role = str(found.get("role_name") or found["permission"])
-        return role if role in _ROLES else str(found["permission"])
+        with expected_shape(f"what {login} may do in {target}"):
+            role = str(found.get("role_name") or found["permission"])
+            return role if role in _ROLES else str(found["permission"])
 
     def issue(self, target: str, number: int) -> IssueInfo:
         """An issue or a pull request."""
-        return IssueInfo.of(self._client(target).get(f"/repos/{target}/issues/{number}"))
+        return parse(IssueInfo.of, self._client(target).get(f"/repos/{target}/issues/{number}"))
 
     def search_issues(self, target: str, words: str, *, state: str = "") -> list[IssueInfo]:
         """Issues that hold all the words, the best match first, at most MAX_SEARCH_RESULTS; state "" is any."""
@@ -92,27 +96,28 @@ class Reader:
             f" state:{state}" if state else ""
         )
         found = self._client(target).get("/search/issues", q=query, per_page=MAX_SEARCH_RESULTS)
-        return parse_each(IssueInfo, found["items"])
+        with expected_shape("a search"):
+            return parse_each(IssueInfo.of, found["items"])
 
     def comments_since(self, target: str, since: datetime) -> list[CommentInfo]:
         """Comments on issues and pull requests written or changed since, the oldest change first."""
         path, when = f"/repos/{target}/issues/comments", since.strftime("%Y-%m-%dT%H:%M:%SZ")
         found = self._client(target).pages(path, since=when, sort="updated", direction="asc")
-        return parse_each(CommentInfo, list(found))
+        return parse_each(CommentInfo.of, found)
 
     def app(self) -> AppInfo:
         """The App. This and what follows raise RefusalError where `is_app` is false."""
-        return AppInfo.of(self._github_api.app.app.get("/app"), self.hook_config())
+        return parse(AppInfo.of, self._github_api.app.app.get("/app"), self.hook_config())
 
     def hook_config(self) -> HookInfo:
         """Where the App's webhooks are sent."""
-        return HookInfo.of(self._github_api.app.app.get("/app/hook/config"))
+        return parse(HookInfo.of, self._github_api.app.app.get("/app/hook/config"))
 
     def deliveries(self, since: datetime) -> list[DeliveryInfo]:
         """Attempts at deliveries since then, the newest first; GitHub keeps those of three days."""
         found = []
         for item in self._github_api.app.app.pages("/app/hook/deliveries"):
-            delivery = DeliveryInfo.of(item)
+            delivery = parse(DeliveryInfo.of, item)
             if delivery.delivered_at < since:
                 break
             found.append(delivery)
@@ -124,12 +129,12 @@ class Reader:
 
     def installations(self) -> list[InstallationInfo]:
         """Where the App is installed."""
-        return parse_each(InstallationInfo, list(self._github_api.app.app.pages("/app/installations")))
+        return parse_each(InstallationInfo.of, self._github_api.app.app.pages("/app/installations"))
 
     def installation_repositories(self, installation: int) -> list[RepositoryInfo]:
         """The repositories of an installation."""
         client = self._github_api.app.client_for_installation(installation, READER)
-        return parse_each(RepositoryInfo, list(client.pages("/installation/repositories", "repositories")))
+        return parse_each(RepositoryInfo.of, client.pages("/installation/repositories", "repositories"))
 
     def _client(self, target: str) -> Client:
         return self._github_api.client(checked_target(target), READER)

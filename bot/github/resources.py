@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
+
+from bot.github.responses import expected_shape
 
 Json = Mapping[str, Any]
+
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -284,7 +289,7 @@ class AppInfo:
     hook_url: str
 
     @classmethod
-    def of(cls, data: Json, hook: HookInfo | None) -> AppInfo:
+    def of(cls, data: Json, hook: HookInfo | None = None) -> AppInfo:
         """The facts of GitHub's `integration`, and of its webhook."""
         owner = data.get("owner") or {}
         return cls(
@@ -304,9 +309,15 @@ def parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def parse_each(kind: Any, items: Sequence[Json]) -> list[Any]:
-    """The facts of every item."""
-    return [kind.of(item) for item in items]
+def parse(read: Callable[..., R], *data: Any) -> R:
+    """One answer, read by a resource's `of`. Raises UnexpectedResponseError: it lacks a field that `of` uses."""
+    with expected_shape(read.__qualname__.partition("Info")[0].lower()):
+        return read(*data)
+
+
+def parse_each(read: Callable[..., R], items: Iterable[Json]) -> list[R]:
+    """`parse` for every item."""
+    return [parse(read, item) for item in items]
 
 
 def _login(data: Json) -> str:

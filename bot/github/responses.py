@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -36,6 +37,25 @@ class RepositoryUnavailableError(RefusalError):
     def __init__(self, message: str, cause: SuppressionCause) -> None:
         super().__init__(message)
         self.cause = cause
+
+
+class UnexpectedResponseError(InfrastructureError):
+    """A successful answer does not have the form that GitHub's API describes: a proxy's page, a missing field.
+
+    Nobody knows whether the request was carried out.
+    """
+
+
+@contextmanager
+def expected_shape(about: str) -> Iterator[None]:
+    """Raises UnexpectedResponseError where the block cannot read GitHub's answer about `about`."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UnexpectedResponseError(
+            f"GitHub's answer about {about} cannot be read ({type(error).__name__}: {error}); a proxy may have "
+            "answered instead of GitHub. It is tried again later"
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import json
 import threading
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -62,7 +62,7 @@ class Transport:
         path  below the API's root, or an address that GitHub gave
         Raises InfrastructureError if there is no answer, RefusalError if it leads to another server.
         """
-        url = path if path.startswith(f"{self.url}/") else self.url + path
+        url = path if path.startswith(f"{self.url}/") else self._below_root(path)
         data = None if body is None else json.dumps(body)
         sent = {"Authorization": authorization, **(headers or {})} | (
             {"Content-Type": "application/json"} if data else {}
@@ -71,7 +71,7 @@ class Transport:
             answer = self._once(method, url, data, parameters if not redirect_count else None, sent)
             if answer.status_code not in _REDIRECTS or "location" not in answer.headers:
                 return _to_response(answer, redirected=redirect_count > 0)
-            url = self._resolve_redirect(answer.headers["location"])
+            url = self._resolve_redirect(url, answer.headers["location"])
         raise InfrastructureError(f"{url} leads in circles; tried again later")
 
     def close(self) -> None:
@@ -99,7 +99,7 @@ class Transport:
                 timeout=self._timeout,
                 allow_redirects=False,
             )
-        except requests.RequestException as error:
+        except (requests.RequestException, ValueError) as error:  # ValueError: a Location that is no address
             raise InfrastructureError(
                 f"GitHub did not answer: {type(error).__name__}; tried again later"
             ) from error
@@ -120,17 +120,27 @@ class Transport:
                 self._sessions.append(session)
         return session
 
-    def _resolve_redirect(self, location: str) -> str:
-        """The address a redirect leads to; our credentials go to no other server."""
-        here, there = urlsplit(self.url), urlsplit(location)
-        if not there.netloc:
-            return f"{here.scheme}://{here.netloc}{location}"
-        if (here.scheme, here.netloc) != (there.scheme, there.netloc):
+    def _below_root(self, path: str) -> str:
+        """The address of a path; credentials must not leave the server, whatever a `Link` header holds."""
+        if not path.startswith("/"):
+            raise RefusalError(f"{path[:200]!r} is not an address of {self.url}; nothing was sent there")
+        return self.url + path
+
+    def _resolve_redirect(self, requested: str, location: str) -> str:
+        """The address a redirect leads to. Raises RefusalError: it is on another server."""
+        try:
+            target = urljoin(requested, location)
+            here, there = urlsplit(self.url), urlsplit(target)
+        except ValueError as error:
             raise RefusalError(
-                f"{self.url} sends us on to {there.scheme}://{there.netloc}; if that is right, name it in "
-                "ASSAY_GITHUB_API_URL"
+                f"{self.url} redirects to {location[:200]!r}, which is no address: {error}"
+            ) from error
+        if (here.scheme, here.netloc.lower()) != (there.scheme, there.netloc.lower()):
+            raise RefusalError(
+                f"{self.url} redirects to {there.scheme}://{there.netloc}; if that server is right, set "
+                "ASSAY_GITHUB_API_URL to it"
             )
-        return location
+        return target
 
 
 def _no_auth(request: requests.PreparedRequest) -> requests.PreparedRequest:

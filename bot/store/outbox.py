@@ -330,13 +330,18 @@ def claim(
             continue
         if live and not dry_run and paused(effect.target):
             continue
+        try:
+            payload = effect.payload
+        except ValueError as error:  # one damaged row must not keep the others from being sent
+            suppression.fail(effect, f"its row in the database is damaged: {error}")
+            continue
         effect.state, effect.not_before = EffectState.SENDING.value, at + lease
         effect.attempts += 1
         return ClaimedEffect(
             key=effect.key,
             kind=effect.kind,
             target=effect.target,
-            payload=effect.payload,
+            payload=payload,
             created_at=effect.created_at,
             dry_run=dry_run,
             resumed=resumed,

@@ -75,6 +75,7 @@ class Overview:
     """All that is told of one repository.
 
     held, failed  effects that wait for a person, and that GitHub refused, each with its reason
+    retrying      effects that could not be sent and are tried again, each with its reason
     acts          what was done and what was left, the newest first, each with its reason; not what was sent,
                   which GitHub shows
     """
@@ -86,6 +87,7 @@ class Overview:
     bugs: Sequence[Bug]
     held: list[Effect]
     failed: list[Effect]
+    retrying: list[Effect]
     kill_switches: Sequence[KillSwitch]
     audit_events: Sequence[AuditEvent]
 
@@ -111,6 +113,7 @@ def of_target(session: Session, name: str, at: datetime) -> Overview | None:
         bugs=bug_details.all_bugs(session, name, ""),
         held=_effects(session, name, EffectState.HELD),
         failed=_effects(session, name, EffectState.FAILED),
+        retrying=_effects(session, name, EffectState.PENDING, EffectState.SENDING, with_reason=True),
         kill_switches=[
             one for one in outbox.kill_switches(session) if one.name in (outbox.ALL_TARGETS, name)
         ],
@@ -153,6 +156,8 @@ def _ended(session: Session, campaign: Campaign) -> EndedCampaign:
     return EndedCampaign(campaign, {one: counts[one] for one in Classification if one in counts})
 
 
-def _effects(session: Session, name: str, state: EffectState) -> list[Effect]:
-    query = select(Effect).where(Effect.target == name, Effect.state == state.value)
+def _effects(session: Session, name: str, *states: EffectState, with_reason: bool = False) -> list[Effect]:
+    query = select(Effect).where(Effect.target == name, Effect.state.in_([one.value for one in states]))
+    if with_reason:
+        query = query.where(Effect.reason != "")
     return list(session.scalars(query.order_by(Effect.created_at.desc(), Effect.key).limit(MAX_EFFECTS)))

@@ -50,7 +50,7 @@ def handle(
 def attach_repository(session: Session, named: RepositoryRef, installation_id: int, at: datetime) -> Target:
     """The repository is the installation's: under watch, whatever it was before."""
     target = target_lifecycle.get_or_create(session, named.name, named.github_id, at)
-    target.private = named.private
+    target.private = target.private or named.private
     target.installation_id = installation_id
     if target.state in (TargetState.REMOVED.value, TargetState.GONE.value):
         target_lifecycle.start_watching(session, target, "the GitHub App is installed there again", at)

@@ -31,7 +31,7 @@ def handle(session: Session, intent: RepositoryIntent, clock: Callable[[], datet
     if target.name != intent.target:
         return Ignored(f"{intent.target} is called {target.name}, or was; GitHub is asked soon")
     target.default_branch = intent.default_branch or target.default_branch
-    target.private = intent.private
+    target.private = target.private or intent.private  # only GitHub itself makes it public: `repository_sync`
     target_lifecycle.set_issues(session, target, intent.has_issues, at)
     target_lifecycle.set_archived(session, target, intent.archived, at)
     return None

@@ -14,6 +14,7 @@ from dataclasses import replace
 import structlog
 
 from bot.errors import AssayError, InfrastructureError, InternalError
+from bot.loop import FAULTS
 from bot.store import Database, Session, inbox
 from bot.store.inbox import InboxPosition
 from bot.store.models import DeliveryState
@@ -64,7 +65,10 @@ class InboxReader:
             try:
                 self.drain(stop)
             except InfrastructureError as error:
-                log.warning("the inbox cannot be read; it is tried again soon", reason=str(error))
+                log.warning("inbox.unreadable", reason=str(error))
+            except Exception:
+                FAULTS.labels(loop=self.name).inc()
+                log.exception("inbox.fault_contained")
             if not stop.is_set():  # set before the last `clear`, its `wake` is gone
                 self._awake.wait()
                 stop.wait(BATCH_DELAY_S)
@@ -84,7 +88,7 @@ class InboxReader:
                 if self._not_before.get(position.id, 0.0) <= self._clock():
                     begun = time.thread_time()
                     with structlog.contextvars.bound_contextvars(delivery_id=position.id):
-                        processed += self._read(position.id)
+                        processed += self._read_contained(position.id)
                     if stop is not None:  # acknowledgements share the interpreter: leave them half of it,
                         stop.wait(time.thread_time() - begun)  # of which waiting for a database takes none
             after = positions[-1] if positions else after
@@ -93,6 +97,18 @@ class InboxReader:
     def _pending(self, after: InboxPosition | None) -> list[InboxPosition]:
         with self._database.reading() as session:
             return inbox.pending(session, after, PAGE)
+
+    def _read_contained(self, delivery: str) -> bool:
+        """`_read`; a delivery whose result cannot even be recorded is tried again later, behind the others."""
+        try:
+            return self._read(delivery)
+        except InfrastructureError:
+            raise
+        except Exception:
+            FAULTS.labels(loop=self.name).inc()
+            log.exception("delivery.fault_contained", retry_in_s=BACKOFF_S[-1])
+            self._not_before[delivery] = self._clock() + BACKOFF_S[-1]
+            return False
 
     def _read(self, delivery: str) -> bool:
         """Reads one delivery; whether it is settled now."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ BATCH = 64
 BATCH_BYTES = 16 * 1024 * 1024
 #: Bytes waiting to be stored before newcomers are turned away: ten deliveries of the largest kind.
 MAX_WAITING_BYTES = 256 * 1024 * 1024
+#: Seconds that a failure to store keeps the service from being ready.
+FAILURE_SHOWN_S = 30.0
 
 
 @dataclass
@@ -43,6 +46,8 @@ class InboxWriter:
         self._bytes = 0  # waiting; touched by the event loop alone
         self._last: datetime | None = None
         self._ended = False
+        self._failure = ""
+        self._failed_at = 0.0
         self._thread = threading.Thread(target=self._run, name="inbox-writer", daemon=True)
 
     def start(self) -> None:
@@ -55,9 +60,17 @@ class InboxWriter:
         self._thread.join()
 
     @property
-    def alive(self) -> bool:
-        """Whether deliveries can be stored."""
-        return self._thread.is_alive()
+    def problem(self) -> str:
+        """Why deliveries are answered 503 now; "" while they are stored.
+
+        A failure counts for FAILURE_SHOWN_S: a proxy that asks may send no deliveries meanwhile.
+        """
+        if not self._thread.is_alive():
+            return "its thread ended"
+        if self._bytes > MAX_WAITING_BYTES - BATCH_BYTES:
+            return "too many deliveries are waiting to be stored"
+        recent = time.monotonic() - self._failed_at < FAILURE_SHOWN_S
+        return self._failure if recent else ""
 
     async def store(self, delivery: str, event: str, payload: bytes) -> bool:
         """True once the delivery is on disk; False if its id was known. Call from one event loop.
@@ -124,6 +137,7 @@ class InboxWriter:
                     ],
                 )
         except InfrastructureError as error:
+            self._failure, self._failed_at = f"deliveries cannot be stored: {error}", time.monotonic()
             for item in batch:
                 _resolve_future(item.stored, error)
             return
@@ -131,6 +145,7 @@ class InboxWriter:
             for item in batch:  # nobody may wait for ever on a thread that our bug has ended
                 _resolve_future(item.stored, error)
             raise
+        self._failure = ""
         for item, result in zip(batch, results, strict=True):
             _resolve_future(item.stored, result)
         self._wake()

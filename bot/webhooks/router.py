@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pydantic_core
 import structlog
@@ -17,7 +17,7 @@ from bot.errors import DeliveryError, InfrastructureError
 from bot.metrics import Metrics
 from bot.webhooks import events, signature
 from bot.webhooks.inbox_writer import InboxWriter
-from bot.webhooks.request_body import read_body
+from bot.webhooks.request_body import BodyBudget
 
 #: Bodies above this are parsed in another thread; parsing so much takes about a millisecond.
 INLINE_BYTES = 128 * 1024
@@ -36,6 +36,7 @@ class WebhookContext:
     max_body_bytes: int
     writer: InboxWriter
     metrics: Metrics
+    bodies: BodyBudget = field(default_factory=BodyBudget)
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ async def _check(request: Request, webhook_context: WebhookContext) -> _Verified
     signed = request.headers.get(signature.HEADER)
     if not signature.is_well_formed(signed):
         raise _unauthorized()
-    body = await read_body(request, webhook_context.max_body_bytes)
+    body = await webhook_context.bodies.read(request, webhook_context.max_body_bytes)
     if not signature.verify(webhook_context.secrets, body, signed):
         raise _unauthorized()
     if request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):

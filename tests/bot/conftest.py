@@ -22,6 +22,7 @@ import uvicorn
 from fastapi import FastAPI
 from sqlalchemy import URL, Engine, create_engine
 
+from bot.connection_limits import LimitedProtocol
 from bot.store import Database, database
 from bot.store.models import Base
 from tests.support import postgres
@@ -43,7 +44,7 @@ class _Server(uvicorn.Server):
     """Tells when it has started, or has given up."""
 
     def __init__(self, app: FastAPI) -> None:
-        super().__init__(uvicorn.Config(app, lifespan="on", log_config=None, http="httptools"))
+        super().__init__(uvicorn.Config(app, lifespan="on", log_config=None, http=LimitedProtocol))
         self.decided = threading.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

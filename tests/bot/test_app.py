@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import text
 
+from bot import service
 from bot.app import create_app
 from bot.data_lock import DataLock
 from bot.errors import InfrastructureError
@@ -67,19 +69,26 @@ def test_healthy_and_ready(tmp_path: Path, serving: Serving) -> None:
     assert worker.stopped.is_set(), "shutting down waits for the background"
 
 
-def test_not_ready_when_a_background_died(tmp_path: Path, serving: Serving) -> None:
+def test_a_background_that_died_is_shown_and_started_again(
+    tmp_path: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "MIN_RESTART_S", 1.0)
     worker = Worker()
     app = create_app(settings_for(tmp_path), services=composed(worker))
     with serving(app) as client:
+        assert worker.started.wait(600)
+        worker.started.clear()
         worker.fail.set()
-        for thread in threading.enumerate():
-            if thread.name == "worker":
-                thread.join(600)
-        ready = client.get("/readyz")
-        assert ready.status_code == 503
+        while (ready := client.get("/readyz")).status_code == 200:
+            time.sleep(0.01)
+        worker.fail.clear()
         assert ready.json()["problems"] == {"worker": "ZeroDivisionError: the engine's bug"}
         assert client.get("/healthz").status_code == 200
         assert 'assay_background_failures_total{name="worker"} 1.0' in client.get("/metrics").text
+        assert worker.started.wait(600)
+        while client.get("/readyz").status_code == 503:
+            time.sleep(0.01)
+    assert worker.stopped.is_set()
 
 
 def test_not_ready_when_the_tables_are_another_versions(tmp_path: Path, serving: Serving) -> None:

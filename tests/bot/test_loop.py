@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from structlog.testing import capture_logs
 
+from bot import loop
 from bot.errors import InfrastructureError, ProvisionError, RefusalError, UsageError
 from bot.leases import POLL_S, RENEW_S, Interrupted, Lease, LeaseLost
 from bot.loop import Loop
@@ -131,14 +132,6 @@ def test_it_outlives_a_database_that_does_not_answer_and_ends_when_told() -> Non
     assert [line["reason"] for line in logs] == ["the database is away"]
 
 
-def test_a_bug_in_looking_ends_the_thread_where_everybody_sees_it() -> None:
-    def bug() -> None:
-        raise KeyError("ours")
-
-    with pytest.raises(KeyError):
-        Fed(bug).run_forever(threading.Event())
-
-
 def test_a_lease_is_looked_at_often_and_renewed_seldom() -> None:
     present, did = [0.0], list[str]()
     lease = Lease(
@@ -161,3 +154,32 @@ def test_a_lease_ends_with_the_process() -> None:
     stop.set()
     with pytest.raises(Interrupted):
         lease.heartbeat()
+
+
+class Failing(Loop):
+    """A loop whose first turns are bugs."""
+
+    def __init__(self, failures: int, stop: threading.Event) -> None:
+        super().__init__("failing", 60.0)
+        self.left, self.stop = failures, stop
+
+    def run_once(self, _stop: threading.Event | None = None, /) -> bool:
+        if self.left:
+            self.left -= 1
+            raise ZeroDivisionError("a bug")
+        assert self.fault == "ZeroDivisionError: a bug"
+        self.stop.set()
+        return False
+
+
+def test_a_bug_in_a_turn_does_not_end_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "MIN_FAULT_PAUSE_S", 0.001)
+    stop = threading.Event()
+    before = loop.FAULTS.labels(loop="failing")._value.get()
+    with capture_logs() as logs:
+        failing = Failing(3, stop)
+        failing.run_forever(stop)
+    assert failing.fault == ""
+    assert [one["event"] for one in logs] == ["loop.fault_contained"] * 3
+    assert [one["retry_in_s"] for one in logs] == [0.001, 0.002, 0.004]
+    assert loop.FAULTS.labels(loop="failing")._value.get() - before == 3

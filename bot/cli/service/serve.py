@@ -11,6 +11,7 @@ import click
 import uvicorn
 
 from bot.app import build
+from bot.connection_limits import LimitedProtocol, raise_file_limit
 from bot.errors import InfrastructureError
 from bot.logs import configure
 from bot.service import Service
@@ -52,6 +53,7 @@ def command(host: str | None, port: int | None) -> None:
     settings = load_settings(host=host, port=port)
     check_service_settings(settings)
     configure(settings.log_format, settings.log_level)
+    raise_file_limit()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     service = Service(settings, composed)
     with _listen(settings.host, settings.port) as listener:
@@ -60,7 +62,7 @@ def command(host: str | None, port: int | None) -> None:
             config = uvicorn.Config(
                 build(service),
                 loop="uvloop",
-                http="httptools",
+                http=LimitedProtocol,
                 ws="none",
                 lifespan="on",
                 log_config=None,

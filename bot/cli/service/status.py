@@ -101,6 +101,7 @@ def _whole(seen: overview.Overview) -> dict[str, Any]:
         "bugs": [_bug(bug) for bug in seen.bugs],
         "held": [_effect(one) for one in seen.held],
         "failed": [_effect(one) for one in seen.failed],
+        "retrying": [_effect(one) for one in seen.retrying],
         "acts": [_audit_event(one) for one in seen.audit_events],
     }
 
@@ -151,7 +152,7 @@ def _print_one(result: Mapping[str, Any]) -> None:
         + (f"\n       {bug['reason']}" if bug["reason"] else "")
         for bug in result["bugs"]
     ])  # fmt: skip
-    for state in ("held", "failed"):
+    for state in ("held", "failed", "retrying"):
         _part(console, f"{state} effects", [
             f"{one['kind']}{_about(one)}: {one['reason']}" for one in result[state]
         ])  # fmt: skip

@@ -52,7 +52,7 @@ class CheckRun(EffectKind):
             first = self._change(effect, notes[:MAX_ANNOTATIONS])
         else:
             first = self.create(effect)
-        sent = self.sent(client.send(first, self.permission).data)
+        sent = self.read_sent(client.send(first, self.permission).data)
         try:
             for batch in _batches(notes[MAX_ANNOTATIONS:]):
                 client.send(self._add(with_remote_id(effect, sent), batch), self.permission)

@@ -11,6 +11,7 @@ from bot.errors import InternalError, RefusalError
 from bot.github.client import Client
 from bot.github.limits import marker
 from bot.github.requests import Request, Sent, checked_target
+from bot.github.responses import expected_shape
 from bot.store.outbox import ClaimedEffect
 
 #: What is this much older than the effect cannot be its own: clocks differ by less.
@@ -52,7 +53,12 @@ class EffectKind:
     def send(self, client: Client, effect: ClaimedEffect) -> Sent:
         """Makes it, or gives it its present content."""
         request = self.change(effect) if effect.remote_id else self.create(effect)
-        return self.sent(client.send(request, self.permission).data)
+        return self.read_sent(client.send(request, self.permission).data)
+
+    def read_sent(self, answer: Any) -> Sent:
+        """`sent`; raises UnexpectedResponseError where GitHub's answer lacks what it reads."""
+        with expected_shape(f"the {self.name} it made"):
+            return self.sent(answer)
 
     def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
         """What is there already; None also where making it twice is making it once."""

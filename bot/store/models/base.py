@@ -23,6 +23,20 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+class CleanText(TypeDecorator[str]):
+    """Text from anywhere: what neither database can store, NUL and lone surrogates, is replaced by U+FFFD."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, _dialect: Dialect) -> str | None:
+        """The text as it is stored."""
+        if value is None or (value.isascii() and "\0" not in value):
+            return value
+        whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole.replace("\0", "\ufffd")
+
+
 class Base(DeclarativeBase):
     """Base of all tables."""
 
@@ -30,6 +44,6 @@ class Base(DeclarativeBase):
         datetime: UtcDateTime,
         dict[str, Any]: JSON,
         list[Any]: JSON,
-        str: Text,
+        str: CleanText,
         bytes: LargeBinary,
     }

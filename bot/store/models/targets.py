@@ -46,7 +46,7 @@ class Target(Base):
     state: Mapped[str] = mapped_column(String(16), default=TargetState.WATCHED.value)
     reason: Mapped[str] = mapped_column(default="")
     default_branch: Mapped[str] = mapped_column(default="")
-    private: Mapped[bool] = mapped_column(default=False)
+    private: Mapped[bool] = mapped_column(default=True)  # until GitHub itself was asked
     has_issues: Mapped[bool] = mapped_column(default=True)
     heads: Mapped[dict[str, Any]] = mapped_column(default=dict)  # watched branch → {"commit", "at"}
     # Of the configuration on the default branch: {"branches", "gate", "commit"}; {} while nobody has read it.

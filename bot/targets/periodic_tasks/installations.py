@@ -83,6 +83,7 @@ def _refresh_repositories(context: TaskContext, installation: int) -> int:
             if known is not None and _has_newer_event(session, known, event_count):
                 continue
             target = rows.attach_repository(session, _to_named(facts), installation, at)
+            target.private = facts.private
             if target.name != facts.full_name:
                 target_lifecycle.rename(session, target, facts.full_name, at)
         seen = {facts.github_id for facts in listed}

@@ -7,19 +7,27 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, text
 
 from bot.errors import InfrastructureError, InternalError, RefusalError
 from bot.github.dry_run import DryRunSink
 from bot.github.limits import ThrottledError
-from bot.github.publisher import FIRST_WAIT, LEASE, MAX_ATTEMPTS, Publisher
+from bot.github.publisher import (
+    FIRST_WAIT,
+    LEASE,
+    LONGEST_WAIT,
+    MAX_ATTEMPTS,
+    MAX_QUARANTINED_ATTEMPTS,
+    Publisher,
+)
 from bot.github.requests import Sent
 from bot.github.responses import RepositoryUnavailableError
-from bot.store import Session, bugs, outbox, suppression, targets
+from bot.store import Session, bugs, outbox, overview, suppression, targets
 from bot.store.database import Database
 from bot.store.models import Effect, EffectState, SuppressionCause
 from bot.store.outbox import ClaimedEffect
@@ -172,7 +180,7 @@ def test_waits_double_and_end_with_a_person(
     assert len(waits) == MAX_ATTEMPTS - 1
     assert waits[:3] == [FIRST_WAIT, 2 * FIRST_WAIT, 4 * FIRST_WAIT]
     assert waits[-1] == timedelta(hours=1)
-    assert row(store, issue("a").key).reason == f"given up after {MAX_ATTEMPTS} tries: down"
+    assert row(store, issue("a").key).reason == f"given up after {MAX_ATTEMPTS} attempts: down"
     assert fake_sink.shown == []
 
 
@@ -236,11 +244,59 @@ def test_targets_in_dry_run_mode_hear_nothing(tmp_path: Path, fake_sink: FakeSin
         Publisher(store, fake_sink, clock)
 
 
-def test_our_own_bugs_are_not_swallowed(publisher: Publisher, store: Database, fake_sink: FakeSink) -> None:
-    post(store, check_run())
+def test_a_bug_of_ours_quarantines_its_effect_only(
+    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
+) -> None:
+    post(store, check_run("a"), check_run("b"))
     fake_sink.before = raising(InternalError("ours"))
-    with pytest.raises(InternalError, match="ours"):
-        publisher.run_once()
+    assert drain(publisher) == 2
+    assert fake_sink.shown == ["b"]
+    quarantined = row(store, "a")
+    assert quarantined.state == "sending"
+    assert quarantined.reason == "a bug of Assay: InternalError: ours"
+    with store.reading() as session:
+        seen = overview.of_target(session, sample_campaign.TARGET, clock())
+    assert seen is None or [one.key for one in seen.retrying] == ["a"]
+    clock.now += FIRST_WAIT
+    assert drain(publisher) == 1
+    assert (fake_sink.shown, row(store, "a").state) == (["b", "a"], "sent")
+
+
+def test_a_bug_that_stays_ends_with_a_person(
+    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
+) -> None:
+    post(store, check_run("a"))
+
+    def fail() -> None:
+        raise KeyError("id")
+
+    fake_sink.before = fail
+    for _ in range(MAX_QUARANTINED_ATTEMPTS):
+        assert drain(publisher) == 1
+        clock.now += LONGEST_WAIT
+    assert not publisher.run_once()
+    assert row(store, "a").state == "failed"
+    assert row(store, "a").reason == "given up after 5 attempts: a bug of Assay: KeyError: 'id'"
+
+
+def test_a_name_that_a_later_check_refuses_stops_nobody_else(
+    publisher: Publisher, store: Database, fake_sink: FakeSink
+) -> None:
+    post(store, replace(check_run("a"), target="acme/..", mode="dry-run"), check_run("b"))
+    assert drain(publisher) == 2
+    assert (row(store, "a").state, row(store, "b").state) == ("pending", "sent")
+
+
+def test_a_damaged_row_stops_nobody_else(publisher: Publisher, store: Database, fake_sink: FakeSink) -> None:
+    post(store, check_run("a"), check_run("b"))
+    with store.transaction() as session:
+        session.execute(text("UPDATE effects SET payload = '{' WHERE key = 'a'"))
+    assert drain(publisher) == 1
+    assert fake_sink.shown == ["b"]
+    with store.reading() as session:
+        found = session.execute(text("SELECT state, reason FROM effects WHERE key = 'a'")).one()
+    assert found[0] == "failed"
+    assert "damaged" in found[1]
 
 
 def test_it_runs_until_told_to_stop(publisher: Publisher, store: Database, fake_sink: FakeSink) -> None:

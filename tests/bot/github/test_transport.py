@@ -13,7 +13,7 @@ from bot.github.client import PER_PAGE, Client
 from bot.github.identity import TokenAuthenticator
 from bot.github.rate_limiter import RateLimiter
 from bot.github.requests import Request
-from bot.github.responses import ApiResponse, make_error
+from bot.github.responses import ApiResponse, NotFoundError, UnexpectedResponseError, make_error
 from bot.github.transport import Transport
 from tests.bot.github.outbox_kit import Clock, database
 from tests.github import operations
@@ -66,9 +66,35 @@ def test_a_renamed_repository_is_read_and_written_under_its_new_name(github: Git
 
 def test_credentials_follow_no_redirect_to_another_server(github: GitHubDouble) -> None:
     github.faults.append(Fault(301, {"location": "http://127.0.0.2:9/a"}, method="GET"))
-    elsewhere = r"sends us on to http://127\.0\.0\.2:9"
+    elsewhere = r"redirects to http://127\.0\.0\.2:9"
     with client(github) as its, pytest.raises(RefusalError, match=elsewhere):
         its.get(ISSUES)
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["@127.0.0.2:9/a", "//127.0.0.2:9/a", ".evil.example/a", "https://127.0.0.1/", "http://[", "\\\\x/a"],
+)
+def test_no_form_of_location_leads_elsewhere(github: GitHubDouble, location: str) -> None:
+    github.faults.append(Fault(301, {"location": location}, method="GET"))
+    with client(github) as its, pytest.raises((RefusalError, NotFoundError, InfrastructureError)):
+        its.get(ISSUES)
+    assert all(seen.path.startswith("/") for seen in github.seen)
+    github.hub.violations.clear()  # paths that GitHub does not describe
+
+
+def test_a_page_elsewhere_is_not_asked_for(github: GitHubDouble) -> None:
+    link = {"link": '<@127.0.0.2:9/issues>; rel="next"'}
+    github.faults.append(Fault(200, link, "[]", method="GET"))
+    with client(github) as its, pytest.raises(RefusalError, match="nothing was sent there"):
+        list(its.pages(ISSUES))
+
+
+@pytest.mark.parametrize("body", ["<h1>Welcome</h1>", "3", '{"a": 1}', "null"])
+def test_a_list_that_is_none_is_tried_again(github: GitHubDouble, body: str) -> None:
+    github.faults.append(Fault(200, {}, body, method="GET"))
+    with client(github) as its, pytest.raises(UnexpectedResponseError):
+        list(its.pages(ISSUES))
 
 
 def test_a_circle_of_redirects_ends(github: GitHubDouble) -> None:

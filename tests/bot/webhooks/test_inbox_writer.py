@@ -83,7 +83,7 @@ def test_a_database_that_fails_is_told_and_the_thread_goes_on(tmp_path: Path) ->
     database.migrate()
     assert asyncio.run(writer.store("d", "push", b"{}"))
     writer.stop()
-    assert not writer.alive
+    assert writer.problem == "its thread ended"
     database.close()
 
 
@@ -131,5 +131,5 @@ def test_nobody_waits_for_a_writer_that_has_ended(tmp_path: Path, monkeypatch: p
     assert isinstance(answer, InfrastructureError)
     writer.stop()
     assert died == [ZeroDivisionError], "our bug is shown"
-    assert not writer.alive
+    assert writer.problem == "its thread ended"
     database.close()

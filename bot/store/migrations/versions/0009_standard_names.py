@@ -112,6 +112,8 @@ def upgrade() -> None:
     with op.batch_alter_table("targets") as targets:
         targets.drop_constraint("uq_targets_known_as", type_="unique")
         targets.create_unique_constraint("uq_targets_stable_name", ["stable_name"])
+    # Until GitHub itself was asked, a repository counts as private.
+    op.execute(sa.text("UPDATE targets SET private = :yes WHERE reconciled_at IS NULL").bindparams(yes=True))
     for table, column, old, new in _VALUES:
         _replace_value(table, column, old, new)
     for table, column, keys in _KEYS:
