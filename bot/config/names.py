@@ -19,7 +19,7 @@ from fuzzing.oracles.tolerance_profiles import profile_names
 #: The sources of a frontend where nobody names one: its library's own tests, as far as they are known here.
 #: Others have to be asked for.
 DEFAULT_SOURCES: Mapping[str, tuple[str, ...]] = {
-    "onnx": ("onnx-node-tests", "onnx-simple-tests", "onnx-pytorch-tests"),
+    "onnx": ("onnx-node-tests", "onnx-simple-tests", "onnx-pytorch-tests", "onnx-constant-inputs"),
     "torch": ("torch-opinfo", "torch-moduleinfo", "torch-docs"),
     "keras": ("keras-tests",),
 }
@@ -96,7 +96,13 @@ def _installed(distribution: str) -> bool:
 def source_parts(name: str) -> int:
     """How many parts a source is migrated in: 1 where leaving a part's tests out would save no work."""
     one = _sources().get(name)
-    return PARTS if one is not None and one.takes_part else 1
+    return PARTS if one is not None and "part" in one.parameters else 1
+
+
+def is_generated(source: str) -> bool:
+    """Whether a source makes its cases from a seed, as many as wanted."""
+    one = _sources().get(source)
+    return one is not None and {"seed", "count"} <= one.parameters
 
 
 @cache
@@ -110,11 +116,11 @@ class _Registered:
     """A function with a decorator that gives it a name.
 
     keywords    the decorator's keywords that are plain text or truth values
-    takes_part  whether it has a parameter `part`
+    parameters  the function's parameters: `part`, `seed`, `count`
     """
 
     keywords: Mapping[str, str]
-    takes_part: bool
+    parameters: frozenset[str]
 
 
 @cache
@@ -160,11 +166,10 @@ def _find_in_file(tree: ast.Module, decorator: str) -> Iterator[tuple[str, _Regi
             if not (isinstance(call, ast.Call) and ast.unparse(call.func).endswith(decorator)):
                 continue
             keywords = {word.arg: told for word in call.keywords if word.arg and (told := text(word.value))}
-            takes_part = isinstance(node, ast.FunctionDef) and any(
-                argument.arg == "part" for argument in (*node.args.args, *node.args.kwonlyargs)
-            )
+            arguments = (*node.args.args, *node.args.kwonlyargs) if isinstance(node, ast.FunctionDef) else ()
+            parameters = frozenset(argument.arg for argument in arguments)
             for name in filter(None, map(text, call.args)):
-                yield name, _Registered(keywords, takes_part)
+                yield name, _Registered(keywords, parameters)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""`python -m fuzzing.migrate SOURCE --corpus DIR [--part I/N]`: converts a library's tests to cases.
+"""`python -m fuzzing.migrate SOURCE --corpus DIR [--part I/N] [--seed S] [--count N]`: converts a library's tests to cases.
 
 Prints one JSON object a line on stdout, progress on stderr:
     {"event": "case", "id": ID, "test": NAME, "operator": OP, "instance": {…}}
@@ -35,11 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("source", help="the case source, such as onnx-node-tests")
     parser.add_argument("--corpus", required=True, type=Path, help="the folder that keeps the cases")
     parser.add_argument("--part", default="", metavar="I/N", help="only part I of N, by the tests' names")
+    parser.add_argument("--seed", type=int, help="of a generated source [default: 0]")
+    parser.add_argument("--count", type=int, help="of a generated source: models, or calls of each API")
     given = parser.parse_args(arguments)
 
     def work() -> None:
-        part = Part.parse(given.part) if given.part else None
-        run(sources.get(given.source), Corpus(given.corpus), part)
+        part, source = Part.parse(given.part) if given.part else None, sources.get(given.source)
+        run(source, Corpus(given.corpus), part, seed=given.seed, count=given.count)
 
     return run_main(parser.prog, work)
 
@@ -49,13 +51,18 @@ def run(
     corpus: Corpus,
     part: Part | None = None,
     closing: Callable[[], Mapping[str, object]] = dict,
+    seed: int | None = None,
+    count: int | None = None,
 ) -> None:
-    """Migrates `source`, or a part of it, into `corpus`, printing events; the end event includes `closing()`."""
+    """Migrates `source`, or a part of it, into `corpus`, printing events; the end event includes `closing()`.
+
+    seed, count  of a generated source, None for its defaults
+    """
     note(f"{source.name}: making cases, by {source.library}")
     cases = new = 0
     skipped: Counter[str] = Counter()
     signatures = ApiSignatures()
-    for item in migrate_source(source, part):
+    for item in migrate_source(source, part, seed, count):
         if isinstance(item, TestCase):
             cases += 1
             new += _store(item, corpus)

@@ -32,7 +32,7 @@ _REASONS = {
 
 
 @register_source(NAME, library=LIBRARY)
-def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+def migrate(part: Part | None = None, seed: int = SEED, count: int = PER_API) -> Iterator[TestCase | Skip]:
     """Conforming draws of every documented API of the installed torch; a part has whole APIs."""
     try:
         import torch
@@ -42,7 +42,7 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
 
     torch.set_num_threads(1)  # on a busy machine, threads that wait for one another cost twenty times more
     yield from draw_cases(
-        (name for name in apis.list_apis() if part is None or part.contains(name)), PER_API, SEED
+        (name for name in apis.list_apis() if part is None or part.contains(name)), count, seed
     )
 
 

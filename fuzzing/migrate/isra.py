@@ -45,20 +45,20 @@ SPECIAL_DIMENSIONS = ("BlackmanWindow",)
 
 
 @register_source(NAME, library=LIBRARY)
-def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+def migrate(part: Part | None = None, seed: int = SEED, count: int = MODELS) -> Iterator[TestCase | Skip]:
     """The models of the seed, in order."""
     try:
         import onnx  # noqa: F401
     except ImportError as error:
         raise InfrastructureError(f"{NAME} needs onnx: pip install onnx ({error})") from error
-    for number in range(MODELS):
-        if part is None or part.contains(test_name(number)):
-            yield make_model(number)
+    for number in range(count):
+        if part is None or part.contains(test_name(number, seed)):
+            yield make_model(number, seed)
 
 
-def test_name(number: int) -> str:
+def test_name(number: int, seed: int) -> str:
     """The name of a model."""
-    return f"{SEED}/{number}"
+    return f"{seed}/{number}"
 
 
 def make_model(number: int, seed: int = SEED) -> TestCase:
@@ -69,7 +69,7 @@ def make_model(number: int, seed: int = SEED) -> TestCase:
     rng = Rng(derive_seed(own, "settings"))
     generated = _solver(rng.between(*OPSETS), rng.choice(DTYPES)).generate(own)
     return case_builder.build_case(
-        generated, own, case_builder.CaseOrigin(NAME, version(LIBRARY), LIBRARY), test_name(number)
+        generated, own, case_builder.CaseOrigin(NAME, version(LIBRARY), LIBRARY), test_name(number, seed)
     )
 
 

@@ -18,9 +18,9 @@ SEED = 0
 
 
 @register_source(NAME, library="onnx", needs="nnsmith z3-solver torch")
-def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+def migrate(part: Part | None = None, seed: int = SEED, count: int = MODELS) -> Iterator[TestCase | Skip]:
     """Models of seeds derived from one; a part has some of them."""
-    tests = (f"{NAME}/{SEED}/{number}" for number in range(MODELS))
+    tests = (f"{NAME}/{seed}/{number}" for number in range(count))
     yield from generate_cases(test for test in tests if part is None or part.contains(test))
 
 

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 from zlib import crc32
 
 from fuzzing.cases import TestCase
@@ -34,16 +35,23 @@ class Part:
         return crc32(name.encode()) % self.count == self.number - 1
 
 
-def migrate_source(source: Source, part: Part | None) -> Iterator[TestCase | Skip]:
+def migrate_source(
+    source: Source, part: Part | None, seed: int | None = None, count: int | None = None
+) -> Iterator[TestCase | Skip]:
     """The source's cases, or those of one part.
 
     A source whose function takes a `part` skips the others' work; any other builds all tests, filtered by name.
+
+    seed, count  of a generated source, None for its defaults; raises UsageError for any other source
     """
-    if part is None:
-        return source.migrate()
-    if "part" in inspect.signature(source.migrate).parameters:
-        return source.migrate(part=part)  # type: ignore[call-arg]
-    return (item for item in source.migrate() if part.contains(_name(item)))
+    taken = inspect.signature(source.migrate).parameters
+    given = (("seed", seed), ("count", count))
+    options: dict[str, Any] = {name: value for name, value in given if value is not None}
+    if not options.keys() <= taken.keys():
+        raise UsageError(f"{source.name} is not generated, so it has no seed and no count; omit both")
+    if part is None or "part" in taken:
+        return source.migrate(**options, **({} if part is None else {"part": part}))
+    return (item for item in source.migrate(**options) if part.contains(_name(item)))
 
 
 def _name(item: TestCase | Skip) -> str:

@@ -15,12 +15,14 @@ class CatalogPart:
 
     number, of   "3 of 16", counted from 1
     path         its catalog, there once the part is migrated to its end
+    options      further words for `python -m fuzzing.migrate`: seed and count of a generated source
     """
 
     source: str
     number: int
     of: int
     path: Path
+    options: tuple[str, ...] = ()
 
     @property
     def partial(self) -> Path:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import fuzzing
-from bot.campaigns.plan.case_source import CatalogPart, SourceReport
+from bot.campaigns.plan.case_source import CatalogPart, SourceReport, short_id
 from bot.campaigns.provenance import origin
 from bot.config.names import source_parts
 from bot.errors import UsageError
@@ -33,6 +33,7 @@ _CODE = (
     "migrate",
     "cases",
     "generate",
+    "graph",
     "torch_api",
     "prioritize/instances*.py",
     "prioritize/api_signatures*.py",
@@ -43,13 +44,13 @@ _CODE = (
 class SourceCatalog:
     """The cases of one source, as far as it is migrated."""
 
-    def __init__(self, corpus: Path, source: str) -> None:
+    def __init__(self, corpus: Path, source: str, options: tuple[str, ...] = ()) -> None:
         if not _SOURCE.fullmatch(source):
             raise UsageError(f"{source!r} cannot be the name of a source; `assay run --help` lists them")
         of = source_parts(source)
-        self._source, digest = source, _source_digest(source)
+        self._source, digest = source, _source_digest(source, options)
         self._parts = tuple(
-            CatalogPart(source, number, of, _catalog_path(corpus, source, digest, number, of))
+            CatalogPart(source, number, of, _catalog_path(corpus, source, digest, number, of), options)
             for number in range(1, of + 1)
         )
 
@@ -69,16 +70,20 @@ class SourceCatalog:
     def account(self) -> SourceReport:
         """How far the migration is, and what it gave."""
         skipped: Counter[str] = Counter()
-        library, cases, whole, begun = "", 0, 0, 0
+        library, whole, begun = "", 0, 0
+        distinct_ids: set[bytes] = set()  # parts may overlap
         for part in self._parts:
             lines, complete = part.read()
             count = 0
             for line in lines:
-                count += "id" in line
+                if "id" in line:
+                    count += 1
+                    distinct_ids.add(short_id(line["id"]))
                 library = line.get("library", library)
                 skipped.update(line.get("skipped", {}))
-            cases, whole, begun = cases + count, whole + complete, begun + (count > 0 and not complete)
-        return SourceReport(self._source, library, cases, dict(skipped), len(self._parts), whole, begun)
+            whole, begun = whole + complete, begun + (count > 0 and not complete)
+        cases, parts = len(distinct_ids), len(self._parts)
+        return SourceReport(self._source, library, cases, dict(skipped), parts, whole, begun)
 
     def parts(self) -> Sequence[CatalogPart]:
         """All its parts, migrated or not."""
@@ -151,8 +156,8 @@ def _catalog_path(corpus: Path, source: str, digest: str, number: int, of: int) 
     return corpus / "catalogs" / f"{source}-{digest}{part}.jsonl"
 
 
-def _source_digest(source: str) -> str:
-    digest = hashlib.sha256(source.encode())
+def _source_digest(source: str, options: tuple[str, ...] = ()) -> str:
+    digest = hashlib.sha256(" ".join((source, *options)).encode())
     for name in sorted(f"{one.name}=={one.version}" for one in distributions()):
         digest.update(name.encode() + b"\0")
     root = Path(fuzzing.__path__[0])

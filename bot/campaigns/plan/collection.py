@@ -187,7 +187,7 @@ class _CollectionRun:
         return late or self._halted or self._stop.is_set()
 
     def _migrate(self, part: CatalogPart, begun: float, stop: threading.Event) -> None:
-        arguments = [part.source, "--corpus", str(self._collector.corpus)]
+        arguments = [part.source, "--corpus", str(self._collector.corpus), *part.options]
         if part.of > 1:
             arguments += ["--part", f"{part.number}/{part.of}"]
         with _CatalogWriter(part) as writer:

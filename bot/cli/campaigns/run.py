@@ -17,7 +17,7 @@ import click
 
 from bot.bugs.publication import CampaignPublisher
 from bot.campaigns.local_run import run_locally
-from bot.campaigns.plan.catalog import CorpusCases
+from bot.campaigns.plan.catalog import CorpusCases, SourceCatalog
 from bot.campaigns.services import ReadyToolchain, Services, ToolchainSpec
 from bot.cli.campaigns import run_summary
 from bot.cli.campaigns.commit_pair import CommitPair, read_commits
@@ -33,7 +33,7 @@ from bot.cli.common.options import (
 )
 from bot.cli.common.progress import ProgressBars
 from bot.cli.exits import Exit
-from bot.config import RepositoryConfig
+from bot.config import RepositoryConfig, names
 from bot.config.units import parse_duration
 from bot.errors import InfrastructureError, UsageError
 from bot.logs import configure
@@ -92,6 +92,7 @@ class _Arguments:
     keep: bool
     report: bool
     commits: CommitPair | None = None
+    generation: tuple[str, ...] = ()
 
     @property
     def head(self) -> str:
@@ -136,6 +137,12 @@ class _Arguments:
     type=click.IntRange(0, 1000),
     help="Failing cases to make small, which takes up to two minutes each.",
 )
+@click.option("--seed", type=click.IntRange(0), help="Seed of the generated sources. [default: 0]")
+@click.option(
+    "--count",
+    type=click.IntRange(1),
+    help="Size of the generated sources: models, or calls of each API. [default: 1000 for isra]",
+)
 @click.option("--workers", type=click.IntRange(1), help="Cases at a time. [default: one for each core]")
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of other runs.")
 @json_option
@@ -157,6 +164,8 @@ def command(
     profile: str,
     repeats: int,
     reduced: int,
+    seed: int | None,
+    count: int | None,
     workers: int | None,
     no_cache: bool,
     as_json: bool,
@@ -191,7 +200,13 @@ def command(
         reduction={"cases": reduced},
     )
     arguments = _Arguments(
-        python, release, base, cases and open_corpus(cases), not no_cache, report is not None
+        python,
+        release,
+        base,
+        cases and open_corpus(cases),
+        not no_cache,
+        report is not None,
+        generation=_generation_options(seed, count, () if cases else config.sources),
     )
     corpus = settings.data_dir / "corpus"
     kept = (
@@ -265,6 +280,15 @@ def _replay_arguments(arguments: _Arguments, case: str) -> str | None:
     return f"{python} --corpus {shlex.quote(str(arguments.cases))}"
 
 
+def _generation_options(seed: int | None, count: int | None, sources: Sequence[str]) -> tuple[str, ...]:
+    """Words for the migration of generated sources; raises UsageError if none of the sources is generated."""
+    given = [(name, value) for name, value in (("--seed", seed), ("--count", count)) if value is not None]
+    if given and not any(map(names.is_generated, sources)):
+        known = ", ".join(filter(names.is_generated, names.sources()))
+        raise UsageError(f"{given[0][0]} is for generated sources; add --source with one of: {known}")
+    return tuple(word for name, value in given for word in (name, str(value)))
+
+
 def _seconds(budget: str) -> float:
     try:
         return parse_duration(budget)
@@ -305,6 +329,11 @@ def _campaign(
     if arguments.cases is not None:
         cases = CorpusCases(arguments.cases, program_kinds(config))
         changes["catalogs"] = lambda _corpus, _sources: [cases]
+    elif arguments.generation:
+        changes["catalogs"] = lambda corpus, sources: [
+            SourceCatalog(corpus, source, arguments.generation if names.is_generated(source) else ())
+            for source in sources
+        ]
     if arguments.commits is not None:
         changes |= {"repositories": arguments.commits.repository, "resolve": arguments.commits.resolve}
     elif not arguments.release:

@@ -69,7 +69,8 @@ class _Collection:
 @click.option(
     "--corpus",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the cases. [default: collected/LIBRARY-NAME in the data folder]",
+    help="Folder for the cases. [default: collected/LIBRARY-NAME in the data folder; with --source, "
+    "collected/NAME, or the corpus of `assay run` without a name]",
 )
 @click.option("--name", default="", help="What the collection is called. [default: by command and folder]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -92,7 +93,7 @@ def command(
     if sources:
         if library or arguments:
             raise UsageError("--source collects shipped tests, --library records a command; keep one")
-        return _sources(split_names(sources), as_json)
+        return _sources(split_names(sources), corpus, name, as_json)
     if not library or not arguments:
         raise UsageError("say what to record: assay collect --library torch -- python -m pytest tests/")
     try:
@@ -179,15 +180,16 @@ def _show(found: _Collection) -> None:
         console.print(escape(f"no process of the command imported {found.library}"))
 
 
-def _sources(wanted: list[str], as_json: bool) -> Exit:
-    """Collects sources to their end."""
+def _sources(wanted: list[str], folder: Path | None, name: str, as_json: bool) -> Exit:
+    """Collects sources to their end, by default into the corpus that `assay run` uses."""
     for source in wanted:
         if source not in names.sources():
             raise UsageError(
                 f"--source {source}: is no case source; {names.suggestion(source, names.sources())}"
             )
     settings = load_settings()
-    corpus = settings.data_dir / "corpus"
+    kept = settings.data_dir / "collected" / name if name else settings.data_dir / "corpus"
+    corpus = (folder or kept).absolute()
     cases = [SourceCatalog(corpus, source) for source in wanted]
     collector = Collector(corpus, run_tool, settings.workers, monotonic)
     with StatusLine() as line:

@@ -103,3 +103,20 @@ def test_the_cases_of_a_folder_by_kind(tmp_path: Path) -> None:
     assert others.account().skipped == {"a program of kind OnnxModel": len(fakes.IDS)}
     with pytest.raises(UsageError, match="holds no case of kind TorchCall; name a corpus"):
         list(catalogs.CorpusCases(tmp_path / "nowhere", ["TorchCall"]).cases())
+
+
+def test_a_case_of_several_parts_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogs, "source_parts", lambda _source: 2)
+    source = catalogs.SourceCatalog(tmp_path, "standin-tests")
+    ids = list(fakes.IDS.values())[:3]
+    for part, held in zip(source.parts(), (ids[:2], ids[1:]), strict=True):
+        part.path.parent.mkdir(parents=True, exist_ok=True)
+        part.path.write_text("".join(f'{{"id": "{case_id}"}}\n' for case_id in held))
+    assert source.account().cases == 3
+
+
+def test_each_seed_of_a_generated_source_has_a_catalog(tmp_path: Path) -> None:
+    given = [catalogs.SourceCatalog(tmp_path, "isra", options) for options in ((), ("--seed", "7"))]
+    plain, seeded = (source.parts()[0] for source in given)
+    assert plain.path != seeded.path
+    assert (plain.options, seeded.options) == ((), ("--seed", "7"))

@@ -98,3 +98,13 @@ def test_sources_are_collected_to_their_end(tmp_path: Path) -> None:
     assert result["cases"] > 10
     shown = assay(tmp_path, "collect", "--source", "onnx-simple-tests")
     assert shown.out.startswith(f"onnx-simple-tests: {result['cases']} cases from onnx {version('onnx')}, ")
+
+
+def test_sources_go_to_the_folder_that_is_named(tmp_path: Path) -> None:
+    words = ("collect", "--source", "onnx-simple-tests", "--corpus", str(tmp_path / "kept"), "--json")
+    ran = assay(tmp_path / "data", *words)
+    assert ran.code == 0, ran.err
+    assert len(list((tmp_path / "kept").glob("*/*/case.json"))) == ran.result["sources"][0]["cases"]
+    named = assay(tmp_path / "data", "collect", "--source", "onnx-simple-tests", "--name", "mine", "--json")
+    assert named.result["sources"][0]["cases"] == ran.result["sources"][0]["cases"]
+    assert (tmp_path / "data" / "collected" / "mine" / "catalogs").is_dir()

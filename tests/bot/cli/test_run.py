@@ -238,6 +238,10 @@ def test_with_a_base_only_regressions_count(catalogue_of: WriteCatalogue, tmp_pa
 
 
 MISTAKES = {
+    "a seed without a generated source": (
+        ["--backend", "onnxruntime", "--source", "onnx-node-tests", "--seed", "7"],
+        "--seed is for generated sources",
+    ),
     "backend": (
         ["--backend", "openvivo"],
         "did you mean 'openvino'? there are: inductor, iree, onnxruntime, ",

@@ -25,7 +25,11 @@ def test_it_is_a_source_like_others(tmp_path: Path, capsys: pytest.CaptureFixtur
     run(source, Corpus(tmp_path), part)
     told = capsys.readouterr().out
     names = {case.provenance.test for case in Corpus(tmp_path)}
-    assert names == {isra.test_name(n) for n in range(isra.MODELS) if part.contains(isra.test_name(n))}
+    assert names == {
+        isra.test_name(n, isra.SEED)
+        for n in range(isra.MODELS)
+        if part.contains(isra.test_name(n, isra.SEED))
+    }
     assert told.count('"event": "case"') == len(names) > 0
 
 
@@ -77,3 +81,12 @@ def test_what_lies_on_an_edge_is_left_out() -> None:
         model = onnx.load_from_string(case.program.model)
         assert not {node.op_type for node in model.graph.node} & set(isra.SPECIAL_DIMENSIONS)
     assert set(isra.SPECIAL_DIMENSIONS) <= set(operators.specifications(isra.OPSETS[1]))
+
+
+def test_seed_and_count_choose_other_models() -> None:
+    names = [item.provenance.test for item in isra.migrate(seed=7, count=3) if isinstance(item, TestCase)]
+    assert names == ["7/0", "7/1", "7/2"]
+    first, other = (next(iter(isra.migrate(seed=seed, count=1))) for seed in (0, 7))
+    assert isinstance(first, TestCase)
+    assert isinstance(other, TestCase)
+    assert first.id != other.id

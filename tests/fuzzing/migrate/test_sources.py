@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase
-from fuzzing.errors import InfrastructureError
+from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.migrate import sources
 from fuzzing.migrate.__main__ import main, run
-from fuzzing.migrate.source_parts import Part
+from fuzzing.migrate.source_parts import Part, migrate_source
 from fuzzing.migrate.sources import Skip, Source
 from fuzzing.prioritize.api_signatures import ApiSignatures
 from fuzzing.prioritize.instances import extract_instance
@@ -108,3 +108,11 @@ def test_trouble_of_the_machine_has_its_own_exit_code(
 def test_names_are_found_by_looking_at_the_folder() -> None:
     assert "onnx-node-tests" in sources.names()
     assert sources.get("onnx-node-tests").library == "onnx"
+
+
+def test_only_generated_sources_take_seed_and_count() -> None:
+    found = list(migrate_source(sources.get("isra"), Part(1, 2), seed=3, count=12))
+    assert 0 < len(found) < 12
+    assert all(isinstance(item, TestCase) and item.provenance.test.startswith("3/") for item in found)
+    with pytest.raises(UsageError, match="onnx-node-tests is not generated"):
+        migrate_source(sources.get("onnx-node-tests"), None, seed=3)
