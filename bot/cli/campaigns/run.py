@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from packaging.version import InvalidVersion, Version
 
 from bot.bugs.publication import CampaignPublisher
 from bot.campaigns.local_run import run_locally
@@ -35,7 +36,7 @@ from bot.cli.common.progress import ProgressBars
 from bot.cli.exits import Exit
 from bot.config import RepositoryConfig, names
 from bot.config.units import parse_duration
-from bot.errors import InfrastructureError, UsageError
+from bot.errors import InfrastructureError, ProvisionError, UsageError
 from bot.logs import configure
 from bot.settings import Settings, load_settings
 from bot.store import Database
@@ -180,6 +181,9 @@ def command(
         raise UsageError("--head names a commit, so --repo must name its repository")
     if base and not release and repo is None:
         raise UsageError("--base names a release to compare with, so --release must name the other one")
+    if repo is None:
+        _check_version("--release", release)
+        _check_version("--base", base)
     if python != sys.executable and (release or repo):
         raise UsageError("--python names an installed toolchain; leave it out with --release or --repo")
     settings = load_settings(workers=workers)
@@ -278,6 +282,14 @@ def _replay_arguments(arguments: _Arguments, case: str) -> str | None:
     if arguments.cases is None or not Corpus(arguments.cases).folder(case).exists():
         return python
     return f"{python} --corpus {shlex.quote(str(arguments.cases))}"
+
+
+def _check_version(option: str, text: str) -> None:
+    """Raises UsageError for a text that is given and is not a version."""
+    try:
+        Version(text or "0")
+    except InvalidVersion:
+        raise UsageError(f"{option} {text}: not a version; write one such as 1.24.1") from None
 
 
 def _generation_options(seed: int | None, count: int | None, sources: Sequence[str]) -> tuple[str, ...]:
@@ -399,7 +411,14 @@ def _with_toolchains(
     for sha in filter(None, (arguments.head, arguments.base)):
         spec = services.resolve(config, CommitFiles(services.repositories, config.backend, sha))
         progress_bars.note(f"making the toolchain {spec.label}")
-        provision(spec, settings.data_dir, progress_bars.note)
+        try:
+            provision(spec, settings.data_dir, progress_bars.note)
+        except ProvisionError as error:
+            if arguments.release and f"no version of {spec.label.replace(' ', '==')}" in str(error):
+                raise UsageError(
+                    f"--{'release' if sha == arguments.release else 'base'} {sha}: {error}"
+                ) from None
+            raise
     return replace(services, provision=provision)
 
 

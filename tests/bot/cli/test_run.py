@@ -238,6 +238,7 @@ def test_with_a_base_only_regressions_count(catalogue_of: WriteCatalogue, tmp_pa
 
 
 MISTAKES = {
+    "a release that is not a version": (["--release", "banana"], "--release banana: not a version"),
     "a seed without a generated source": (
         ["--backend", "onnxruntime", "--source", "onnx-node-tests", "--seed", "7"],
         "--seed is for generated sources",
