@@ -32,7 +32,6 @@ _SECRETS = re.compile(
     r"""
       -----BEGIN[ ][A-Z0-9 ]*KEY(?:[ ]BLOCK)?-----            # a private key …
         (?:.*?-----END[ ][A-Z0-9 ]*KEY(?:[ ]BLOCK)?-----|.*)  # … to its end, or to ours
-    | (?:^[…]?[A-Za-z0-9+/=]+\n)+-----END[ ][A-Z0-9 ]*KEY-----  # a key whose beginning was cut off
     | gh[opsur]_[A-Za-z0-9_]{16,}                             # GitHub's own tokens
     | github_pat_[A-Za-z0-9_]{16,}
     | glpat-[A-Za-z0-9_-]{16,}
@@ -44,13 +43,17 @@ _SECRETS = re.compile(
     | nvapi-[A-Za-z0-9_-]{20,}                                # NVIDIA
     | AIza[A-Za-z0-9_-]{35}                                   # Google
     | (?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{20,}                   # OpenAI and others
-    | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]* # JSON web tokens
+    | (?<![A-Za-z0-9_-])(?:(?!eyJ)[A-Za-z0-9_-])*+            # JSON web tokens
+        eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*
     | (?i:authorization|x-api-key|cookie)["']?[ \t]*[:=][^\n]*
     | (?i:bearer)[ \t]+[A-Za-z0-9._~+/=-]{8,}
     | (?<=://)[^\s/@:]*:[^\s/@]+(?=@)                         # user:password in a URL
     """,
-    re.VERBOSE | re.DOTALL | re.MULTILINE,
+    re.VERBOSE | re.DOTALL,
 )
+#: The end of a private key, and a line of one; the key's beginning may have been cut off.
+_KEY_END = re.compile(r"-----END [A-Z0-9 ]*KEY-----")
+_KEY_LINE = re.compile(r"…?[A-Za-z0-9+/=]+")
 _HOMES = re.compile(r"(?<![\w~.-])(?:/home/[^/\s:\"']+|/Users/[^/\s:\"']+|/root)(?=[/\s:\"']|$)")
 _WINDOWS_HOMES = re.compile(r"\b[A-Za-z]:\\{1,2}Users\\{1,2}[^\\\s:\"']+")
 
@@ -70,7 +73,24 @@ def clean(text: str) -> str:
         text = _ASCII_CONTROLS.sub("", text)
     else:
         text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE)
-    return _WINDOWS_HOMES.sub("~", _HOMES.sub("~", _SECRETS.sub(REDACTED, text)))
+    text = _redact_key_ends(_SECRETS.sub(REDACTED, text))
+    return _WINDOWS_HOMES.sub("~", _HOMES.sub("~", text))
+
+
+def _redact_key_ends(text: str) -> str:
+    """`text` without the lines of private keys whose beginnings are missing; each line is read once."""
+    if not _KEY_END.search(text):
+        return text
+    kept: list[str] = []
+    for line in text.split("\n"):
+        end = _KEY_END.match(line)
+        if end is None or not kept or not _KEY_LINE.fullmatch(kept[-1]):
+            kept.append(line)
+            continue
+        while kept and _KEY_LINE.fullmatch(kept[-1]):
+            kept.pop()
+        kept.append(REDACTED + line[end.end() :])
+    return "\n".join(kept)
 
 
 def redact_paths(text: str) -> str:

@@ -12,7 +12,7 @@ MAX_FRAMES = 3  # ClusterFuzz's crash state: the top three that mean something
 _RUNTIME_MESSAGES: tuple[tuple[str, str, str], ...] = (
     (r"terminate called after throwing an instance of '([^'\n]+)'\s*(?:what\(\):\s*([^\n]+))?", r"\1: \2",
      "libstdc++"),
-    (r"\bAssertion [`']([^\n]{1,500}?)' failed", r"Assertion '\1'", "assert(3)"),
+    (r"\bAssertion [`']((?:(?!Assertion [`'])[^\n]){1,500}?)' failed", r"Assertion '\1'", "assert(3)"),
     (r"((?:malloc|free|realloc|munmap_chunk)\(\): [^\n]+|double free or corruption[^\n]*"
      r"|corrupted (?:size vs\. prev_size|double-linked list)[^\n]*)", r"\1", "glibc's allocator"),
     (r"\*\*\* (stack smashing|buffer overflow) detected \*\*\*", r"\1 detected", "glibc's fortification"),

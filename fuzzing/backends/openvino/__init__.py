@@ -73,14 +73,16 @@ class OpenVino(Backend):
             r"type \1",
         ),
         UnsupportedPattern(
-            _EXCEPTIONS, r"([^\n]*\b(?:is|are) (?:not (?:yet )?|only )supported\b[^\n]*)", r"\1"
+            _EXCEPTIONS, r"(?m)^([^\n]*\b(?:is|are) (?:not (?:yet )?|only )supported\b[^\n]*)", r"\1"
         ),
         UnsupportedPattern(
-            _EXCEPTIONS, r"([^\n]*input must be an? (?:scalar or \S+ )?constant\b[^\n]*)", r"\1"
+            _EXCEPTIONS, r"(?m)^([^\n]*input must be an? (?:scalar or \S+ )?constant\b[^\n]*)", r"\1"
         ),
-        UnsupportedPattern(_EXCEPTIONS, r"([^\n]*[Uu]nsupported [^\n]*)", r"\1"),
+        UnsupportedPattern(_EXCEPTIONS, r"(?m)^([^\n]*[Uu]nsupported [^\n]*)", r"\1"),
         UnsupportedPattern(
-            _EXCEPTIONS, r"([^\n]*\b(?:supported only|only supports|do(?:es)? not support)\b[^\n]*)", r"\1"
+            _EXCEPTIONS,
+            r"(?m)^([^\n]*\b(?:supported only|only supports|do(?:es)? not support)\b[^\n]*)",
+            r"\1",
         ),
         # What a translator checks before it begins: PYTORCH_OP_CONVERSION_CHECK(correction == 1, ...).
         UnsupportedPattern(_EXCEPTIONS, r"\[PyTorch Frontend\] Unexpected (value of [^\n.]+)", r"\1"),

@@ -93,7 +93,7 @@ class Tvm(Backend):
             "ValueError", r"cannot handle ShapeExpr inputs", "a computed shape as this operator's input"
         ),
         UnsupportedPattern(
-            "ValueError|AssertionError", r"(\w+) must be a constant", r"no \1 known only when it runs"
+            "ValueError|AssertionError", r"(?<!\w)(\w+) must be a constant", r"no \1 known only when it runs"
         ),
         UnsupportedPattern(
             "ValueError|AssertionError", r"[Oo]nly constant (\w+)", r"no \1 known only when they run"
@@ -102,13 +102,13 @@ class Tvm(Backend):
         UnsupportedPattern(
             "InternalError", r"Check failed: dtype\.bits % 8 == 0 \((\d)", r"no tensors of \1 bits"
         ),
-        UnsupportedPattern("TypeError", r"(\w+ param datatype should be one of [^\n]+)", r"\1"),
+        UnsupportedPattern("TypeError", r"(?<!\w)(\w+ param datatype should be one of [^\n]+)", r"\1"),
         UnsupportedPattern(
-            ".*", r"(?i)([^\n]*\b(?:not (?:yet |currently )?supported|unsupported)\b[^\n]*)", r"\1"
+            ".*", r"(?im)^([^\n]*\b(?:not (?:yet |currently )?supported|unsupported)\b[^\n]*)", r"\1"
         ),
         UnsupportedPattern(
             ".*",
-            r"([^\n]*\b(?:does not support|[Oo]nly supports?|supports only|only applies to)\b[^\n]*)",
+            r"(?m)^([^\n]*\b(?:does not support|[Oo]nly supports?|supports only|only applies to)\b[^\n]*)",
             r"\1",
         ),
     )

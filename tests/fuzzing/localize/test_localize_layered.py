@@ -81,7 +81,7 @@ def test_what_does_not_fail_is_the_callers_mistake() -> None:
     with pytest.raises(UsageError, match="nothing to localize"):
         localize(unary("Neg"), SHARD)
     with pytest.raises(UnknownNameError, match="did you mean 'passes'"):
-        localize(unary("Tanh"), SHARD, methods=("prats",))
+        localize(unary("Tanh"), SHARD, methods=("pases",))
 
 
 @pytest.fixture
