@@ -1,1 +1,1 @@
-"""The control plane: webhooks in, campaigns, reports out. Imports no compiler, torch or onnx (law 1)."""
+"""The control plane: webhooks in, campaigns, reports out. Imports no compiler, torch or onnx."""

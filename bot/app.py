@@ -1,4 +1,4 @@
-"""The web service: composes the rooms into one FastAPI application."""
+"""The web service as one FastAPI application."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Background", "IntervalJob", "ServiceParts", "build", "create_app"]
 
 
 def create_app(settings: Settings, services: Wiring) -> FastAPI:
-    """The application; everything behind it starts and stops with its lifespan."""
+    """The application; its lifespan opens and closes the service."""
     service = Service(settings, services)
     return build(service)
 

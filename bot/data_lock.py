@@ -1,4 +1,4 @@
-"""One process for each data folder, or for a part of it: a lock that its holder takes into death."""
+"""One process per data folder, or per part of it; the kernel frees the lock when its holder dies."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bot.store import now
 
 
 class DataLock:
-    """A lock on `data_dir`, or on what `name` stands for in it; the file `NAME.lock` says who holds it.
+    """A lock on `data_dir`, or on the part `name` of it; the file `NAME.lock` names the holder.
 
-    who   what its holder is, for whoever is refused
+    owner_label   what the holder is, for error messages
     """
 
     def __init__(self, data_dir: Path, name: str = "assay", owner_label: str = "Assay service") -> None:
@@ -25,7 +25,7 @@ class DataLock:
         self._file: IO[str] | None = None
 
     def acquire(self) -> None:
-        """Takes the lock. Raises InfrastructureError: another process holds it, or no file can be made."""
+        """Raises InfrastructureError: another process holds it, or the file cannot be made."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             file = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115 - it is held as long as the lock
@@ -48,7 +48,7 @@ class DataLock:
         self._file = file
 
     def release(self) -> None:
-        """Gives the lock back; the file stays, empty."""
+        """Releases the lock; the empty file stays."""
         if self._file is not None:
             self._file.truncate(0)
             self._file.close()
@@ -61,4 +61,4 @@ def _describe_holder(file: IO[str]) -> str:
         holder = json.load(file)
         return f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
     except (ValueError, KeyError, TypeError):
-        return "it has not said who it is"  # it is just starting
+        return "unknown process"  # it is just starting

@@ -1,7 +1,7 @@
-"""The demonstration's stage: a small repository that pins releases, and a service beside it.
+"""The demo: a small repository that pins releases, and a service beside it.
 
-Nothing here is used by the service. The repository stands for a maintainer's, the signed request for
-GitHub's; everything between them is the real thing.
+Not used by the service. The repository stands in for a maintainer's and the signed request for GitHub's;
+everything else is real.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _IDENTITY = {
 
 @dataclass(frozen=True)
 class DemoRepository:
-    """The repository: its commits, and the releases they pin."""
+    """The commits of the repository, and the releases they pin."""
 
     base: str
     head: str
@@ -116,7 +116,7 @@ def _git(folder: Path, *args: str, day: int = 1) -> str:
 
 @dataclass(frozen=True)
 class RunningService:
-    """A service process and what it takes to speak to it."""
+    """A service process, its address, and its webhook secret."""
 
     process: subprocess.Popen[str]
     url: str
@@ -125,9 +125,9 @@ class RunningService:
 
 @contextmanager
 def service(data_dir: Path, repositories: Path, log: Path, **variables: str) -> Iterator[RunningService]:
-    """`assay serve` with its embedded defaults, GitHub in dry-run, on a free port of this machine.
+    """`assay serve` with embedded defaults, GitHub in dry-run, on a free port.
 
-    It is told of `variables` besides; its log is added to.
+    `variables` are added to its environment; its log is appended to `log`.
     """
     secret = secrets.token_hex(16)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
@@ -153,7 +153,7 @@ def service(data_dir: Path, repositories: Path, log: Path, **variables: str) -> 
 
 def _address(process: subprocess.Popen[str], log: Path) -> str:
     assert process.stdout is not None
-    line = process.stdout.readline()  # it says where it listens, or ends
+    line = process.stdout.readline()  # its address, or the end of the output
     found = re.search(r"http://\S+?:\d+", line)
     if found is None:
         process.wait(_START_S)
@@ -175,7 +175,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def deliver(running: RunningService, stage: DemoRepository, delivery: str = "") -> str:
-    """Delivers a signed `push` as GitHub would; returns the delivery's id, a new one where none is given."""
+    """Delivers a signed `push` as GitHub would; returns the delivery's id, by default a new one."""
     body = json.dumps(_payload(stage)).encode()
     delivery = delivery or str(uuid.uuid4())
     signature = hmac.new(running.secret.encode(), body, hashlib.sha256).hexdigest()
@@ -197,7 +197,7 @@ def deliver(running: RunningService, stage: DemoRepository, delivery: str = "") 
 
 
 def _payload(stage: DemoRepository) -> dict[str, Any]:
-    """What GitHub sends for a push, as far as its documentation requires (webhook `push`)."""
+    """A push payload with the fields that GitHub's documentation requires (webhook `push`)."""
     owner, name = TARGET.split("/")
     person = {"name": "Octo", "email": "octo@example.org", "username": "octo"}
     commit = {

@@ -1,15 +1,15 @@
 """Every error that `bot` raises on purpose.
 
     AssayError
-    ├── UsageError             the operator's or a maintainer's mistake; the message says how to mend it
+    ├── UsageError             a mistake of the operator or a maintainer; the message says how to fix it
     │   ├── SettingsError      ASSAY_* variables or the settings file
-    │   ├── ConfigError        a repository's `.github/assay.yml`; knows line and key
-    │   └── DeliveryError      a webhook delivery that cannot be accepted; knows its HTTP status
-    ├── RefusalError           a platform said no: GitHub refused a permission, a limit, a repository
-    ├── InfrastructureError    our machines failed; nothing is said about a compiler
+    │   ├── ConfigError        `.github/assay.yml`; has line and key
+    │   └── DeliveryError      a webhook delivery that is rejected; has an HTTP status
+    ├── RefusalError           GitHub refused: a permission, a limit, a repository
+    ├── InfrastructureError    our machines failed; says nothing about a compiler
     │   ├── ProvisionError     a toolchain cannot be made; says what to fix
-    │   └── RunnerError        a shard could not be executed
-    └── InternalError          a bug of ours; never caught, always logged with its traceback
+    │   └── RunnerError        a shard could not run
+    └── InternalError          a bug of Assay; logged with its traceback
 
 `fuzzing.errors` has the same four classes for the data plane; `bot.cli` maps both trees to exit codes.
 """
@@ -24,7 +24,7 @@ class AssayError(Exception):
 
 
 class UsageError(AssayError):
-    """The operator's or a maintainer's mistake; the message says how to mend it."""
+    """A mistake of the operator or a maintainer; the message says how to fix it."""
 
 
 class SettingsError(UsageError):
@@ -52,17 +52,17 @@ class DeliveryError(UsageError):
 
 
 class RefusalError(AssayError):
-    """A platform said no: a permission, a limit, a repository that is gone."""
+    """GitHub refused: a permission, a limit, a repository that is gone."""
 
 
 class InfrastructureError(AssayError):
-    """Our machines failed; nothing is said about a compiler. `transient`: it may work if tried again."""
+    """Our machines failed. `transient`: a retry may succeed."""
 
     transient: ClassVar[bool] = True
 
 
 class ProvisionError(InfrastructureError):
-    """A toolchain cannot be made; the message says what to fix. Trying again would not."""
+    """A toolchain cannot be made; the message says what to fix. A retry would fail again."""
 
     transient: ClassVar[bool] = False
 
@@ -72,4 +72,4 @@ class RunnerError(InfrastructureError):
 
 
 class InternalError(AssayError):
-    """An invariant of ours does not hold: a bug of Assay."""
+    """A violated invariant: a bug of Assay."""

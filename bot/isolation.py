@@ -19,12 +19,12 @@ _TIMEOUT_S = 20.0
 HOW_TO_GET = {
     "namespaces": (
         "allow this user to make user namespaces: sysctl user.max_user_namespaces above 0, on Ubuntu also "
-        "kernel.apparmor_restrict_unprivileged_userns=0; in a container a seccomp profile that allows unshare "
-        "and mount"
+        "kernel.apparmor_restrict_unprivileged_userns=0; in a container a seccomp profile that allows "
+        "unshare and mount"
     ),
     "landlock": (
-        "Linux 5.13 or later with `landlock` in the boot parameter lsm=; in a container a seccomp profile that "
-        "allows the landlock system calls"
+        "Linux 5.13 or later with `landlock` in the boot parameter lsm=; in a container a seccomp profile "
+        "that allows the landlock system calls"
     ),
 }
 

@@ -1,7 +1,7 @@
-"""Leases: who is at work on a row, for how long, and the signals that end the work.
+"""Leases: which process works on a row, until when, and the signals that end the work.
 
-Whoever claims a row writes its name and a time into it, and pushes that time out while it works. If it dies,
-the time comes, and the row is free.
+A process claims a row by writing its name and an end time into it, and extends the time while it works. If it
+dies, the time passes and the row is free.
 """
 
 from __future__ import annotations
@@ -14,34 +14,33 @@ import uuid
 from collections.abc import Callable
 from datetime import timedelta
 
-#: A lease lives 60 s and is renewed every 15 s: three renewals may fail before another process takes
-#: the row, as Crater's agents are missed after five heartbeats.
+#: A lease lasts 60 s and is renewed every 15 s: three renewals may fail. (Crater: five heartbeats.)
 LEASE = timedelta(seconds=60)
 RENEW_S = 15.0
-#: How often work looks whether it must end; a quarter of the second allowed for that.
+#: Seconds between checks whether work must end.
 POLL_S = 0.25
 
 
 class LeaseLost(Exception):  # noqa: N818  (a signal for the loop, not a failure)
-    """What was worked on is no longer ours: superseded, ended, or its lease went to another process."""
+    """The row is no longer ours: superseded, ended, or its lease expired."""
 
 
 class Interrupted(Exception):  # noqa: N818  (a signal for the loop, not a failure)
-    """The process is shutting down; the work will be done again from its rows."""
+    """The process is shutting down; the work is done again later."""
 
 
 def new_owner() -> str:
-    """A name for leases, 64 characters at most; two of one process differ in the last part."""
+    """A name for leases, at most 64 characters, unique in the process."""
     return f"{socket.gethostname()[:32]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
 
 
 class Lease:
-    """A lease while its work is done.
+    """A lease during its work.
 
     stop       set when the process shuts down
-    renew      pushes its end out; raises Abandoned if it is lost
-    check      raises Abandoned if it is lost, and needs no write lock; None where renewing is soon enough
-    renew_s    seconds between two renewals
+    renew      extends it; raises LeaseLost
+    check      raises LeaseLost, without a write lock; None if renewing is soon enough
+    renew_s    seconds between renewals
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class Lease:
         self._checked = self._renewed = monotonic()
 
     def heartbeat(self) -> None:
-        """Renews it when it is time; raises Abandoned or Interrupted if the work must end now."""
+        """Renews it when due; raises LeaseLost or Interrupted if the work must end now."""
         if self._stop.is_set():
             raise Interrupted
         present = self._monotonic()

@@ -1,8 +1,8 @@
-"""Logs: structlog to stderr, one JSON object a line, or coloured text on a terminal.
+"""Logs: structlog to stderr, one JSON object a line, or colored text on a terminal.
 
-Libraries that use the standard library's logging (uvicorn, APScheduler, Alembic) end up in the same
-stream and form. `delivery_id` and `campaign_id` are bound with `structlog.contextvars` and appear on
-every line logged while they are.
+The standard library's logging (uvicorn, APScheduler, Alembic) goes to the same stream and format.
+`delivery_id` and `campaign_id` are bound with `structlog.contextvars` and appear on every line while they
+are.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Literal, TextIO
 import structlog
 from structlog.typing import EventDict, Processor
 
-#: Louder than they are useful; their warnings still come through.
+#: Loggers limited to warnings.
 QUIET = ("apscheduler", "alembic", "uvicorn.access", "httpx", "httpcore", "urllib3")
 
 
 def configure(
     form: Literal["auto", "json", "console"] = "auto", level: str = "info", stream: TextIO | None = None
 ) -> None:
-    """Sets logging up for this process; may be called again."""
+    """Configures logging for this process; may be called again."""
     stream = stream if stream is not None else sys.stderr
     as_json = form == "json" or (form == "auto" and not stream.isatty())
     shared: Sequence[Processor] = (
@@ -59,13 +59,13 @@ def configure(
 
 
 def _plain(_logger: object, _method: str, line: EventDict) -> EventDict:
-    """Uvicorn sends each message twice, the second time with colours."""
+    """Removes the colored duplicate that uvicorn adds."""
     line.pop("color_message", None)
     return line
 
 
 def _render(as_json: bool, stream: TextIO) -> list[Processor]:
-    # Without the values of variables, which either form shows by itself: tokens and payloads are among them.
+    # Without the values of variables: tokens and payloads are among them.
     if as_json:
         traces = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
         return [

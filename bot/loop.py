@@ -1,8 +1,7 @@
-"""The loop of every thread that works for as long as the service runs.
+"""The loop of every thread of the service.
 
-A room says what is due and does it (`run_once`); here is what all have in common: sleeping until something
-comes, outliving a database that does not answer, and what becomes of a piece of work that ends badly.
-What is in memory may be lost at any instruction: everything is in the rows.
+A subclass does what is due (`run_once`); the loop sleeps, survives database failures, and handles failed
+work. State in memory may be lost at any instruction: everything is in rows.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from bot import errors
 from bot.leases import Interrupted, LeaseLost, new_owner
 from fuzzing import errors as fuzzing_errors
 
-#: Our machines' trouble, the database's included: what it kept from being done is tried again.
+#: Failures of our machines or the database: retried.
 INFRASTRUCTURE_ERRORS = (errors.InfrastructureError, fuzzing_errors.InfrastructureError)
-#: What trying again does not mend.
+#: Failures that a retry would repeat.
 PERMANENT_ERRORS = (
     errors.UsageError,
     errors.RefusalError,
@@ -44,41 +43,38 @@ log = structlog.get_logger(__name__)
 
 
 class WorkItem(Protocol):
-    """A piece of work that somebody claimed: how it is done, and what is written where it was not done.
-
-    All of it may raise Abandoned: it is not ours any more.
-    """
+    """Claimed work, and what to write if it fails. All methods may raise LeaseLost."""
 
     @property
     def log_fields(self) -> Mapping[str, object]:
-        """What log lines name it by."""
+        """Fields of log lines."""
 
     def work(self) -> None:
-        """Does it, and writes that it is done."""
+        """Does it and records that."""
 
     def release_lease(self) -> None:
-        """Leaves it as if it had not been begun: the process is shutting down."""
+        """Returns it undone: the process is shutting down."""
 
     def wait(self) -> float | None:
-        """Seconds until it may be tried again after our machines' trouble; None if it was tried enough."""
+        """Seconds until a retry after an infrastructure failure; None for no retry."""
 
     def postpone(self, error: Exception, seconds: float) -> None:
-        """Has it tried again."""
+        """Schedules the retry."""
 
     def fail(self, error: Exception) -> None:
-        """Gives it up; the error says why, in words for people."""
+        """Fails it for good; the error is the reason, for people."""
 
     def record_internal_error(self, bug: Exception) -> None:
-        """Gives it up for a bug of ours, whose traceback is in the log."""
+        """Fails it for a bug of Assay, whose traceback is logged."""
 
 
 class Loop:
-    """A thread's work.
+    """The work of a thread.
 
-    name    as logs and /readyz call it
-    idle_s  seconds it sleeps when nothing is due and nobody wakes it: rows of other processes come due
-    owner   whose its leases are
-    fault   the bug of Assay that the last turn ended with, "" if it ended well; shown by /readyz
+    name    in logs and /readyz
+    idle_s  seconds it sleeps if nothing is due, unless woken: other processes add rows
+    owner   of its leases
+    fault   the bug of Assay that ended the last turn, "" if it ended well; shown by /readyz
     """
 
     def __init__(self, name: str, idle_s: float) -> None:
@@ -88,13 +84,13 @@ class Loop:
         self._awake = threading.Event()
 
     def wake(self) -> None:
-        """Makes it look at once; from any thread."""
+        """Ends the sleep; from any thread."""
         self._awake.set()
 
     def run_once(self, stop: threading.Event | None = None, /) -> bool:
         """Does what is due next, and ends it when `stop` is set; False if nothing is due.
 
-        Raises InfrastructureError where that cannot be known.
+        Raises InfrastructureError if the database fails.
         """
         raise NotImplementedError
 
@@ -124,7 +120,7 @@ class Loop:
                 self._awake.wait(self.idle_s)
 
     def process(self, item: WorkItem) -> None:
-        """Does a turn, and deals with what goes wrong in it."""
+        """Does one item and handles its failure."""
         with bound_contextvars(**item.log_fields):
             began = time.monotonic()
             log.info("work.started")
@@ -156,7 +152,7 @@ def _release_lease(item: WorkItem) -> None:
 
 
 def _handle_failure(item: WorkItem, error: Exception) -> None:
-    """Writes down what went wrong; our own bugs in doing so end the turn, not the loop."""
+    """Records a failure; a bug in doing so ends the item, not the loop."""
     transient = isinstance(error, INFRASTRUCTURE_ERRORS) and getattr(error, "transient", True)
     try:
         seconds = item.wait() if transient else None

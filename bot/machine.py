@@ -1,4 +1,4 @@
-"""What this machine can test: compilers that can be imported, GPUs, isolation, and what else is needed."""
+"""What this machine can test: compilers, GPUs, isolation, case sources, tools."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _QUERY_TIMEOUT_S = 20.0  # nvidia-smi takes seconds on a machine with many sleep
 class Compiler:
     """A backend on one interpreter.
 
-    state      "ready", "missing" (not installed), "broken" (installed, but its import fails) or "no_device" (it
-               could be used on another machine: none of its devices is here)
+    state      "ready", "missing" (not installed), "broken" (installed, but its import fails) or "no_device"
+               (it could be used on another machine: none of its devices is here)
     version    of the compiler's package, "" if missing
     detail     how to get it, or why it does not work
     frontends  what it loads
@@ -59,7 +59,7 @@ class Source:
     """A case source, migrated by Assay's own interpreter.
 
     library  whose tests it takes
-    absent   distributions it needs that are not installed; `detail` says how to get them
+    absent   missing distributions; `detail` says how to install them
     """
 
     name: str
@@ -70,7 +70,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Tool:
-    """A program or service of the system; `path` is "" where it is missing, `why` says what it is for."""
+    """A program of the system; `path` is "" if missing, `why` its purpose."""
 
     name: str
     path: str
@@ -79,9 +79,9 @@ class Tool:
 
 @dataclass(frozen=True)
 class Machine:
-    """Everything `assay doctor` tells.
+    """Everything `assay doctor` prints.
 
-    slots  CUDA devices, or parts of one, that a worker each may hold, as CUDA_VISIBLE_DEVICES names them
+    slots  CUDA devices, or parts of one, one worker each, as in CUDA_VISIBLE_DEVICES
     """
 
     python: str
@@ -96,14 +96,14 @@ class Machine:
 
     @property
     def testable(self) -> tuple[Compiler, ...]:
-        """The compilers that work."""
+        """The compilers that are ready."""
         return tuple(one for one in self.compilers if one.state == "ready")
 
 
 def inspect_machine(python: str = sys.executable) -> Machine:
-    """Looks at this machine; each compiler is really imported, in a process of its own.
+    """Inspects this machine; each compiler is imported, in its own confined process.
 
-    Raises ProvisionError if `python` cannot be started: nothing is known of any compiler then.
+    Raises ProvisionError: `python` cannot be started.
     """
     if not os.access(python, os.X_OK):
         raise ProvisionError(f"{python} is no interpreter; give the path of a python executable")

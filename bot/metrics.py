@@ -1,4 +1,4 @@
-"""What /metrics shows: counters kept in memory, and gauges asked of the database at each scrape."""
+"""/metrics: counters in memory, and gauges read from the database at each scrape."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ class Metrics:
 
 
 class DatabaseCollector(Collector):
-    """Counts rows when asked; says so, and shows the rest, where the database does not answer."""
+    """Counts rows at each scrape; without them if the database fails."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def describe(self) -> list[Metric]:
-        """Nothing beforehand, so that registering asks no database."""
+        """Empty, so that registering does not query the database."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -108,7 +108,7 @@ class DatabaseCollector(Collector):
 
 
 def _gauge_family(name: str, what: str, label: str, counted: dict[str, int], values: type[Enum]) -> Metric:
-    """One gauge for each value that can occur, zeros too: a graph must not lose its line."""
+    """One gauge for each possible value, zeros too, so that graphs have no gaps."""
     family = GaugeMetricFamily(name, f"{what}, by {label}", labels=[label])
     for value in sorted({*counted, *(str(member.value) for member in values)}):
         family.add_metric([value], counted.get(value, 0))

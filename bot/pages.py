@@ -1,8 +1,7 @@
-"""The service's pages: what is watched, how one repository stands and why, and the report of a campaign.
+"""Web pages: watched repositories, one repository, the report of a campaign.
 
-They are there where `ASSAY_PUBLIC_URL` is set, and for repositories that everybody may read: they ask for no
-login, so what only some may read is not shown at all (`assay status` shows it to whoever runs the service).
-A page loads nothing and runs nothing.
+Shown if `ASSAY_PUBLIC_URL` is set, for public repositories only, as there is no login; `assay status` shows
+all to the operator. Pages load and run nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ same of all.
 
 
 def report_file(data_dir: Path, campaign: int) -> Path:
-    """The page of a campaign, once it is written."""
+    """The page of a campaign; it may not exist yet."""
     return data_dir / "artifacts" / str(campaign) / "report.html"
 
 
@@ -129,12 +128,12 @@ def _page(settings: Settings, seen: overview.Overview) -> str:
 
 
 def _not_found(what: str) -> Response:
-    """The same for what is not there and for what may not be shown."""
+    """The same response for what is missing and what may not be shown."""
     return PlainTextResponse(f"There is no such {what} here.\n", 404, headers=_HEADERS)
 
 
 def _is_public(session: Session, campaign: int) -> bool:
-    """Whether everybody may read the campaign's repository, as far as GitHub has told us."""
+    """Whether the campaign's repository is public, as far as known."""
     row = session.get(Campaign, campaign)
     target = session.get(Target, row.target) if row is not None else None
     return target is not None and not target.private

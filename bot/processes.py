@@ -1,7 +1,7 @@
-"""Starting other programs: a scrubbed environment, and a tether that no crash of ours cuts.
+"""Starts other programs: with a filtered environment, killed with their parent.
 
-Everything Assay starts gets an environment built from nothing, so that no token, webhook secret or cloud
-key of the operator reaches a compiler. What runs for long is tethered: the kernel kills it when we die.
+The environment is built from an allow-list, so no token, webhook secret or cloud key reaches a compiler. The
+kernel kills long-running programs when this process dies.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _KILL_WITH_PARENT_SCRIPT = """\
 import ctypes, os, signal, sys
 parent, program = int(sys.argv[1]), sys.argv[2:]
 if ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL, 0, 0, 0) != 0:
-    sys.exit("cannot tie the life of %s to its parent's: %s" % (program[0], os.strerror(ctypes.get_errno())))
+    sys.exit("cannot set the parent-death signal of %s: %s" % (program[0], os.strerror(ctypes.get_errno())))
 if os.getppid() != parent:
     sys.exit(1)
 try:
@@ -72,7 +72,7 @@ except OSError as error:
 
 
 def filtered_environment(*names: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables of `names` that are set here (a trailing * matches any ending), and `extra`."""
+    """The variables in `names` that are set (a trailing * matches any ending), and `extra`."""
     exact = {name for name in names if not name.endswith("*")}
     prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
     kept = {
@@ -84,9 +84,9 @@ def filtered_environment(*names: str, extra: Mapping[str, str] | None = None) ->
 
 
 def killed_with_parent(command: Sequence[str]) -> list[str]:
-    """`command`, so started that the kernel kills it when the thread that started it ends.
+    """`command`, wrapped so that the kernel kills it when the starting thread ends.
 
-    The thread, not only the process: start it from one that stays until the program has ended.
+    The thread, not the process: start it from one that outlives the program.
     """
     return [sys.executable, "-I", "-S", "-c", _KILL_WITH_PARENT_SCRIPT, str(os.getpid()), *command]
 
@@ -100,10 +100,10 @@ def run(
     stdin: bytes = b"",
     kill_with_parent: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Runs a program to its end and returns what it printed, whatever its exit status.
+    """Runs a program; returns its output, whatever its exit status.
 
-    Raises subprocess.TimeoutExpired after `timeout` seconds, when its whole group has been killed, and
-    OSError if it cannot be started.
+    Raises subprocess.TimeoutExpired after `timeout` seconds, when its process group has been killed; OSError
+    if it cannot be started.
     """
     with subprocess.Popen(
         killed_with_parent(command) if kill_with_parent else list(command),
@@ -123,7 +123,7 @@ def run(
 
 
 def kill_group(pid: int, number: signal.Signals) -> None:
-    """Signals the process group that `pid` leads; nothing happens if it has ended."""
+    """Signals the process group of `pid`; ignores groups that have ended."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, number)
 
@@ -135,5 +135,5 @@ def tail(output: bytes, lines: int = 20, characters: int = 2000) -> str:
 
 
 def first_lines(lines: Iterable[str], count: int) -> str:
-    """The first `count` lines that say something."""
+    """The first `count` non-empty lines."""
     return "\n".join([line for line in lines if line.strip()][:count])

@@ -1,6 +1,6 @@
-"""The running parts of one process: database, inbox, background threads, periodic jobs.
+"""The parts of a service process: database, inbox, background threads, interval jobs.
 
-Started in that order, stopped in the reverse; whoever composes a process (`bot.app`) decides what runs.
+Started in that order, stopped in reverse; `bot.wiring.service` decides which parts there are.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from bot.store import Database
 from bot.webhooks.inbox_reader import Handler, InboxReader
 from bot.webhooks.inbox_writer import InboxWriter
 
-#: The inbox is looked through this often even when nobody wakes its reader.
+#: Seconds between sweeps of the inbox.
 SWEEP_S = 5.0
 #: So often the database's log is moved into its file.
 CHECKPOINT_S = 5.0
-#: How long a background thread may take to stop before the process leaves without it. Nothing is lost
-#: then: whatever it was doing is done again from its rows.
+#: Seconds a background thread may take to stop; its work is done again from its rows.
 GRACE_S = 20.0
 
 #: Seconds until a background thread that ended is started again; doubled while it goes on ending.
@@ -39,22 +38,22 @@ log = structlog.get_logger(__name__)
 
 
 class Background(Protocol):
-    """Something that works in a thread of its own as long as the service runs (`bot.loop.Loop`)."""
+    """Work in its own thread while the service runs (`bot.loop.Loop`)."""
 
     @property
     def name(self) -> str:
         """What logs and /readyz call it."""
 
     def wake(self) -> None:
-        """Makes it look at once, at least whether it is to stop."""
+        """Ends its sleep, at least to check whether to stop."""
 
     def run_forever(self, stop: threading.Event) -> None:
-        """Works until `stop` is set and `wake` called; soon after that it returns."""
+        """Works until `stop` is set and `wake` called; returns soon after."""
 
 
 @dataclass(frozen=True)
 class IntervalJob:
-    """Something done every so many seconds, never twice at once; it should be short."""
+    """A short function called at an interval, never concurrently with itself."""
 
     name: str
     seconds: float
@@ -63,7 +62,7 @@ class IntervalJob:
 
 @dataclass(frozen=True)
 class ServiceParts:
-    """What the rooms contribute to a process."""
+    """The parts of a process."""
 
     handle: Handler
     backgrounds: tuple[Background, ...] = ()
@@ -75,7 +74,7 @@ Wiring = Callable[[Settings, Database], ServiceParts]
 
 
 class _Thread:
-    """A Background in its thread, and what it died of."""
+    """A Background in its thread, and why it ended."""
 
     def __init__(self, work: Background, metrics: Metrics) -> None:
         self.name = work.name
@@ -87,13 +86,11 @@ class _Thread:
         self.thread = threading.Thread(target=self._run, name=self.name, daemon=True)
 
     def request_stop(self) -> None:
-        """Has it end."""
         self.stop.set()
         self._work.wake()
 
     @property
     def ended(self) -> bool:
-        """Whether it works no more."""
         return not self.thread.is_alive()
 
     @property
@@ -116,7 +113,7 @@ class _Thread:
             else:
                 if self.stop.is_set():
                     return
-                self.failure = "it returned before it was told to"
+                self.failure = "it returned before the service stopped"
                 log.error("background_thread.exited", name=self.name, restart_in_s=pause_s)
             self._metrics.background_failures.labels(name=self.name).inc()
             if time.monotonic() - began > MAX_RESTART_S:
@@ -128,7 +125,7 @@ class _Thread:
 
 
 class Service:
-    """Opens and closes everything; `problems` says what keeps it from working."""
+    """Opens and closes all parts; `problems` lists failures."""
 
     def __init__(self, settings: Settings, wiring: Wiring) -> None:
         self.settings = settings
@@ -140,9 +137,9 @@ class Service:
         self._open: ExitStack | None = None
 
     def open(self) -> None:
-        """Starts everything; does nothing where it is open already.
+        """Starts everything; no effect if open.
 
-        Raises InfrastructureError: another service holds the data folder, or the database does not work.
+        Raises InfrastructureError: another service holds the data folder, or the database fails.
         """
         if self._open is not None:
             return
@@ -172,20 +169,20 @@ class Service:
             scheduler = self._schedule(jobs)
             stack.callback(scheduler.shutdown)
             self.database, self.writer = database, writer
-            # What was imported lives as long as we do: to look through it again takes 100 ms each time.
+            # Imported objects are never freed; collecting them costs 100 ms each time.
             gc.collect()
             gc.freeze()
             self._open = stack.pop_all()
 
     def close(self) -> None:
-        """Stops everything, newest first; does nothing where nothing is open."""
+        """Stops everything, newest first; no effect if closed."""
         if self._open is not None:
             self._open.close()
             self._open = None
             self.database = self.writer = None
 
     def problems(self) -> dict[str, str]:
-        """Part → why it does not work; empty when all is well."""
+        """Part → failure; empty if all parts work."""
         database, writer = self.database, self.writer
         if database is None or writer is None:
             return {"service": "it is not started"}

@@ -1,8 +1,7 @@
-"""Settings of one Assay service: `ASSAY_*` variables, over a TOML file, over the defaults below.
+"""Settings of a service: `ASSAY_*` variables, over a TOML file, over the defaults below.
 
-The file is the one that `ASSAY_CONFIG` names, or `./assay.toml` where that exists; its keys are the
-fields' names. Whatever is wrong ends in one `SettingsError` that names every variable at fault, the
-value given (a secret's never) and what is allowed.
+The file is that of `ASSAY_CONFIG`, or `./assay.toml` if it exists; its keys are the names of the fields. All
+errors are reported in one `SettingsError` with variable, value (never of a secret) and allowed values.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def _check_packages(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def web_url(api_url: str) -> str:
-    """Where people see the GitHub whose API is at `api_url`, and where git clones from.
+    """The web address of the GitHub whose API is at `api_url`; git clones from there.
 
     An Enterprise Server's API is below /api/v3 of the same host; a data-residency host's is at api.HOST.
     """
@@ -101,12 +100,12 @@ def web_url(api_url: str) -> str:
 
 
 def report_url(settings: Settings, campaign: int) -> str:
-    """Where people read the report of a campaign; "" where the service has no public address."""
+    """The address of a campaign's report; "" without a public address."""
     return f"{settings.public_url}/campaigns/{campaign}" if settings.public_url else ""
 
 
 class Settings(BaseSettings):
-    """Everything a service is told from outside. Descriptions say what is allowed."""
+    """All settings. Descriptions give the allowed values."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -162,8 +161,8 @@ class Settings(BaseSettings):
     )
     isolation: Literal["namespaces", "landlock", "none"] = Field(
         default="landlock",
-        description="namespaces, landlock or none: the lowest isolation for code that is no public release of a "
-        "known compiler; below it such code is not run",
+        description="namespaces, landlock or none: the lowest isolation for code that is no public "
+        "release of a known compiler; below it such code is not run",
     )
     toolchain_packages: Annotated[
         tuple[str, ...], NoDecode, BeforeValidator(_split_list), AfterValidator(_check_packages)
@@ -210,7 +209,7 @@ class Settings(BaseSettings):
 
 
 def settings_file() -> Path | None:
-    """The file settings are read from, if any. Raises SettingsError: the one named is not there."""
+    """The settings file, if any. Raises SettingsError: the one named is missing."""
     named = os.environ.get(CONFIG_VARIABLE)
     if named:
         if not Path(named).is_file():
@@ -222,9 +221,9 @@ def settings_file() -> Path | None:
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """The settings in force; an override that is None counts as not given.
+    """The settings in force; an override of None counts as not given.
 
-    Raises SettingsError naming every variable at fault.
+    Raises SettingsError.
     """
     _check_spelling()
     given = {name: value for name, value in overrides.items() if value is not None}
@@ -241,27 +240,27 @@ def load_settings(**overrides: Any) -> Settings:
 
 
 def check_service_settings(settings: Settings) -> None:
-    """Raises SettingsError where a service could start but not do its work."""
+    """Raises SettingsError if a service with these settings could not work."""
     if not settings.webhook_secrets and not settings.watch:
         raise SettingsError(
-            "ASSAY_WEBHOOK_SECRET is not set, so no delivery could be told from a forgery; "
+            "ASSAY_WEBHOOK_SECRET is not set, so forged deliveries could not be detected; "
             "set it to the secret in the GitHub App's webhook settings, or name in ASSAY_WATCH what is polled"
         )
     has_app = settings.github_app_id and settings.github_private_key_file
     if settings.watch and not (has_app or settings.github_token):
         raise SettingsError(
-            "ASSAY_WATCH names repositories to poll, but there is nothing to ask GitHub with; "
+            "ASSAY_WATCH names repositories to poll, but there are no credentials for GitHub; "
             "set ASSAY_GITHUB_TOKEN, or ASSAY_GITHUB_APP_ID and ASSAY_GITHUB_PRIVATE_KEY_FILE"
         )
     if settings.github_mode == "live" and not (has_app or settings.github_token):
         raise SettingsError(
-            "ASSAY_GITHUB_MODE is 'live' but there is nothing to log in with; set ASSAY_GITHUB_APP_ID and "
-            "ASSAY_GITHUB_PRIVATE_KEY_FILE (or ASSAY_GITHUB_TOKEN), or go back to dry-run"
+            "ASSAY_GITHUB_MODE is 'live' but there are no credentials for GitHub; set "
+            "ASSAY_GITHUB_APP_ID and ASSAY_GITHUB_PRIVATE_KEY_FILE (or ASSAY_GITHUB_TOKEN), or use dry-run"
         )
 
 
 def _check_spelling() -> None:
-    """A misspelt variable would be passed over in silence, and its default used."""
+    """A misspelled variable would be ignored silently."""
     known = [PREFIX + name.upper() for name in Settings.model_fields] + [CONFIG_VARIABLE]
     for name in sorted(os.environ):
         if name.startswith(PREFIX) and name not in known:
@@ -294,7 +293,7 @@ def _explain_one(name: str, message: str, value: object) -> str:
     )
 
 
-#: Defaults that are made of something else, in words.
+#: Derived defaults, in words.
 _DERIVED = {
     "data_dir": "`assay` in the user's folder for data",
     "database_url": "`assay.db` in the data folder",
@@ -304,7 +303,7 @@ _DERIVED = {
 
 
 def settings_table() -> str:
-    """Every setting with what it is and its default, as the Markdown table of the page on installing."""
+    """All settings as the Markdown table of docs/install.md."""
     rows = ["| setting | is | default |", "|---|---|---|"]
     for name, field in Settings.model_fields.items():
         plain = f"`{field.default}`" if isinstance(field.default, str | int) else ""

@@ -1,11 +1,11 @@
-"""What `assay run` keeps between runs: the verdicts of one backend, in a database of the data folder.
+"""The verdicts of `assay run`, kept between runs: one database per backend in the data folder.
 
     DATA/runs/onnxruntime.db      verdicts, by case, toolchain, device and configuration
-    DATA/runs/onnxruntime.digest   what they were made by: Assay's own code, and the library of the references
-    DATA/runs/onnxruntime.lock    who is at work on it
+    DATA/runs/onnxruntime.digest  digest of Assay's own code and the reference libraries
+    DATA/runs/onnxruntime.lock    the process that uses it
 
-A verdict is as good as what made it. The compiler is in its key, file by file (`bot.toolchains.existing`); a
-change of our own oracles, backends or workers empties the database.
+The compiler is in the key, file by file (`bot.toolchains.existing`); a change of our own oracles, backends or
+workers empties the database.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LIBRARIES = ("numpy", "onnx")
 def open_verdict_cache(data_dir: Path, backend: str) -> Iterator[Database]:
     """The database of a backend's runs, for this process alone.
 
-    Raises InfrastructureError that names the process which is at work on it.
+    Raises InfrastructureError that names the process that uses it.
     """
     folder, name = data_dir / "runs", backends.get(backend).name
     lock = DataLock(folder, name, f"`assay run --backend {name}`")
@@ -49,9 +49,9 @@ def open_verdict_cache(data_dir: Path, backend: str) -> Iterator[Database]:
 
 
 def read_past_verdicts(data_dir: Path, backend: str) -> list[CaseHistory]:
-    """What earlier runs of a backend left, by case; [] where there was none, or Assay has changed since.
+    """The history of earlier runs of a backend, by case; [] if there is none or Assay has changed since.
 
-    Reads beside a run that is at work.
+    May be read while a run is active.
     """
     folder, name = data_dir / "runs", backends.get(backend).name
     path = folder / f"{name}.db"
@@ -79,7 +79,7 @@ def open_database(path: Path) -> Iterator[Database]:
 
 
 def verdict_digest(backend: str) -> str:
-    """64 hex digits that change with whatever of ours decides a verdict."""
+    """64 hex digits that change with our own code that decides verdicts."""
     digest = hashlib.sha256()
     for library in _LIBRARIES:
         digest.update(f"{library}=={version(library)}\0".encode())
@@ -92,13 +92,13 @@ def verdict_digest(backend: str) -> str:
     return digest.hexdigest()
 
 
-def _discard_stale(folder: Path, name: str, judge: str) -> None:
-    if _is_stale(folder, name, judge):
+def _discard_stale(folder: Path, name: str, digest: str) -> None:
+    if _is_stale(folder, name, digest):
         for ending in (".db", ".db-wal", ".db-shm"):
             (folder / f"{name}{ending}").unlink(missing_ok=True)
-    (folder / f"{name}.digest").write_text(judge, encoding="ascii")
+    (folder / f"{name}.digest").write_text(digest, encoding="ascii")
 
 
-def _is_stale(folder: Path, name: str, judge: str) -> bool:
+def _is_stale(folder: Path, name: str, digest: str) -> bool:
     mark = folder / f"{name}.digest"
-    return not mark.exists() or mark.read_text(encoding="ascii") != judge
+    return not mark.exists() or mark.read_text(encoding="ascii") != digest

@@ -1,1 +1,1 @@
-"""Bisection: which release changed what a case does."""
+"""Bisection: the release or commit in which the behavior of a case changed."""

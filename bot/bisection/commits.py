@@ -1,8 +1,7 @@
-"""Which commit of a branch brought a bug: bisection over the commits that change what is built.
+"""Bisection over the commits of a branch that change what is built. Pure: runs are injected.
 
-A repository that pins a compiler changes it only in the commits that change the pin. All others, merges of
-them and words about them, build what the commit before them built: they are one revision with it, and cannot
-be named. Pure: builds are told apart by digest, and runs are asked for.
+A repository that pins a compiler changes the build only in commits that change the pin. Other commits build
+the same as the one before and count as one revision with it. Builds are identified by digest.
 """
 
 from __future__ import annotations
@@ -15,19 +14,18 @@ from bot.bisection.decision_rule import Counts
 from bot.bisection.search import BisectionResult, ResultKind, bisect
 from fuzzing.outcomes import Outcome
 
-#: What one run showed: "bad" (the bug), "reworded" (the bug in other words), "good" (none), "other".
+#: Classifies one run: "bad" (the bug), "reworded" (the bug, other message), "good" (none), "other".
 Classify = Callable[[Outcome], str]
-#: Runs the case so many times on the build of a commit; None if that build cannot be had.
+#: Runs the case n times on the build of a commit; None if it cannot be built.
 Run = Callable[[str, int], Sequence[Outcome] | None]
 
 
 @dataclass(frozen=True)
 class Revision:
-    """A commit that changed what is built, and those that follow it and did not.
+    """A commit that changed the build, with those after it that did not.
 
-    commit   the first of them
-    digest   names the build
-    label    tells it to people
+    digest   of the build
+    label    for people
     """
 
     commit: str
@@ -36,7 +34,7 @@ class Revision:
 
 
 def revisions(commits: Sequence[str], built: Callable[[str], tuple[str, str] | None]) -> list[Revision]:
-    """The commits, oldest first, that build something else than the one before them.
+    """The commits, oldest first, whose build differs from the one before.
 
     built   commit → (digest, label) of its build; None for a commit that cannot be built, which is left out
     """
@@ -49,8 +47,8 @@ def revisions(commits: Sequence[str], built: Callable[[str], tuple[str, str] | N
 
 
 class CommitProbe:
-    """Runs the case on revisions: the probe of `bot.bisection.search`. A build is run once, however many
-    revisions have it: a pin may go back to what it was.
+    """The probe of `bot.bisection.search` for revisions. Runs of a build count for every revision with it,
+    as a pin may be reverted.
     """
 
     def __init__(self, found: Sequence[Revision], run: Run, classify: Classify) -> None:
@@ -60,7 +58,7 @@ class CommitProbe:
         self.runs = 0
 
     def __call__(self, revision: int, runs: int) -> Counts:
-        """What further `runs` runs of a revision did; no runs if its build cannot be had."""
+        """Further `runs` runs of a revision; no runs if its build cannot be made."""
         one, begun = self._found[revision], self._used.get(revision, 0)
         known = self._known.setdefault(one.digest, [])
         missing = begun + runs - len(known)
@@ -80,9 +78,9 @@ class CommitProbe:
 
 
 def search(found: Sequence[Revision], run: Run, classify: Classify) -> dict[str, Any]:
-    """Asks which of two revisions or more brought the bug, the first being clean and the last not; as JSON.
+    """Bisects two revisions or more, the first clean and the last failing; as JSON.
 
-    Of two it is the second: whoever compared them has said all there is to say.
+    Of two revisions it is the second: no run is needed.
     """
     if len(found) == 2:
         return result_to_json(found, BisectionResult(ResultKind.FOUND, 0, 1, (), 0.0, 0.0, {}), 0)
@@ -91,7 +89,7 @@ def search(found: Sequence[Revision], run: Run, classify: Classify) -> dict[str,
 
 
 def result_to_json(found: Sequence[Revision], answer: BisectionResult, runs: int) -> dict[str, Any]:
-    """The answer: `commit` brought it, `before` is the last without it; what lies `between` was skipped."""
+    """The result: `commit` is the first bad one, `before` the last good one, `between` skipped ones."""
 
     def of(at: int | None) -> dict[str, str] | None:
         return None if at is None else {"commit": found[at].commit, "label": found[at].label}
@@ -120,14 +118,14 @@ def result_to_json(found: Sequence[Revision], answer: BisectionResult, runs: int
 
 
 def describe_result(answer: dict[str, Any]) -> str:
-    """What `result_to_json` says, in one sentence."""
+    """The result in one sentence."""
     kind, commit, before = ResultKind(answer["kind"]), answer["commit"], answer["before"]
     if kind is ResultKind.NEVER:
-        return f"it does not fail at {_named(before)}: there is nothing to look for between these commits"
+        return f"it does not fail at {_named(before)}: no change between these commits"
     if kind is ResultKind.HORIZON and commit:
-        return f"{_named(commit)} fails already, and no commit before it was to be judged clean"
+        return f"{_named(commit)} fails already, and no earlier commit could be shown to be clean"
     if not (commit and before):
-        return "no commit can be named: it fails too seldom, or the commits between could not be judged"
+        return "no commit found: it fails too rarely, or the commits between could not be judged"
     doubt = "perhaps " if kind is ResultKind.UNRELIABLE else ""
     many = answer["revisions"] - 1
     tried = f"{many} commits between change what is built" if many > 1 else "no other changes what is built"

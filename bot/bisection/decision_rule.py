@@ -1,11 +1,10 @@
-"""What some runs of one revision amount to.
+"""The status of a revision from its runs.
 
-The rule is that of syzkaller (pkg/bisect, `bisectionDecision`): 10 runs of a revision, 20 of the first or
-where the bug shows in less than half of them; failing at max(2, a sixth) failures, clean without any failure
-and with at least half of the runs clean (three quarters for a flaky bug); trouble with the machine is never
-clean.
+The rule of syzkaller (pkg/bisect, `bisectionDecision`): 10 runs of a revision, 20 of the first one or where
+less than half fail; failing at max(2, a sixth) failures; clean without failures and with half of the runs
+good (three quarters for a flaky bug); infrastructure failures never count as clean.
 
-Ours besides: as long as the runs of every revision agree among themselves, two of them decide.
+Our addition: two runs decide while the runs of every revision agree.
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ from enum import Enum
 
 
 class RevisionStatus(Enum):
-    """What a revision is."""
+    """Status of a revision."""
 
     CLEAN = "clean"  #: the bug is not there
     FAILING = "failing"  #: the bug is there
-    SKIPPED = "skipped"  #: it cannot be had, or does something third
-    TROUBLE = "trouble"  #: the machine failed; nothing is known
+    SKIPPED = "skipped"  #: it cannot be made, or does something else
+    TROUBLE = "trouble"  #: infrastructure failed; status unknown
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What some runs of one revision did.
+    """Results of the runs of one revision.
 
     bad             showed the bug
-    reworded             of those, so many in other words
-    good            were as they are without it
-    other           something third: another failure, a refusal
-    infrastructure  said nothing about the revision: the machine failed
+    reworded        of those, with another message
+    good            passed
+    other           another failure, or a refusal
+    infrastructure  failed for reasons of the machine
     """
 
     bad: int = 0
@@ -51,17 +50,17 @@ class Counts:
 
     @property
     def runs(self) -> int:
-        """How many there were."""
+        """Number of runs."""
         return self.bad + self.good + self.other + self.infrastructure
 
     @property
     def unanimous(self) -> bool:
-        """Whether all did the same."""
+        """Whether all runs agree."""
         return self.runs in (self.bad, self.good, self.other, self.infrastructure)
 
     @property
     def mostly_reworded(self) -> bool:
-        """Whether most of what showed the bug did so in other words."""
+        """Whether most bad runs are reworded."""
         return 2 * self.reworded > self.bad
 
 
@@ -69,8 +68,8 @@ class Counts:
 class DecisionRule:
     """How many runs decide.
 
-    full   runs of a revision once any two runs of one revision disagreed, and of the clean revision that the
-           answer rests on; at least 2
+    full   runs of a revision once runs of one revision disagreed, and of the clean revision that is named; at
+           least 2
     quick  runs of a revision until then
     """
 
@@ -79,11 +78,11 @@ class DecisionRule:
 
     @property
     def thorough(self) -> int:
-        """Runs of the first revision, and of all once the bug has been seen to be flaky."""
+        """Runs of the first revision, and of all for a flaky bug."""
         return 2 * self.full
 
     def judge(self, counts: Counts, need: int, *, flaky: bool) -> RevisionStatus | None:
-        """What `counts` amount to; None if it takes `need` runs to say."""
+        """The status for `counts`; None if `need` runs are required first."""
         if counts.bad == counts.runs >= self.quick:
             return RevisionStatus.FAILING
         if counts.runs < need:
@@ -98,13 +97,13 @@ class DecisionRule:
 
     @staticmethod
     def rate(failing: Counts) -> float:
-        """How often the bug shows in a run, estimated from all runs of failing revisions.
+        """The share of runs that fail, from all runs of failing revisions.
 
-        Laplace's rule of succession, (bad + 1) / (bad + good + 2): two of two are no proof of always.
+        Laplace's rule of succession, (bad + 1) / (bad + good + 2): two of two do not prove "always".
         """
         return (failing.bad + 1) / (failing.bad + failing.good + 2)
 
     @staticmethod
     def confidence(rate: float, clean: Counts) -> float:
-        """The chance that a bug of this rate would have shown in these runs: 1 - (1 - rate)^n."""
+        """The chance that a bug of this rate shows in these runs: 1 - (1 - rate)^n."""
         return 1 - (1 - rate) ** clean.good

@@ -1,4 +1,4 @@
-"""What releases did with a case, kept from one bisection to the next."""
+"""Outcomes of releases, kept between bisections."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fuzzing.outcomes import Outcome
 
 
 class Journal:
-    """Outcomes by toolchain, appended to FOLDER/KEY.jsonl as they come; KEY names what else they depend on.
+    """Outcomes by toolchain, appended to FOLDER/KEY.jsonl; KEY is the digest of what else they depend on.
 
-    A line that a killed writer left unfinished is as if it had not been written.
+    An incomplete last line, left by a killed writer, is dropped.
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
@@ -36,11 +36,11 @@ class Journal:
                 file.truncate(len(whole))
 
     def outcomes(self, toolchain: str) -> list[Outcome]:
-        """What runs on a toolchain did, the first one first."""
+        """Outcomes on a toolchain, oldest first."""
         return list(self._known.get(toolchain, ()))
 
     def add(self, toolchain: str, release: str, outcome: Outcome) -> None:
-        """Remembers one more, on disk before anything is made of it; `release` is for people."""
+        """Appends an outcome, on disk before it is used; `release` is for people."""
         self._known.setdefault(toolchain, []).append(outcome)
         line = {"release": release, "toolchain": toolchain, "outcome": outcome.to_json()}
         with self.path.open("a", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""Trying a case on releases: made one after the other, run in fresh processes, remembered."""
+"""Runs a case on releases: made one by one, run in fresh processes, journaled."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Build(Protocol):
 
     @property
     def digest(self) -> str:
-        """Its name."""
+        """Its digest."""
         ...
 
     @property
@@ -62,12 +62,12 @@ MakeToolchain = Callable[[ToolchainSpec, Path, OnProgress], Build]
 
 @dataclass(frozen=True)
 class BisectionQuery:
-    """What is asked of each release.
+    """The question of a bisection.
 
     corpus, case   the case, and the folder that holds it
     package        the distribution whose releases are tried
-    fixed_by       the change looked for is from failing to passing
-    any_failure    every failure of the compiler is the bug, not only the one of the first release
+    fixed_by       look for the change from failing to passing
+    any_failure    any failure of the compiler counts as the bug
     """
 
     corpus: Path
@@ -82,7 +82,7 @@ class BisectionQuery:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the outcomes depend on, beside the toolchain."""
+        """What outcomes depend on, beside the toolchain."""
         return {
             "case": self.case.id,
             "backend": self.backend,
@@ -92,9 +92,9 @@ class BisectionQuery:
         }
 
     def spec(self, release: str) -> ToolchainSpec:
-        """The toolchain that is one release, as a target that pins it would get it.
+        """The toolchain of one release, as for a target that pins it.
 
-        The library that judges a case of torch or Keras runs in the toolchain: the one that is here.
+        The reference library of a torch or Keras case runs in the toolchain, in the version installed here.
         """
         adapter = backends.get(self.backend)
         needed = [item for item in adapter.requirements(release) if _name(item) != self.package]
@@ -115,11 +115,11 @@ def _name(requirement: str) -> str:
 
 @dataclass
 class ReleaseResult:
-    """What one release did.
+    """Result of one release.
 
     outcomes  of its runs, in order
-    trouble   why there are none, or no more; "" if there was no trouble
-    tried     False where the time was spent before its turn came
+    trouble   why there are none, or no more; "" if all ran
+    tried     False if the time was spent before
     """
 
     release: str
@@ -131,7 +131,7 @@ class ReleaseResult:
 
 @dataclass
 class Cost:
-    """What it took: toolchains made, runs, and runs known from before."""
+    """Toolchains made, runs, and runs taken from the journal."""
 
     installs: int = 0
     runs: int = 0
@@ -139,14 +139,14 @@ class Cost:
 
 
 class ReleaseProbe:
-    """Runs the case on the releases it is asked about: the probe of `bot.bisection.search`.
+    """The probe of `bot.bisection.search` for releases.
 
-    The failure that is followed is the most frequent one of the first release that fails.
+    Follows the most frequent failure of the first release that fails.
 
-    releases  in the order of the search
-    make      makes toolchains
-    enough    whether no further release is to be tried: its time is spent
-    lenient   whether the bug in other words counts as the bug
+    releases         in the order of the search
+    make             makes toolchains
+    out_of_time      whether no further release may be tried
+    accept_reworded  whether the bug with another message counts
     """
 
     def __init__(
@@ -244,9 +244,9 @@ class ReleaseProbe:
         )
 
     def _classify(self, outcome: Outcome) -> str:
-        """What one run says. A release that refuses the case does not have the bug, and has not mended it.
+        """Classifies one run. A release that refuses the case does not have the bug, and has not fixed it.
 
-        "reworded" is the bug in other words: releases word their messages anew.
+        "reworded": the bug with another message, as releases change messages.
         """
         clean = (Verdict.PASS,) if self._question.fixed_by else (Verdict.PASS, Verdict.UNSUPPORTED)
         if outcome.verdict in clean:
@@ -261,11 +261,11 @@ class ReleaseProbe:
 
     @property
     def any_reworded(self) -> bool:
-        """Whether a release that was tried shows the bug in other words."""
+        """Whether a tried release shows the bug with another message."""
         return any(self.doubt(revision) for revision in self.probed)
 
     def accepting_reworded(self) -> ReleaseProbe:
-        """The same once more, where other words count; what was run is not run again."""
+        """A probe that counts reworded failures; reuses all runs."""
         again = ReleaseProbe(
             self._question,
             self._releases,
@@ -281,7 +281,7 @@ class ReleaseProbe:
         return again
 
     def doubt(self, revision: int) -> str:
-        """What makes a release's failure the bug though it says other words; "" where it says the same."""
+        """Why a reworded failure of a release counts as the bug; "" if it is not reworded."""
         outcomes = self.probed[revision].outcomes if revision in self.probed else []
         reworded = [outcome for outcome in outcomes if self._classify(outcome) == "reworded"]
         if (
@@ -296,7 +296,9 @@ class ReleaseProbe:
 def bisect_releases(
     release_probe: ReleaseProbe, releases: int, rule: DecisionRule
 ) -> tuple[BisectionResult, ReleaseProbe]:
-    """The answer, and who probed for it: other words count only where the same words give no certain one."""
+    """The result, and the probe it is from: reworded failures count only if exact symptoms give no certain
+    answer.
+    """
     answer = bisect(releases, release_probe, rule)
     if answer.kind is ResultKind.FOUND or not release_probe.any_reworded:
         return answer, release_probe
@@ -305,12 +307,12 @@ def bisect_releases(
 
 
 def _is_permanent(trouble: ProbeError) -> bool:
-    """Whether it is the release that cannot be had, rather than the machine that failed."""
+    """Whether the release cannot be made, rather than the machine failed."""
     return isinstance(trouble, ToolchainError) or not trouble.transient
 
 
 def _most_frequent(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
-    """The symptom that most of the failures among `outcomes` show; None if there are none."""
+    """The symptom of most failures in `outcomes`; None without failures."""
     seen = Counter(
         json.dumps(symptom_of(outcome), sort_keys=True) for outcome in outcomes if outcome.verdict.is_failure
     )
@@ -318,12 +320,12 @@ def _most_frequent(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
 
 
 def tally(outcomes: Sequence[Outcome]) -> str:
-    """How often each verdict came: "crash ×9, pass ×1"."""
+    """Counts of verdicts: "crash ×9, pass ×1"."""
     seen = Counter(outcome.verdict.value for outcome in outcomes)
     return ", ".join(f"{verdict} ×{times}" for verdict, times in seen.most_common())
 
 
 def _on_one_line(trouble: ProbeError) -> str:
-    """What a provisioner or a runner says, without the folder it worked in and the advice to pin others."""
+    """The message without the toolchain's folder and the advice to pin others."""
     lines = [line.strip() for line in str(trouble).splitlines() if not line.startswith("To fix:")]
     return re.sub(r"\S+/bin/python\b", "its python", " ".join(lines))

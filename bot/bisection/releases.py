@@ -1,4 +1,4 @@
-"""Which releases of a package there are: those that the index offers for this interpreter."""
+"""The releases of a package that the index offers for this interpreter."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from packaging.version import InvalidVersion, Version
 from bot.errors import UsageError
 from bot.toolchains.installer import uv_environment
 
-CACHE_TTL_S = (
-    24 * 3600.0
-)  # a new release may be missed for a day; asking takes a second for every two releases
+CACHE_TTL_S = 24 * 3600.0  # listing takes half a second for each release
 
 _RANGE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*):(.+?)\.\.(.+)")
 _EXAMPLE = "write PACKAGE:OLDEST..NEWEST, such as openvino:2023.0..2026.4"
 
 
 class Index(Protocol):
-    """Who knows the releases: `bot.toolchains.installer.Installer`."""
+    """Lists releases: `bot.toolchains.installer.Installer`."""
 
     def lowest_release(self, python: Path, requirement: str, /) -> str | None:
         """The lowest release that satisfies a requirement; None if none does."""
@@ -36,9 +34,9 @@ class Index(Protocol):
 
 @dataclass(frozen=True)
 class Range:
-    """Releases of a package between two bounds, both of which belong to it.
+    """Releases of a package between two bounds, inclusive.
 
-    A bound stands for all that begin with it: up to 2026.4 is up to its latest patch.
+    A bound covers all releases that begin with it: up to 2026.4 includes its patches.
     """
 
     package: str
@@ -50,7 +48,7 @@ class Range:
 
     @classmethod
     def parse(cls, text: str) -> Range:
-        """The range that PACKAGE:OLDEST..NEWEST stands for; raises UsageError."""
+        """Parses PACKAGE:OLDEST..NEWEST; raises UsageError."""
         match = _RANGE.fullmatch(text)
         if match is None:
             raise UsageError(f"{text!r} is no range of releases; {_EXAMPLE}")
@@ -62,7 +60,7 @@ class Range:
 
     @property
     def after(self) -> str:
-        """The first version beyond the range: 2026.5 if it goes to 2026.4."""
+        """The first version beyond the range: 2026.5 for 2026.4."""
         *front, last = Version(self.newest).release
         return ".".join(map(str, (*front, last + 1)))
 
@@ -82,10 +80,10 @@ def _has_prefix(version: Version, bound: Version) -> bool:
 
 
 def releases(wanted: Range, index: Index, cache: Path) -> tuple[str, ...]:
-    """The releases in a range, oldest first, pre-releases and withdrawn ones left out.
+    """The releases in a range, oldest first, without pre-releases and withdrawn ones.
 
-    They are asked for one after the other, each as the lowest above the one before, and kept in the folder
-    `cache` for a day. Raises UsageError if there are none, and ProvisionError if the index does not answer.
+    Each is asked for as the lowest above the previous one; the list is cached in `cache` for a day. Raises
+    UsageError: there are none; ProvisionError: the index does not answer.
     """
     file = cache / f"{wanted.package}-{_key(wanted)}.json"
     known = _read_cache(file)
@@ -110,14 +108,14 @@ def _query_index(wanted: Range, index: Index) -> list[str]:
 
 
 def _key(wanted: Range) -> str:
-    """What the answer depends on: the range, the interpreter, and which indexes are asked."""
+    """Digest of what the list depends on: range, interpreter, indexes."""
     indexes = sorted(item for item in uv_environment().items() if item[0].startswith("UV_"))
     text = json.dumps([str(wanted), sys.version, sys.platform, indexes])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _read_cache(file: Path) -> list[str] | None:
-    """What was found within the last day; a clock that was set back is no reason to believe it for longer."""
+    """The list cached within the last day; None otherwise, also if the clock was set back."""
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
         fresh = 0 <= time.time() - record["asked"] < CACHE_TTL_S

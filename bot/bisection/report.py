@@ -1,4 +1,4 @@
-"""What a bisection found out, as JSON and in words."""
+"""The result of a bisection, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def result_to_json(
     release_probe: ReleaseProbe,
     took: float,
 ) -> dict[str, Any]:
-    """The answer as one JSON object; `releases` in the order of the search, `took` in seconds.
+    """The result as one JSON object; `releases` in search order, `took` in seconds.
 
-    release  the one in which it changed; `before` is the one before it, by age
+    release  the one in which it changed; `before`: the release before it
     untried  releases for which no time was left
-    doubt    why the failing release of the two shows the bug though it words it otherwise, "" if it does not
+    doubt    why the failing release shows the bug though reworded, "" if it is not reworded
     """
     cost = release_probe.cost
     clean, failing = (None if at is None else releases[at] for at in (answer.clean, answer.failing))
@@ -102,7 +102,7 @@ def _row(probed: ReleaseResult, judged: JudgedRevision, *, any_reworded: bool) -
 
 
 def format_lines(answer: dict[str, Any]) -> list[str]:
-    """What `result_to_json` says, for people: the answer, what it rests on, what it cost, and the releases tried."""
+    """The result as text: answer, evidence, cost, and a table of the releases tried."""
     cost = answer["cost"]
     replayed = f", {cost['replayed']} known from before" if cost["replayed"] else ""
     tried = f"tried {cost['probes']} of {pluralize(answer['releases'], 'release')}: "
@@ -117,7 +117,7 @@ def format_lines(answer: dict[str, Any]) -> list[str]:
 
 
 def rerun_command(answer: Mapping[str, Any]) -> str:
-    """The command that asks the same again."""
+    """The command that repeats the bisection."""
     words = ["assay", "bisect", answer["case"][:16], "--releases", answer["range"]]
     words += ["--backend", answer["backend"]]
     words += ["--device", answer["device"]] if answer.get("device") else []
@@ -133,18 +133,18 @@ def _headline(answer: dict[str, Any]) -> str:
     fixed = answer["asked"] == "fixed by"
     release, before = (answer[key] and f"{package} {answer[key]}" for key in ("release", "before"))
     if kind is ResultKind.ERROR:
-        return f"{where}: no answer, for {_error_reason(answer)}"
+        return f"{where}: no answer: {_error_reason(answer)}"
     if kind is ResultKind.HORIZON and answer.get("untried"):
         known = f"{before} still fails" if fixed else f"{release} fails already"
-        return f"{known}: the time was spent before a release was found that does not"
+        return f"{known}: the time limit was reached before a release that does not"
     if kind is ResultKind.HORIZON and fixed:
-        return f"{before} still fails: nothing in {where} mended it"
+        return f"{before} still fails: no release in {where} fixes it"
     if kind is ResultKind.HORIZON:
         return f"{release} fails already: no older release in {where} is clean"
     if kind is ResultKind.NEVER:
-        return f"{release or before} does not fail: there is no change to look for in {where}"
+        return f"{release or before} does not fail: no change in {where}"
     if not (release and before):
-        return f"{where}: it fails too seldom to be followed; raise the number of runs with --repeats"
+        return f"{where}: it fails too rarely to follow; raise the number of runs with --repeats"
     refused = any(row["release"] == answer["before"] and not row["passed"] for row in answer["probed"])
     verb = "stopped failing" if fixed else "began to fail"
     was = "still fails" if fixed else "refuses it" if refused else "does not fail"
@@ -157,7 +157,7 @@ def _headline(answer: dict[str, Any]) -> str:
 def _error_reason(answer: dict[str, Any]) -> str:
     for row in answer["probed"]:
         if row["judgement"] == RevisionStatus.TROUBLE.value:
-            return f"the machine failed at {row['release']}; mend it and begin again: what is known is kept"
+            return f"infrastructure failed at {row['release']}; fix it and run again: finished runs are kept"
     return "no release could be judged; the table says why"
 
 
@@ -168,10 +168,10 @@ def _evidence_lines(answer: dict[str, Any]) -> list[str]:
         grounds.append(f"could not be judged: {', '.join(unclear)}")
     left = [one for one in answer["between"] if one in answer.get("untried", ())]
     if left:
-        grounds.append(f"not tried, for the time was spent: {', '.join(left)}")
+        grounds.append(f"not tried within the time limit: {', '.join(left)}")
     if answer.get("doubt"):
         failing = answer["before" if answer["asked"] == "fixed by" else "release"]
-        grounds.append(f"{failing} says it in other words; taken for the same: {answer['doubt']}")
+        grounds.append(f"{failing} fails with another message, taken for the same bug: {answer['doubt']}")
     if answer["confidence"]:
         percent = min(99.9, int(answer["confidence"] * 1000) / 10)
         grounds.append(f"confidence {percent:g} %, at a rate of failure of {answer['rate']:.0%}")

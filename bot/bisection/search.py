@@ -1,17 +1,15 @@
-"""Which revision changed what a case does: bisection that does not trust single runs. Pure: it only asks.
+"""Bisection over revisions that does not trust single runs. Pure.
 
-Revisions are numbered from the clean side to the failing side: oldest to newest where the question is since
-when a case fails, newest to oldest where it is since when it no longer does.
+Revisions are numbered from the clean to the failing side: oldest to newest for the first bad release, newest
+to oldest for the first fixed one.
 
-After the bisection of syzkaller (pkg/bisect; `bot.bisection.decision_rule` has its rule for one revision), with two
-differences. Runs are few while all of them agree, so that a bug that always shows costs two runs a revision.
-And the clean revision that the answer rests on, the one before the first failing one, is run in full before
-it is named. It alone carries the claim: a bug that was overlooked anywhere before would be in it, too.
+After syzkaller (pkg/bisect; `bot.bisection.decision_rule` has the rule for one revision), with two
+differences. Few runs while all agree: a bug that always shows costs two runs a revision. And the clean
+revision next to the first failing one is run in full before it is named, since the answer rests on it.
 
-How wrong that can go: a release that shows the bug at rate p is taken for the clean one only if two runs of
-the first revision showed it and ten of this one did not, p²(1-p)^10 ≤ 0.5 % (at p = 1/6); or, where runs
-disagreed, if the first showed it in at least three of twenty, and this one in none of twenty, ≤ 4.1 % (at
-p = 0.087).
+Error bound: a release with the bug at rate p passes for the clean one only if two runs of the first revision
+showed it and ten of this one did not, p²(1-p)^10 ≤ 0.5 % (at p = 1/6); or, where runs disagreed, at least
+three of twenty in the first and none of twenty here, ≤ 4.1 % (at p = 0.087).
 """
 
 from __future__ import annotations
@@ -25,30 +23,30 @@ from operator import add
 
 from bot.bisection.decision_rule import Counts, DecisionRule, RevisionStatus
 
-#: Runs a revision so many times, each in a fresh process. No runs at all: the revision cannot be had.
+#: Runs a revision n times, each in a fresh process. No runs: the revision cannot be made.
 Probe = Callable[[int, int], Counts]
 
-#: An answer of less confidence is called unreliable. syzkaller mails none of low confidence; how low is ours.
+#: Results below it are unreliable; ours (syzkaller mails none of low confidence).
 MIN_CONFIDENCE = 0.9
-#: The chance that a failure in other words is the same bug (docs/bisection.md tells how often it was).
+#: Chance that a reworded failure is the same bug (docs/bisection.md).
 REWORDED_CONFIDENCE = 0.8
-_MAX_TRIES = 3  # of a revision whose runs mostly end in trouble with the machine
+_MAX_TRIES = 3  # of a revision whose runs mostly end in infrastructure failures
 
 
 class ResultKind(Enum):
-    """What a bisection can come to."""
+    """Kinds of results."""
 
     FOUND = "found"  #: a clean revision and, next to it, a failing one
     RANGE = "range"  #: the same, with revisions between them that could not be judged
     HORIZON = "horizon"  #: it fails in every revision that could be judged, to the clean end
     NEVER = "never"  #: it does not fail at the failing end
-    UNRELIABLE = "unreliable"  #: it fails too seldom to be followed
-    ERROR = "error"  #: the machine failed, or no revision could be judged
+    UNRELIABLE = "unreliable"  #: it fails too rarely
+    ERROR = "error"  #: infrastructure failed, or no revision could be judged
 
 
 @dataclass(frozen=True)
 class JudgedRevision:
-    """What is known of one revision."""
+    """Status and runs of one revision."""
 
     status: RevisionStatus
     counts: Counts
@@ -56,15 +54,15 @@ class JudgedRevision:
 
 @dataclass(frozen=True)
 class BisectionResult:
-    """What a bisection found out.
+    """The result of a bisection.
 
-    clean       the last revision before the change; None if none was seen
-    failing     the first revision after it; None if none was seen
+    clean       last revision before the change; None if none was seen
+    failing     first revision after it; None if none was seen
     between     revisions between the two that could not be judged
-    confidence  chance that a bug as frequent as this one would have shown in the runs of `clean`; 0 for none.
-                Where `failing` shows it in other words, times KINSHIP: the chance that it is this bug at all
-    rate        the share of runs that fail, as `DecisionRule.rate` estimates it; 0 if none did
-    judged      every revision that was asked for
+    confidence  chance that a bug of this rate shows in the runs of `clean`; 0 without one; times
+                REWORDED_CONFIDENCE if `failing` shows it reworded
+    rate        share of runs that fail, by `DecisionRule.rate`; 0 if none did
+    judged      every revision that was probed
     """
 
     kind: ResultKind
@@ -77,17 +75,17 @@ class BisectionResult:
 
 
 def max_probed(revisions: int) -> int:
-    """How many of so many revisions are asked for at most, where none must be skipped: ceil(log2 n) + 2."""
+    """Most revisions probed if none is skipped: ceil(log2 n) + 2."""
     return min(revisions, (revisions - 1).bit_length() + 2)
 
 
 def bisect(revisions: int, probe: Probe, rule: DecisionRule | None = None) -> BisectionResult:
-    """Finds the change among `revisions` revisions, at least one; asks `probe` as little as it can.
+    """Finds the change among `revisions` ≥ 1 revisions with few probes.
 
-    Where none is skipped it asks for at most `max_probed(revisions)` of them. Raises ValueError for none.
+    At most `max_probed(revisions)` are probed if none is skipped. Raises ValueError for 0.
     """
     if revisions < 1:
-        raise ValueError("there is nothing to bisect")
+        raise ValueError("no revisions to bisect")
     search = _Search(revisions, rule or DecisionRule())
     while True:
         step = search.next()
@@ -101,8 +99,8 @@ _Step = tuple[int, int]
 
 
 class _Search:
-    """What is known so far. What follows from it is worked out anew at each step, for later runs of one
-    revision may change what the runs of another amount to.
+    """The runs so far. Statuses are computed anew at each step: later runs of one revision may change the
+    status of others.
     """
 
     def __init__(self, revisions: int, rule: DecisionRule) -> None:
@@ -113,13 +111,12 @@ class _Search:
         self._retries: dict[int, int] = {}
 
     def take(self, revision: int, counts: Counts) -> None:
-        """Learns what some runs of a revision did."""
         if not counts.runs:
             self._unavailable.add(revision)
         self._counts[revision] = self._counts.get(revision, Counts()) + counts
 
     def next(self) -> BisectionResult | _Step:
-        """What to run next, and how often; or the answer."""
+        """The next revision and number of runs; or the result."""
         judged: dict[int, JudgedRevision] = {}
         for revision, counts in self._counts.items():
             need = self._need(revision)
@@ -137,7 +134,7 @@ class _Search:
         return self._rule.judge(self._counts[revision], need, flaky=self._flaky)
 
     def _need(self, revision: int) -> int:
-        """How many runs say what a revision is."""
+        """Runs that decide the status of a revision."""
         mixed = any(not counts.unanimous for counts in self._counts.values())
         if not mixed and revision not in self._to_confirm:
             return self._rule.quick
@@ -146,12 +143,12 @@ class _Search:
 
     @property
     def _flaky(self) -> bool:
-        """Whether the first revision shows the bug in less than half of its runs."""
+        """Whether less than half of the runs of the first revision show the bug."""
         first = self._counts.get(self._size - 1, Counts())
         return 0 < first.bad < first.good
 
     def _retry(self, revision: int, need: int) -> _Step | None:
-        """Forgets runs that say nothing, unless that has happened too often."""
+        """Discards infrastructure failures and retries, at most _MAX_TRIES times."""
         self._retries[revision] = self._retries.get(revision, 0) + 1
         if self._retries[revision] >= _MAX_TRIES:
             return None
@@ -159,13 +156,13 @@ class _Search:
         return revision, need
 
     def _confirm(self, revision: int) -> _Step | None:
-        """The further runs that a clean revision takes before anything is said of it."""
+        """The runs still missing for a clean revision that is to be named."""
         self._to_confirm.add(revision)
         missing = self._need(revision) - self._counts[revision].runs
         return (revision, missing) if missing > 0 else None
 
     def _find_failing_end(self, judged: dict[int, JudgedRevision]) -> BisectionResult | _Step | None:
-        """The failing end, or what can be had next to it; None once it is known to fail."""
+        """Probes the failing end, or its nearest usable neighbor; None once it is known to fail."""
         for revision in reversed(range(self._size)):
             if revision not in judged:
                 return revision, self._need(revision)
@@ -214,10 +211,10 @@ def _with_status(status: RevisionStatus, judged: dict[int, JudgedRevision]) -> l
 
 
 def _widest_middle(clean: int, failing: int, judged: dict[int, JudgedRevision]) -> int | None:
-    """The middle of the widest stretch of unknown revisions between two others; the failing side's of two.
+    """The middle of the widest gap between known revisions.
 
-    Where none is skipped there is one stretch, and this is bisection. Where some are, it soon leaves them:
-    what cannot be judged mostly lies together.
+    Without skipped revisions this is bisection; skipped ones usually lie together, and it moves away from
+    them.
     """
     known = [clean, *(one for one in sorted(judged) if clean < one < failing), failing]
     width, begin = max((after - before, before) for before, after in pairwise(known))

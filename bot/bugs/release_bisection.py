@@ -17,10 +17,10 @@ from bot.bisection.releases import Range, releases
 from bot.bisection.report import result_to_json
 from bot.bugs.reproduction import BugCase
 from bot.campaigns.run_with_lease import LeaseHolder, run_with_lease
-from bot.campaigns.services import OnEvent
 from bot.errors import RefusalError
 from bot.file_lock import file_lock
 from bot.jobs.job_context import JobContext
+from bot.runners.protocol import OnEvent
 from bot.store import Session, campaigns, retests
 from bot.store.models import Bug
 from bot.toolchains.installer import Installer

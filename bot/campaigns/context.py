@@ -1,4 +1,4 @@
-"""What a step works with: its campaign, under a lease that is renewed while it works."""
+"""The context of a step: its campaign, under a lease that is renewed while it works."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bot.store.models import Campaign, CampaignState
 
 @dataclass(frozen=True)
 class Step:
-    """What is done in one state, and the states it may lead to."""
+    """The work of one state, and the states it may lead to."""
 
     state: CampaignState
     to: tuple[CampaignState, ...]
@@ -28,7 +28,7 @@ class Step:
 
 @dataclass
 class Context:
-    """One step's view of the world."""
+    """Database, services and lease of one step."""
 
     database: Database
     settings: Settings
@@ -53,13 +53,13 @@ class Context:
 
     @contextmanager
     def transaction(self) -> Iterator[tuple[Session, Campaign]]:
-        """A transaction over the campaign, locked; raises Abandoned if it is no longer ours."""
+        """A transaction with the campaign locked; raises LeaseLost if another process holds it."""
         with self.database.transaction(durable=False) as session:
             yield session, campaigns.lock_held(session, self.campaign_id, self.owner)
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Session, Campaign]]:
-        """A snapshot to read from, with the campaign."""
+        """A read-only snapshot, with the campaign."""
         with self.database.reading() as session:
             yield session, campaigns.get(session, self.campaign_id)
 
@@ -68,7 +68,7 @@ class Context:
         return self.services.restore_config(campaign.config)
 
     def move(self, campaign: Campaign, state: CampaignState, reason: str | None = None) -> None:
-        """Ends the step: the last thing it does in its last transaction."""
+        """Sets the next state; the last write of the step's last transaction."""
         if state not in self.step.to:
             raise InternalError(f"{self.step.state.value} does not lead to {state.value}")
         if self.step.state.value not in campaign.clock:  # steps that run shards charge them as they go
@@ -77,11 +77,11 @@ class Context:
         campaigns.move(campaign, state, self.services.clock.now(), reason)
 
     def progress(self, done: int, total: int, note: str) -> None:
-        """Tells whoever watches."""
+        """Reports progress in cases or runs; total 0 if unknown."""
         self.on_progress(Progress(self.campaign_id, self.step.state, done, total, note))
 
     def heartbeat(self) -> None:
-        """Renews the lease when it is time; raises Abandoned or Interrupted if the step must end now."""
+        """Renews the lease when due; raises LeaseLost or Interrupted if the step must end."""
         self._lease.heartbeat()
 
     def _check(self) -> None:

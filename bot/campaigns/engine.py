@@ -1,4 +1,4 @@
-"""The engine: claims a campaign that is due, does its present step, and deals with what goes wrong.
+"""The engine: claims a campaign that is due, runs its step, handles failures.
 
 Any number of engines may share a database; a lease keeps two of them off one campaign.
 """
@@ -28,10 +28,10 @@ log = structlog.get_logger(__name__)
 #: Seconds to wait after the first and the second failed attempt at a step. CIFuzz builds three times too;
 #: Crater's agents begin at 16 s and double.
 BACKOFF_S = (15.0, 60.0)
-#: How long an idle engine sleeps when nobody wakes it: back-offs and other processes' rows come due.
+#: Seconds an idle engine sleeps unless woken: back-offs end, other processes add rows.
 IDLE_S = 1.0
 
-#: The kind of trouble that ends a campaign, by what was raised; "infrastructure" for all else.
+#: Kind of the problem that ends a campaign, by exception; "infrastructure" for all else.
 _KINDS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
     ((errors.UsageError, fuzzing_errors.UsageError), "configuration"),
     ((errors.RefusalError, fuzzing_errors.RefusalError), "refusal"),
@@ -41,10 +41,10 @@ OnFailure = Callable[[int, Exception], None]
 
 
 class Engine(Loop):
-    """Does one step of one campaign at a time.
+    """Runs one step of one campaign at a time.
 
-    on_progress  is told how far a step is, on the engine's thread
-    on_failure   is told what ended a campaign, after the row says so
+    on_progress  called with progress, on the engine's thread
+    on_failure   called with what ended a campaign, after its row is written
     backoff      seconds after each failed attempt but the last
     """
 
@@ -66,8 +66,8 @@ class Engine(Loop):
     def start(self, *, free_other_leases: bool = False) -> None:
         """Call once, before any engine of the process works.
 
-        `free_other_leases` frees the leases of everybody else at once, for a process that holds the lock on its data
-        folder and so knows their owners to be dead. Without it their leases run out in a minute.
+        free_other_leases  free all leases at once: for a process that holds the lock of its data folder, so
+                           other owners are dead. Otherwise leases expire in a minute.
         """
         if free_other_leases:
             with self._database.transaction() as session:
@@ -75,7 +75,7 @@ class Engine(Loop):
             log.info("leases.released", count=freed)
 
     def run_once(self, stop: threading.Event | None = None, /) -> bool:
-        """Does the present step of the oldest campaign that is due; False if none is."""
+        """Runs the step of the oldest campaign that is due; False if none is."""
         present = self._services.clock.now()
         with self._database.reading() as session:
             if not campaigns.any_due(session, present):
@@ -103,7 +103,7 @@ class Engine(Loop):
 
 @dataclass(frozen=True)
 class _StepRun:
-    """A step of a campaign; `attempts` at it have failed."""
+    """A step of a campaign, after `attempts` failures."""
 
     context: Context
     delivery: str | None
@@ -113,35 +113,31 @@ class _StepRun:
 
     @property
     def state(self) -> str:
-        """The campaign's."""
+        """The campaign's state."""
         return self.context.step.state.value
 
     @property
     def log_fields(self) -> Mapping[str, object]:
-        """The campaign, its step, and the delivery that began it."""
+        """Campaign, state and delivery."""
         return {"campaign_id": self.context.campaign_id, "state": self.state, "delivery_id": self.delivery}
 
     def work(self) -> None:
-        """Does the step."""
         self.context.step.work(self.context)
 
     def release_lease(self) -> None:
-        """Frees the campaign."""
         with self.context.database.transaction() as session:
             campaigns.release_lease(session, self.context.campaign_id, self.context.owner)
 
     def wait(self) -> float | None:
-        """By the attempts."""
         return self.backoff[self.attempts] if self.attempts < len(self.backoff) else None
 
     def postpone(self, error: Exception, seconds: float) -> None:
-        """Counts the attempt."""
-        del error  # nobody is told: it may pass
+        del error  # it may pass
         with self.context.transaction() as (_, campaign):
             campaigns.postpone(campaign, self.context.services.clock.now() + timedelta(seconds=seconds))
 
     def fail(self, error: Exception) -> None:
-        """Fails the campaign, and says so in one neutral check run, in one transaction."""
+        """Fails the campaign and posts a neutral check run, in one transaction."""
         kind = next((kind for classes, kind in _KINDS if isinstance(error, classes)), "infrastructure")
         transient = kind == "infrastructure" and getattr(error, "transient", True)
         again = f"{self.state} failed {self.attempts + 1} times: " if transient and self.attempts else ""
@@ -161,7 +157,7 @@ class _StepRun:
         self._notify_failure(error)
 
     def record_internal_error(self, bug: Exception) -> None:
-        """Fails the campaign; GitHub is told nothing about it."""
+        """Fails the campaign; nothing is posted to GitHub."""
         reason = (
             f"internal error in {self.state}: {type(bug).__name__}; "
             "this is a bug of Assay: its log has the traceback, please report it"

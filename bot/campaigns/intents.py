@@ -1,4 +1,4 @@
-"""Intents become campaigns, in the transaction of the delivery that brought them."""
+"""Intents become campaigns, in the transaction of the delivery."""
 
 from __future__ import annotations
 
@@ -63,13 +63,12 @@ def handle(
     wake: Callable[[], None] | None = None,
     start_delay: timedelta = timedelta(0),
 ) -> Campaign:
-    """The campaign for the intent, made if (target, head, base, trigger) has none yet.
+    """The campaign for the intent; made if (target, head, base, trigger) has none.
 
-    A new one supersedes the older unfinished ones of the same target, trigger and ref. A doubled delivery
-    changes nothing; one that brings a branch back to where it was before asks for a new one where the old one
-    was superseded. Work on a new one begins after `start_delay`, so that a storm of pushes costs one campaign
-    and not the beginnings of many; where it may begin at once, `wake` is called when the session's
-    transaction is committed.
+    A new one supersedes older unfinished ones of the same target, trigger and ref. A duplicate delivery
+    changes nothing; if the branch returns to an earlier commit whose campaign was superseded, a new campaign
+    is made. Work begins after `start_delay`, so a burst of pushes costs one campaign; without a delay `wake`
+    is called after commit.
     """
     present = now()
     campaign, new = campaigns.create(
@@ -102,5 +101,5 @@ def handle(
 
 
 def _seed(target: str, head: str) -> int:
-    """The seed of everything drawn in the campaign: the same commit draws the same, everywhere."""
+    """The seed of all random choices: equal for equal commits."""
     return zlib.crc32(f"{target}@{head}".encode()) & 0x7FFF_FFFF

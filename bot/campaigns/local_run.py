@@ -1,4 +1,4 @@
-"""A campaign without the service: the same steps, one after another, on a database of its own."""
+"""A campaign without the service: the same steps, on its own database."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ def run_locally(
     on_progress: OnProgress = log_progress,
     stop: threading.Event | None = None,
 ) -> Campaign:
-    """Runs one campaign with this configuration to its end and returns its row.
+    """Runs one campaign with this configuration to its end; returns its row.
 
-    The database must have its tables and no other process at work in it. Nothing is tried twice: whoever
-    waits at the terminal can. Raises what ended the campaign, from either error tree; returns the
-    unfinished row if `stop` was set.
+    The database must be migrated and used by no other process. Nothing is retried. Raises what ended the
+    campaign, from either error tree; returns the unfinished row if `stop` was set.
     """
     failures: list[Exception] = []
     engine = Engine(

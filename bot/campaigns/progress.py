@@ -1,4 +1,4 @@
-"""Progress: what a campaign tells whoever watches it."""
+"""Progress of a campaign."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the present step of a campaign is.
+    """Progress of the current step.
 
-    done, total  in the step's own unit, cases or runs; total is 0 where it is not known
-    note         one line for people
+    done, total  cases or runs; total 0 if unknown
+    note         one line
     """
 
     campaign_id: int
@@ -31,7 +31,7 @@ OnProgress = Callable[[Progress], None]
 
 
 def log_progress(progress: Progress) -> None:
-    """Logs it; the default for whoever has no better place to show it."""
+    """Logs progress; the default."""
     log.debug(
         "campaign.progressed",
         state=progress.state.value,

@@ -1,4 +1,4 @@
-"""Where a planned case came from, read from its manifest alone."""
+"""Where a planned case came from, read from its manifest."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Origin:
         return _FRONTENDS.get(frontend, frontend)
 
 
-#: Ours: cases of which it is remembered where they came from, some 25 MB of them.
+#: Origins kept in memory, about 25 MB; ours.
 _REMEMBERED = 1 << 16
 
 #: How the libraries spell their names.
@@ -45,10 +45,9 @@ _FRONTENDS = {"onnx": "ONNX", "torch": "PyTorch", "keras": "Keras"}
 
 @lru_cache(maxsize=_REMEMBERED)
 def origin(corpus: Path, case_id: str) -> Origin:
-    """The origin of a stored case; raises InfrastructureError if the corpus has lost or mangled it.
+    """The origin of a stored case; raises InfrastructureError if the manifest is missing or broken.
 
-    The program is not read, and the rest once: a campaign asks this of every case it planned, several
-    times. A case cannot change, for its id is its content's.
+    Reads the manifest only, and caches it: a case is immutable, and a campaign asks several times.
     """
     try:
         manifest = Corpus(corpus).manifest(case_id)

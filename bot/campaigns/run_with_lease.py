@@ -1,7 +1,7 @@
-"""Long work beside a step: it runs in a thread of its own, while the step's thread minds the lease.
+"""Runs long work in its own thread while the step's thread renews the lease.
 
-Only the step's thread touches the database. When the campaign is superseded, or the process shuts down,
-the work is asked to stop, what it has sent so far is kept, and the step ends.
+Only the step's thread uses the database. When the campaign is superseded or the process shuts down, the work
+is asked to stop, its events so far are kept, and the step ends.
 """
 
 from __future__ import annotations
@@ -13,38 +13,37 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, Protocol, TypeVar
 
-from bot.campaigns.services import OnEvent
 from bot.leases import POLL_S
+from bot.runners.protocol import OnEvent
 
 R = TypeVar("R")
 
-#: Events waiting to be written before the sender is made to wait; Crater bounds its queue of results at 64
-#: too. A kill loses these and the batch being filled: enough to bridge a commit, little to do again.
+#: Most queued events (Crater bounds its queue at 64 too). A kill loses these and the batch being filled.
 QUEUE = 64
 
 
 class EventSink:
-    """Where the events of the work go, on the step's thread."""
+    """Receives the events of the work, on the step's thread."""
 
     def add(self, event: dict[str, Any]) -> None:
         """Takes one event."""
         raise NotImplementedError
 
     def tick(self) -> None:
-        """Called often; writes what is due, if anything is ever written."""
+        """Called at least every POLL_S seconds; may write."""
 
     def close(self) -> None:
-        """Writes what is left, if anything is; also after a failure."""
+        """Writes what is left; also called after a failure."""
 
 
 class LeaseHolder(Protocol):
-    """Whoever minds a lease while something works: a campaign's Context, or a job's Doing."""
+    """What renews a lease while work runs: a campaign's Context or a JobContext."""
 
     def heartbeat(self) -> None:
-        """Renews the lease; raises Abandoned or Interrupted if the work must end."""
+        """Renews the lease; raises LeaseLost or Interrupted if the work must end."""
 
     def progress(self, done: int, total: int, note: str) -> None:
-        """Tells whoever watches."""
+        """Reports progress."""
 
 
 class ProgressSink(EventSink):
@@ -54,16 +53,16 @@ class ProgressSink(EventSink):
         self._context = context
 
     def add(self, event: dict[str, Any]) -> None:
-        """Shows the note."""
+        """Reports the note."""
         self._context.progress(0, 0, str(event.get("note", "")))
 
 
 def run_with_lease(
     context: LeaseHolder, work: Callable[[OnEvent, threading.Event], R], sink: EventSink | None = None
 ) -> R:
-    """Runs `work(on_event, stop)` and returns its result, or raises what it raised.
+    """Runs `work(on_event, stop)`; returns its result or raises its exception.
 
-    Raises Abandoned or Interrupted, after the work has ended, if the step must not go on.
+    Raises LeaseLost or Interrupted, after the work has ended, if the step must not continue.
     """
     sink = sink or ProgressSink(context)
     stop = threading.Event()
@@ -97,7 +96,7 @@ def _pump_events(context: LeaseHolder, events: queue.Queue[dict[str, Any] | None
 
 
 def _drain_events(future: Future[Any], events: queue.Queue[dict[str, Any] | None]) -> list[dict[str, Any]]:
-    """What still comes until the work has ended; taken at once, so that it never waits for a full queue."""
+    """The remaining events; read at once, so that the work never blocks on a full queue."""
     remaining = []
     while not (future.done() and events.empty()):
         try:

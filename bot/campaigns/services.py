@@ -1,7 +1,7 @@
-"""What campaigns need from the other rooms, as protocols; a composition root fills them in.
+"""The collaborators of campaigns, as protocols; `bot.wiring` supplies them.
 
-The engine and its steps call nothing outside this room and the store except through `Services`, so the
-same steps serve the service, `assay run` and the tests.
+The engine and its steps use other packages, except the store, only through `Services`, so the same steps
+serve the service, `assay run` and the tests.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any, NamedTuple, Protocol
 
 from bot.campaigns.plan.case_source import CaseSource
 from bot.campaigns.report.summary import Summary
+from bot.runners.protocol import OnEvent, Runner
 from bot.store import now
 from bot.store.campaigns import Session
 from fuzzing.outcomes import Outcome
+from fuzzing.triage.signature import Signature
 from fuzzing.triage.traits import Traits
 
 #: Reads a file of one commit; None if it is not there.
 ReadFile = Callable[[str], bytes | None]
-#: Takes one event of a data-plane program.
-OnEvent = Callable[[dict[str, Any]], None]
 
 
 class Settings(Protocol):
@@ -40,7 +40,7 @@ class Settings(Protocol):
 
 
 class ReductionConfig(Protocol):
-    """What a configuration says of making failing cases small."""
+    """Limits of reductions."""
 
     @property
     def budget(self) -> float:
@@ -167,13 +167,6 @@ class Repositories(Protocol):
         """What differs between two commits, as `fuzzing.prioritize` reads it; None if they are no commits."""
 
 
-class Runner(Protocol):
-    """Executes one shard (`bot.runners`): sends its events, raises RunnerError, ends soon after `stop`."""
-
-    def run(self, shard: Any, on_event: OnEvent, stop: threading.Event) -> None:
-        """Returns after the shard's "end" event, or once stopped."""
-
-
 class ShardMaker(Protocol):
     """Makes a `fuzzing.execute.shard.Shard`; takes its limits from the configuration."""
 
@@ -196,23 +189,7 @@ class ShardMaker(Protocol):
         budget_s: float | None,
         limit_factor: float = 1.0,
     ) -> Any:
-        """The shard of these fields, with `limit_factor` times the configuration's limits of time and memory."""
-
-
-class Signature(Protocol):
-    """What makes two findings the same bug (`fuzzing.triage.signature.Signature`)."""
-
-    @property
-    def key(self) -> str:
-        """16 hexadecimal digits."""
-
-    @property
-    def title(self) -> str:
-        """One line, for an issue's title."""
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """What the key is made of."""
+        """The shard; `limit_factor` multiplies the configuration's limits of time and memory."""
 
 
 class Sign(Protocol):
@@ -226,9 +203,10 @@ class Sign(Protocol):
 
 @dataclass(frozen=True)
 class CampaignProblem:
-    """Why a campaign could say nothing about the compiler.
+    """Why a campaign has no result.
 
-    kind    "infrastructure" (ours to mend), "configuration" (the repository's) or "refusal" (a platform's)
+    kind    "infrastructure" (the operator's to fix), "configuration" (the repository's) or "refusal"
+            (GitHub's)
     reason  what happened, why, and what to do next
     """
 
@@ -297,18 +275,19 @@ class SystemClock:
 class Services:
     """The collaborators of every step.
 
-    `resolve`, `provision`, `restore_config` and `make_shard` hand the other rooms' own objects back to
-    them, hence `Any`: this room sees them through the protocols above only.
+    `resolve`, `provision`, `restore_config` and `make_shard` get back objects of their own packages, hence
+    `Any`.
 
-    config_of  what holds at a commit: the repository's own words, else the default; None if it pins nothing.
-               Raises ConfigError for words that cannot be read
-    own_config the same without the default
-    sign       what makes an outcome the same bug as others
-    catalogs   (corpus, names of sources) → the sources, migrated or not
-    corpus     where they lie; None for the folder in the data folder
-    try_script (script, interpreter) → its exit code, in a confined process of its own; with what ends a short
-               script as the third argument, 1 where it ended so
-    run_tool   runs `python -m MODULE ARGS...` of the data plane, passes on its events, ends soon after `stop`
+    config_of   the configuration at a commit: the repository's own, else the default; None if nothing is
+                pinned. Raises ConfigError
+    own_config  the same without the default
+    sign        the signature of an outcome
+    catalogs    (corpus, names of sources) → the sources, migrated or not
+    corpus      folder of the cases; None for the one in the data folder
+    try_script  (script, interpreter) → exit code, in a confined process; for a short script, 1 if it
+                ended with the text given as third argument
+    run_tool    runs `python -m MODULE ARGS...` of the data plane, passes on its events, ends soon after
+                `stop`
     """
 
     repositories: Repositories

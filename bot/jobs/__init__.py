@@ -1,1 +1,1 @@
-"""The job queue: claim, lease, run, retry. The jobs themselves are in `bot.bugs`, `bot.pulls`, `bot.targets`."""
+"""The job queue: claim, lease, run, retry. Jobs live in the `jobs` package of their subject."""

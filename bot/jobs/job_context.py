@@ -1,4 +1,4 @@
-"""What a job's work has to hand: its errand, the other rooms, and a lease that is renewed while it works."""
+"""The context of a job: its spec, services, and a lease that is renewed while it works."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Reply = Callable[[Session, Job, JobState, str, Mapping[str, Any], datetime], Non
 
 @dataclass(frozen=True)
 class JobSpec:
-    """A job as its worker was given it; fields as in its row."""
+    """A claimed job; fields as in its row."""
 
     id: int
     kind: str
@@ -42,7 +42,7 @@ class JobSpec:
 
     @classmethod
     def of(cls, job: Job) -> JobSpec:
-        """The errand of a claimed job."""
+        """The spec of a claimed job."""
         return cls(
             id=job.id,
             kind=job.kind,
@@ -98,10 +98,11 @@ class GitHubReader(Protocol):
 
 @dataclass
 class JobContext:
-    """One job at work.
+    """One running job.
 
-    forge  None where there is nothing to sign in to GitHub with
-    wake   to be called once there is a campaign or another job to do
+    github_reader  None without GitHub credentials
+    wake           called when a new campaign or job is due
+    reply          posts the reply to whoever asked for the job; None for no replies
     """
 
     job_spec: JobSpec
@@ -125,7 +126,7 @@ class JobContext:
 
     @contextmanager
     def transaction(self) -> Iterator[tuple[Session, Job]]:
-        """A transaction over the job, locked; raises Abandoned if it is no longer ours."""
+        """A transaction with the job locked; raises LeaseLost if another process holds it."""
         with self.database.transaction() as session:
             job = jobs.lock_held(session, self.job_spec.id, self.owner, self.job_spec.run_number)
             if job is None:
@@ -133,10 +134,10 @@ class JobContext:
             yield session, job
 
     def done(self, session: Session, job: Job, reason: str, **result: Any) -> None:
-        """Settles the job, in the transaction that wrote what came of it.
+        """Completes the job, in the transaction that writes its result.
 
-        reason  one sentence for people
-        result  JSON; `answer`, Markdown made safe, is what whoever asked is told
+        reason  one sentence
+        result  JSON; `answer`, safe Markdown, replaces the reason in the reply
         """
         self.finish(session, job, JobState.DONE, reason, result)
 
@@ -150,7 +151,7 @@ class JobContext:
         *,
         answers: bool = True,
     ) -> None:
-        """Ends the job in `state` and replies to whoever asked for it, unless not `answers`; one transaction."""
+        """Ends the job in `state`, records it, and replies if `answers`; one transaction."""
         at = self.services.clock.now()
         jobs.complete(job, state, reason, result, at)
         subject = f"bug:{job.bug_id}" if job.bug_id is not None else f"job:{job.id}"
@@ -160,7 +161,7 @@ class JobContext:
             self.reply(session, job, state, reason, result, at)
 
     def heartbeat(self) -> None:
-        """Renews the lease when it is time; raises Abandoned or Interrupted if the work must end now."""
+        """Renews the lease when due; raises LeaseLost or Interrupted if the work must end."""
         self._lease.heartbeat()
 
     def _renew(self) -> None:
@@ -168,11 +169,11 @@ class JobContext:
             job.lease_until = self.services.clock.now() + LEASE
 
     def progress(self, done: int, total: int, note: str) -> None:
-        """Tells the log, where whoever runs the service can follow."""
+        """Logs progress."""
         log.info("job.progressed", done=done, total=total, note=note)
 
     def newest_commit(self, campaign: Campaign) -> str:
-        """The newest commit of the branch that a campaign tested; "" where that is not to be had."""
+        """The head of the branch that a campaign tested; "" if unknown."""
         branch = campaign.ref.removeprefix(_BRANCH)
         if self.github_reader is None or not campaign.ref.startswith(_BRANCH):
             return ""

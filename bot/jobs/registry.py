@@ -17,24 +17,25 @@ if TYPE_CHECKING:
     from bot.store.models import Job
 
 Work = Callable[["JobContext"], None]
-#: What it means for the rows a job was about that it is given up, and why; in the transaction that says so.
+#: Updates the rows that a failed job was about, in the transaction that fails it: (session, job, reason,
+#: time).
 OnGivenUp = Callable[["Session", "Job", str, "datetime"], None]
 
 
 class Lane(Enum):
-    """What a job waits behind. Each lane has a thread of its own, and one job at a time."""
+    """The queue of a job. Each lane has one thread and runs one job at a time."""
 
-    QUICK = "quick"  # asks GitHub or git and writes rows: somebody waits for it
-    LONG = "long"  # runs compilers: campaigns come first
+    QUICK = "quick"  # reads GitHub or git and writes rows; a person waits
+    LONG = "long"  # runs compilers; campaigns come first
 
 
 @dataclass(frozen=True)
 class JobKind:
     """One job kind.
 
-    work      settles it, as `JobContext.done` does, or raises
-    on_given_up  follows where it raised
-    answers   whether a person who asked for it in a thread is told there if it is given up
+    work         completes the job with `JobContext.done`, or raises
+    on_given_up  called after the job failed for good
+    answers      whether a failure is replied in the thread where the job was asked for
     """
 
     name: str
@@ -50,7 +51,7 @@ _KINDS: Registry[JobKind] = Registry("job kind", "bot.bugs.jobs", "bot.pulls.job
 def job_kind(
     name: str, lane: Lane = Lane.LONG, *, on_given_up: OnGivenUp | None = None, answers: bool = True
 ) -> Callable[[Work], Work]:
-    """Decorator: makes a function the work of the jobs of this kind."""
+    """Decorator: registers a function as the work of a job kind."""
 
     def register(work: Work) -> Work:
         _KINDS.add(JobKind(name, lane, work, on_given_up, answers), name)

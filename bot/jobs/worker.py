@@ -1,4 +1,4 @@
-"""The worker of a lane: claims the job that has waited longest, does it, and deals with what goes wrong."""
+"""The worker of a lane: claims the oldest due job, runs it, handles failures."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from bot.loop import Loop
 from bot.store import Database, Session, campaigns, jobs
 from bot.store.models import JobState
 
-#: Seconds to wait after each failed attempt but the last. What somebody waits for is tried again sooner; the
-#: reconciling loop has a pull request looked at anew after that.
+#: Seconds after each failed attempt but the last; shorter where a person waits.
 BACKOFF_S = {Lane.QUICK: (5.0, 15.0, 60.0, 240.0), Lane.LONG: (15.0, 60.0, 300.0)}
-#: How long an idle worker sleeps when nobody wakes it; a push settles for a second.
+#: Seconds an idle worker sleeps unless woken.
 IDLE_S = {Lane.QUICK: 0.5, Lane.LONG: 1.0}
-#: Long jobs run compilers on the same machine as campaigns do, whose results people wait for. One that has
-#: waited so long takes its turn all the same, or a busy target would never see a fix verified.
+#: Campaigns come before long jobs, but a job that has waited this long runs all the same; otherwise a busy
+#: target would never see a fix verified.
 MAX_WAIT = timedelta(minutes=15)
 
 
 class Worker(Loop):
-    """Does the jobs of one lane, one at a time; `wake` is called where one leaves more to do."""
+    """Runs the jobs of one lane, one at a time."""
 
     def __init__(
         self,
@@ -47,13 +46,13 @@ class Worker(Loop):
         self._backoff = tuple(BACKOFF_S[lane] if backoff is None else backoff)
 
     def start(self, *, free_other_leases: bool = False) -> None:
-        """Call once before it works. `free_other_leases` frees what dead processes were at: this one is alone."""
+        """Call once before it works. `free_other_leases`: other owners are dead; free their leases."""
         if free_other_leases:
             with self._database.transaction() as session:
                 jobs.release_other_leases(session, self._kinds, self.owner)
 
     def run_once(self, stop: threading.Event | None = None, /) -> bool:
-        """Does the job of the lane that has waited longest; False if none is due."""
+        """Runs the oldest due job of the lane; False if none is due."""
         present = self._services.clock.now()
         with self._database.reading() as session:
             if not jobs.any_due(session, self._kinds, present) or self._yields_to_campaign(session):
@@ -78,7 +77,7 @@ class Worker(Loop):
         return True
 
     def _yields_to_campaign(self, session: Session) -> bool:
-        """Whether a campaign wants the machine, and no job of ours has waited too long."""
+        """Whether a campaign is due and no job of this lane has waited MAX_WAIT."""
         present = self._services.clock.now()
         if self._lane is not Lane.LONG or not campaigns.any_unfinished(session):
             return False
@@ -88,7 +87,7 @@ class Worker(Loop):
 
 @dataclass(frozen=True)
 class _JobRun:
-    """A job, begun for the `attempts`-th time."""
+    """A job at its `attempts`-th attempt."""
 
     job_context: JobContext
     kind: JobKind
@@ -97,35 +96,30 @@ class _JobRun:
 
     @property
     def log_fields(self) -> Mapping[str, object]:
-        """The job."""
         job_spec = self.job_context.job_spec
         return {"job_id": job_spec.id, "kind": job_spec.kind, "key": job_spec.key}
 
     def work(self) -> None:
-        """Does the job."""
         self.kind.work(self.job_context)
 
     def release_lease(self) -> None:
-        """Leaves it pending."""
         with self.job_context.transaction() as (_, job):
             jobs.release_lease(job)
 
     def wait(self) -> float | None:
-        """By the attempts."""
         return self.backoff[self.attempts - 1] if self.attempts <= len(self.backoff) else None
 
     def postpone(self, error: Exception, seconds: float) -> None:
-        """Leaves it pending until then, with the reason."""
         until = self.job_context.services.clock.now() + timedelta(seconds=seconds)
         with self.job_context.transaction() as (_, job):
             jobs.postpone(job, str(error), until)
 
     def fail(self, error: Exception) -> None:
-        """Gives it up with what that means for what it is about."""
+        """Fails the job with the reason."""
         self._fail(f"failed {self.attempts} times: {error}" if self.attempts > 1 else str(error))
 
     def record_internal_error(self, bug: Exception) -> None:
-        """The same, without the words of the bug: they may hold anything."""
+        """Fails the job without the text of the error, which may contain anything."""
         self._fail(f"a bug of Assay: {type(bug).__name__}; its log has the traceback")
 
     def _fail(self, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Runners: where shards are executed."""
+"""Runners: where shards execute."""
 
 from bot.runners.local import LocalRunner, run_tool
 from bot.runners.protocol import Runner, ToolchainError, make_runner

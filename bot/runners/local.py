@@ -24,10 +24,9 @@ _POLL_S = 0.2  # how soon a stop is noticed while waiting for a slot
 
 @runner("local")
 class LocalRunner:
-    """Executes at most `slots` shards at once, each in its own process group with a scrubbed environment.
+    """Executes at most `slots` shards at once, each in its own process group with a filtered environment.
 
-    If this process dies, however it dies, the kernel kills the shards. `program` is what a shard's file is
-    handed to.
+    The kernel kills the shards if this process dies. `program` gets the path of a shard's file.
     """
 
     def __init__(self, slots: int, program: Sequence[str] = SHARD_PROGRAM) -> None:
@@ -46,8 +45,8 @@ class LocalRunner:
             events = ShardEventValidator(shard, on_event)
             result = stream("the shard", (*self._program, str(file)), events.take, stop, cwd=Path(folder))
             if not result.stopped and not (events.ended and result.status == 0):
-                told = "after" if events.ended else "before"
-                raise RunnerError(f"the shard's process stopped {told} its end event: it {result.describe()}")
+                when = "after" if events.ended else "before"
+                raise RunnerError(f"the shard's process stopped {when} its end event: it {result.describe()}")
 
     @contextmanager
     def _slot(self, stop: threading.Event) -> Iterator[bool]:
@@ -72,12 +71,11 @@ def run_tool(
     env: Mapping[str, str] | None = None,
     echo: IO[bytes] | None = None,
 ) -> None:
-    """Runs another program of the data plane, such as `fuzzing.migrate`, handing on each object it prints.
+    """Runs a program of the data plane, such as `fuzzing.migrate`, and passes on each JSON object it prints.
 
-    Its environment is scrubbed, unless one is given; what it logs is also written to `echo`, but for its last
-    words where it ends in an error, which has them. Returns when it has ended well, or soon after `stop` is
-    set. Raises RunnerError otherwise, or UsageError where the program says that it was asked for nonsense;
-    its error event becomes the message.
+    Its environment is filtered unless `env` is given; its log is copied to `echo`, except for a final error
+    message. Returns when it ends with status 0, or soon after `stop` is set. Raises RunnerError otherwise, or
+    UsageError for a usage error; the message is that of its error event.
     """
 
     def take(event: Event) -> None:
@@ -101,14 +99,13 @@ def run_tool(
 
 
 class _Echo:
-    """Passes on whole lines of a log, until the program says what it could not do (`fuzzing.entry_point`)."""
+    """Passes on whole lines of a log, up to the final error message (`fuzzing.entry_point`)."""
 
     def __init__(self, module: str, out: IO[bytes]) -> None:
         self._last, self._out = f"python -m {module}: ".encode(), out
         self._line, self._over = b"", False
 
     def write(self, chunk: bytes, /) -> None:
-        """Takes some more of the log."""
         *lines, self._line = (self._line + chunk).split(b"\n")
         for line in lines:
             self._over = self._over or line.startswith(self._last)
@@ -116,5 +113,4 @@ class _Echo:
                 self._out.write(line + b"\n")
 
     def flush(self) -> None:
-        """Has what was passed on shown."""
         self._out.flush()

@@ -1,4 +1,4 @@
-"""A program that prints JSON lines: started scrubbed and tethered, read as it goes, stopped as a group."""
+"""Runs a program that prints JSON lines; stops it as a process group."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bot.errors import RunnerError
 from bot.runners.protocol import Event, OnEvent
 
 #: Three texts of at most fuzzing.outcomes.MAX_TEXT characters, twelve bytes each at worst when escaped,
-#: and room for mismatches: an honest line stays below half of this.
+#: and room for mismatches: a valid line stays below half of this.
 MAX_LINE_BYTES = 4 << 20
 MAX_STDERR_BYTES = 16 << 10  # kept of the log, from its end
 _POLL_S = 0.2  # how soon a stop is noticed
@@ -27,21 +27,21 @@ _CHUNK = 1 << 16
 
 
 class Echo(Protocol):
-    """Where a log goes as it comes, such as a binary file."""
+    """Receives a log, such as a binary file."""
 
     def write(self, chunk: bytes, /) -> object:
-        """Takes some of it."""
+        """Takes a chunk."""
 
     def flush(self) -> object:
-        """Has it shown."""
+        """Flushes."""
 
 
 @dataclass
 class ProcessResult:
     """How a program ended.
 
-    status    its exit status; negative: the signal that killed it
-    log       the end of what it logged
+    status    exit status; negative: the signal
+    log       the end of its log
     stopped   whether we stopped it
     """
 
@@ -50,7 +50,7 @@ class ProcessResult:
     stopped: bool
 
     def describe(self) -> str:
-        """The ending in words, with the end of the log."""
+        """The ending as text, with the end of the log."""
         how = (
             f"was killed by {_signal(-self.status)}"
             if self.status < 0
@@ -69,14 +69,12 @@ def stream(
     env: Mapping[str, str] | None = None,
     echo: Echo | None = None,
 ) -> ProcessResult:
-    """Runs `command` and hands on each JSON object it prints, from the calling thread, as it comes.
+    """Runs `command` and passes on each JSON object it prints, from the calling thread.
 
-    Its environment is scrubbed, unless one is given; what it logs is also written to `echo`.
-
-    When `stop` is set the group gets SIGTERM and, after processes.GRACE_S seconds, SIGKILL. Nothing of
-    the group is left when this returns or raises. Raises RunnerError if the program cannot be started or
-    prints something else than lines of JSON objects, with `label` as its subject; what `on_event` raises is
-    passed on.
+    Its environment is filtered unless `env` is given; its log is also copied to `echo`. When `stop` is set
+    the group gets SIGTERM and, after processes.GRACE_S seconds, SIGKILL; no process of it is left on return.
+    Raises RunnerError, with `label` as subject, if it cannot be started or prints anything but lines of JSON
+    objects; exceptions of `on_event` are passed on.
     """
     try:
         process = subprocess.Popen(
@@ -114,7 +112,6 @@ class _StreamReader:
         self._kill_at: float | None = None  # when the grace after SIGTERM is over
 
     def read_until_exit(self) -> ProcessResult:
-        """Reads until the program has ended and nothing is left in its pipes."""
         with selectors.DefaultSelector() as selector:
             for pipe, take in (
                 (self._process.stdout, self._take_output),

@@ -1,7 +1,4 @@
-"""What a runner is, whatever machine it uses.
-
-A runner is one file of this folder; `@runner(name)` registers how to make it (law 4).
-"""
+"""The interface of runners. A runner is one file of this package, registered by `@runner(name)`."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ OnEvent = Callable[[Event], None]
 
 
 class ToolchainError(RunnerError):
-    """The toolchain of a shard does not start: not the runner's fault, and not yet the compiler's."""
+    """The toolchain of a shard does not start."""
 
 
 class Shard(Protocol):
@@ -58,11 +55,11 @@ class Runner(Protocol):
     """Executes shards somewhere."""
 
     def run(self, shard: Shard, on_event: OnEvent, stop: threading.Event) -> None:
-        """Executes `shard`, handing each event on as it comes, from the calling thread.
+        """Executes `shard`; passes on each event from the calling thread.
 
-        Returns when the shard has ended, or soon after `stop` is set, with what was done by then handed
-        on. Raises RunnerError on trouble with the machine and ToolchainError on trouble with the
-        toolchain. What `on_event` raises ends the shard and is passed on.
+        Returns when the shard has ended, or soon after `stop` is set. Raises RunnerError for infrastructure
+        failures and ToolchainError for failures of the toolchain. Exceptions of `on_event` end the shard and
+        are passed on.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Runs reproducers before they are offered: under the toolchain's interpreter, in a confined process."""
+"""Runs reproducers before they are offered, confined, in the toolchain's interpreter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checking what a shard's process says: data to be validated, never instructions (DESIGN 3)."""
+"""Validates the events of a shard's process: they are untrusted data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fuzzing.outcomes import Outcome
 
 
 class ShardEventValidator:
-    """Checks the events of one shard, and hands on those that hold.
+    """Validates the events of one shard and passes them on.
 
     Order: one start, then outcomes, then one end; or an error at any time, which is raised.
     """
@@ -25,7 +25,7 @@ class ShardEventValidator:
         self.ended = False
 
     def take(self, event: Event) -> None:
-        """Hands `event` on; raises RunnerError if it is not one this shard may send now."""
+        """Passes `event` on; raises RunnerError if it is malformed or out of order."""
         kind = event.get("event")
         check = _CHECKS.get(kind) if isinstance(kind, str) else None
         if check is None:
@@ -52,9 +52,7 @@ class ShardEventValidator:
             raise RunnerError(str(error)) from None
         shard, key = self._shard, (outcome.case, repeat)
         if not self._started or outcome.case not in self._cases or not 0 <= repeat < shard.repeats:
-            raise RunnerError(
-                f"a shard sent an outcome nobody asked for: case {outcome.case[:64]!r}, run {repeat}"
-            )
+            raise RunnerError(f"a shard sent an unexpected outcome: case {outcome.case[:64]!r}, run {repeat}")
         if (outcome.backend, outcome.toolchain, outcome.device) != (
             shard.backend,
             shard.toolchain,
@@ -90,16 +88,16 @@ _CHECKS: dict[str, Callable[[ShardEventValidator, Event], None]] = {
 
 
 def _check_versions(event: Event) -> None:
-    """`versions`, which the compiler's process tells at its start or its end: package → version."""
+    """`versions` in start or end: package → version."""
     if "versions" not in event:
         return
     versions = _field(event, "versions", dict)
     if not all(isinstance(text, str) for item in versions.items() for text in item):
-        raise RunnerError(f"a shard sent versions that are no text: {str(versions)[:200]}")
+        raise RunnerError(f"a shard sent versions that are not text: {str(versions)[:200]}")
 
 
 def _check_costs(event: Event) -> None:
-    """What a shard says it cost: times in seconds, counts; what it leaves out is not held against it."""
+    """Costs in an end event: times in seconds, counts; missing ones are allowed."""
     times = [event.get(name, 0.0) for name in ("seconds", "busy")]
     times += (_field(event, "phases", dict) if "phases" in event else {}).values()
     counts = [event.get("respawns", 0)]
@@ -107,11 +105,13 @@ def _check_costs(event: Event) -> None:
     if not all(type(time) in (int, float) and 0 <= time < float("inf") for time in times) or not all(
         type(count) is int and count >= 0 for count in counts
     ):
-        raise RunnerError(f"a shard sent figures that are none: {str(times + counts)[:200]}")
+        raise RunnerError(f"a shard sent invalid figures: {str(times + counts)[:200]}")
 
 
 def _field(event: Event, name: str, kind: type[Any]) -> Any:
     value = event.get(name)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise RunnerError(f"a shard sent a {event['event']!r} event whose {name!r} is no {kind.__name__}")
+        raise RunnerError(
+            f"a shard sent a {event['event']!r} event whose {name!r} is not of type {kind.__name__}"
+        )
     return value

@@ -12,17 +12,17 @@ __all__ = ["CommitFiles", "ReadyToolchain", "ToolchainSpec", "provision", "resol
 
 
 def resolve(config: RepositoryConfig, read: ReadFile) -> ToolchainSpec:
-    """The toolchain that a repository's configuration asks for at one commit.
+    """The toolchain of a configuration at one commit.
 
-    `read` gives the content of a file at that commit, None if it is not there. Raises ConfigError that
-    says what to write where.
+    `read` gives the content of a file at that commit, None if missing. Raises ConfigError that says what to
+    write where.
     """
     return registry.get(config.toolchain.provisioner).resolve(config, read)
 
 
 def provision(spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> ReadyToolchain:
-    """Makes a toolchain, or finds it made; `progress` gets a line at each step.
+    """Makes a toolchain, or finds it in the cache; `progress` gets a line at each step.
 
-    Safe for several threads and processes at once. Raises ProvisionError that says what to fix.
+    Safe for several threads and processes. Raises ProvisionError that says what to fix.
     """
     return registry.get(spec.provisioner).provision(spec, data_dir, progress)

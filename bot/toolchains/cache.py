@@ -1,7 +1,7 @@
-"""Folders that are made once, whole or not at all, however many want them and whoever dies half-way.
+"""Folders made once, atomically, by any number of processes.
 
-ROOT/<digest>.lock            held while <digest> is looked at or made
-ROOT/<digest>.partial-…       being made; the next holder of the lock removes what a dead one left
+ROOT/<digest>.lock            held while <digest> is checked or made
+ROOT/<digest>.partial-…       being made; leftovers of dead processes are removed by the next lock holder
 ROOT/<digest>/                made
 """
 
@@ -17,10 +17,10 @@ from bot.file_lock import file_lock
 
 
 def make_once(folder: Path, usable: Callable[[Path], bool], make: Callable[[Path], None]) -> bool:
-    """Makes `folder` by `make`, unless it is there and `usable`; returns whether it was made.
+    """Makes `folder` by `make`, unless it exists and is `usable`; returns whether it was made.
 
-    `make` fills an empty folder beside the place, which is then renamed into it, so what it makes must
-    bear being moved. Whatever it raises leaves nothing behind.
+    `make` fills an empty folder that is then renamed, so its content must be relocatable. Its exceptions
+    leave nothing behind.
     """
     with file_lock(folder.with_name(folder.name + ".lock")):
         for stale in folder.parent.glob(f"{folder.name}.partial-*"):
@@ -41,7 +41,7 @@ def make_once(folder: Path, usable: Callable[[Path], bool], make: Callable[[Path
 
 
 def _move_aside(folder: Path) -> Path:
-    """Renames a broken folder first: a removal that is interrupted must not leave half of it in place."""
+    """Renames a broken folder first: an interrupted removal must not leave half of it in place."""
     place = Path(tempfile.mkdtemp(prefix=f"{folder.name}.partial-{os.getpid()}-", dir=folder.parent))
     folder.rename(place / "broken")
     return place

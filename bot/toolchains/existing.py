@@ -1,6 +1,6 @@
 """The `existing` provisioner: an interpreter of this machine, as it is.
 
-For `assay run` and `assay replay`. A repository cannot ask for it: it would name any program here.
+For `assay run` and `assay replay`. A repository cannot ask for it, as it would name any program here.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from fuzzing import backends
 
 
 def existing_spec(backend_name: str, python: str = sys.executable) -> ToolchainSpec:
-    """The toolchain that an interpreter of this machine is."""
+    """The toolchain of an interpreter of this machine."""
     # Absolute, for it is started elsewhere; links are kept, for a venv's interpreter is one.
     path = str(Path(python).absolute())
     return ToolchainSpec("existing", backend_name, (), f"{backend_name} of {path}", python=path)
 
 
 def public_version(version: str) -> str:
-    """A version as the index knows it: 2.13.0 for the build 2.13.0+cpu."""
+    """A version without its local part: 2.13.0 for 2.13.0+cpu."""
     return version.partition("+")[0]
 
 
 @provisioner("existing", configurable=False)
 class ExistingProvisioner:
-    """Takes an interpreter as it is; its digest changes with every file of the packages in it.
+    """Uses an interpreter as it is; the digest changes with every file of its packages.
 
-    Verdicts are kept by digest, so an upgraded package, or one edited in place, must give another.
+    Verdicts are cached by digest, so an upgraded or edited package needs another.
     """
 
     def resolve(self, _config: RepositoryConfig, _read: ReadFile) -> ToolchainSpec:
@@ -64,6 +64,6 @@ class ExistingProvisioner:
         versions = {"python": found.python} | {name: found.packages[name] for name in packages}
         requirements = tuple(f"{name}=={public_version(found.packages[name])}" for name in packages)
         release = found.packages.get(canonicalize_name(adapter.package), "")
-        # Reports go from hand to hand: they tell the release, and no path of this machine.
+        # Reports are shared: they name the release, no path of this machine.
         labeled_spec = replace(spec, label=f"{adapter.name} {release}".rstrip())
         return ReadyToolchain(labeled_spec, digest, spec.python, versions, requirements)

@@ -1,7 +1,6 @@
-"""Installing releases with uv, under the operator's index settings and nobody else's.
+"""Installs releases with uv, under the operator's index settings.
 
-Only wheels are taken, so installing runs no code of what is installed; and uv's own words are boiled down
-to the two lines that matter.
+Only wheels are installed, so installing runs no code of packages. Errors of uv are cut to two lines.
 """
 
 from __future__ import annotations
@@ -55,30 +54,31 @@ _IGNORED_LINES = re.compile(r"^(Using Python|Resolved|Prepared|Downloading|Downl
 
 
 class IndexUnreachableError(ProvisionError):
-    """Nothing can be said about a release: the package index does not answer."""
+    """The package index does not answer."""
 
     transient: ClassVar[bool] = True
 
 
 class Installer:
-    """uv, as the operator of this machine has set it up."""
+    """uv with the operator's settings."""
 
     def __init__(self, cwd: Path) -> None:
         self._cwd = cwd
         self._env = uv_environment()
 
     def make_venv(self, folder: Path) -> Path:
-        """Makes a relocatable venv for the interpreter Assay runs on; returns its interpreter."""
+        """Makes a relocatable venv for our own interpreter version; returns its interpreter."""
         self._uv("venv", "--no-project", "--relocatable", "--python", sys.executable, str(folder))
         return folder / "bin" / "python"
 
     def install(self, python: Path, requirements: tuple[str, ...]) -> dict[str, list[str]]:
-        """Installs wheels of `requirements` into an empty venv; returns what was locked: "name==version" → hashes.
+        """Installs wheels of `requirements` into an empty venv; returns what was locked: "name==version" →
+        hashes.
 
-        The hashes are those that the index gives for the wheels of the release, such as "sha256:…"; uv installs
-        no other wheel. A package that the index gives no hash for has none. Nothing of what is installed runs:
-        no source is built, no bytecode compiled by the venv's interpreter, and uv does not start it afterwards.
-        Raises ProvisionError with the first two lines of uv's reason.
+        The hashes are those that the index gives for the wheels of the release, such as "sha256:…"; uv
+        installs no other wheel. A package that the index gives no hash for has none. Nothing of what is
+        installed runs: no source is built, no bytecode compiled by the venv's interpreter, and uv does not
+        start it afterwards. Raises ProvisionError with the first two lines of uv's reason.
         """
         options = ("--python", str(python), "--only-binary", ":all:")
         lock = ("--generate-hashes", "--no-header", "--no-annotate", "--quiet")
@@ -157,10 +157,10 @@ class Installer:
 
 
 def uv_environment() -> dict[str, str]:
-    """What uv may see: its own settings, or pip's where uv has none, proxies and certificates.
+    """The environment of uv: its own settings, or else pip's, proxies and certificates.
 
-    uv does not read pip's settings. An operator who set up pip alone (PIP_INDEX_URL, PIP_EXTRA_INDEX_URL,
-    PIP_FIND_LINKS or pip.conf) means them for us too, and in pip's sense: the best version of all indexes.
+    uv ignores pip's settings. If only pip is set up (PIP_INDEX_URL, PIP_EXTRA_INDEX_URL, PIP_FIND_LINKS or
+    pip.conf), they are used, with pip's choice of the best version of all indexes.
     """
     names = (*processes.SAFE_VARIABLES, *processes.NETWORK_VARIABLES, "UV_*", "XDG_*", "NETRC")
     env = {
@@ -174,14 +174,16 @@ def uv_environment() -> dict[str, str]:
 
 
 def reason(stderr: str) -> str:
-    """Why uv failed: its error and, where there is one, its cause or hint; two lines at most."""
+    """Uv's error and its cause or hint; two lines at most."""
     lines = [line.strip() for line in stderr.splitlines() if not _IGNORED_LINES.match(line)]
     if any(mark in stderr for mark in _OFFLINE_MESSAGES):
         last = lines[-1] if lines else "no answer"
         return f"the package index cannot be reached: {_plain(last)}\ncheck the network and UV_DEFAULT_INDEX"
-    told = [_plain(line) for line in lines if re.match(r"(cause|hint|error):", line)]
-    told = [line for line in told if not line.startswith("No solution found")] or [_plain(x) for x in lines]
-    return processes.first_lines(told, 2) or "uv failed without a word"
+    causes = [_plain(line) for line in lines if re.match(r"(cause|hint|error):", line)]
+    causes = [line for line in causes if not line.startswith("No solution found")] or [
+        _plain(x) for x in lines
+    ]
+    return processes.first_lines(causes, 2) or "uv failed without a message"
 
 
 def _read_hashes(lock: str) -> dict[str, list[str]]:

@@ -1,4 +1,6 @@
-"""Which toolchains a service makes: the packages that may be asked for, and the isolation that foreign code needs."""
+"""Which toolchains a service makes: the packages that may be asked for, and the isolation that foreign code
+needs.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ class ToolchainPolicy:
         return toolchains.resolve(config, read)
 
     def provision(self, spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> ReadyToolchain:
-        """As `toolchains.provision`; raises ProvisionError too where the isolation is too low for the toolchain."""
+        """As `toolchains.provision`; raises ProvisionError too where the isolation is too low for the
+        toolchain.
+        """
         self.check_isolation(spec)
         return toolchains.provision(spec, data_dir, progress)
 
@@ -63,9 +67,9 @@ class ToolchainPolicy:
                 else f"{spec.label} is"
             )
             raise ProvisionError(
-                f"{what} not run here: isolation {self.isolation!r} is required for code that is no public release "
-                f"of a known compiler, and this machine allows {found.level!r}. The operator can see with "
-                "`assay doctor` how to get a better level, or lower ASSAY_ISOLATION"
+                f"{what} not run here: isolation {self.isolation!r} is required for code that is no public "
+                f"release of a known compiler, and this machine allows {found.level!r}. The operator can see "
+                "with `assay doctor` how to get a better level, or lower ASSAY_ISOLATION"
             )
 
 

@@ -35,7 +35,8 @@ class ProbeResult:
 
 
 def probe(python: Path, import_name: str, *, extra_modules: Sequence[str] | None = None) -> ProbeResult:
-    """What the interpreter `python` holds, after it imported the compiler, behind the strongest walls there are.
+    """What the interpreter `python` holds, after it imported the compiler, behind the strongest walls there
+    are.
 
     With `extra_modules`, names of modules that matter too, also a digest of every file; see
     `probe_script.content`. That takes half a second for 30,000 files; reading them would take a minute.

@@ -1,8 +1,8 @@
-"""Run by the interpreter of a toolchain, `python -I inside.py ASKED`: says what that interpreter holds.
+"""Runs in the interpreter of a toolchain, confined: `python -I probe_script.py QUERY` prints what it holds.
 
-ASKED is JSON: {"module": the compiler's, imported once, "extra_modules": names of modules, "content": whether
-every file counts}. Prints a line that begins with MARK: {"python": version, "packages": {name: version},
-"content": digest or ""}. Runs on interpreters down to Python 3.8 and needs nothing but them.
+QUERY is JSON: {"module": the compiler's module to import, "extra_modules": names of modules, "content":
+whether to digest every file}. Prints a line that begins with MARK: {"python": version, "packages": {name:
+version}, "content": digest or "", "sources": [path]}. Python 3.8 or later, standard library only.
 """
 
 # Interpreters may be old (typing), and a Path for each of 30,000 files costs more than looking at it.
@@ -27,7 +27,7 @@ _MACHINE = (("/proc/cpuinfo", ("model name", "flags", "Features")), ("/proc/driv
 
 
 def main() -> None:
-    """Imports the compiler and answers."""
+    """Imports the compiler and prints the answer."""
     asked = json.loads(sys.argv[1])
     importlib.import_module(asked["module"])
     answer = {
@@ -60,8 +60,8 @@ def sources() -> list[str]:
 def content(extra_modules: list[str]) -> str:
     """A digest of everything that may change what this interpreter's compiler does.
 
-    Path, size and time of change of each file in its site-packages, of the modules `extra_modules` wherever they
-    lie, and of every library the process has loaded; the make of the processor and the GPU's driver.
+    Path, size and mtime of each file in site-packages, of the modules `extra_modules` and of every loaded
+    library; the processor model and the GPU driver.
     """
     digest = hashlib.sha256("".join(_machine()).encode())
     seen: set[tuple[int, int]] = set()
@@ -90,7 +90,7 @@ def _modules(names: list[str]) -> Iterator[str]:
 
 
 def _mapped() -> list[str]:
-    """The libraries this process has loaded, the system's among them."""
+    """The libraries this process has loaded."""
     with open("/proc/self/maps") as maps:
         paths = {line.split(None, 5)[5].strip() for line in maps if "/" in line}
     return sorted(path for path in paths if ".so" in os.path.basename(path))
@@ -109,7 +109,7 @@ def _machine() -> Iterator[str]:
 
 
 def _files(top: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, Any]]:
-    """Every file at or below `top`, no folder twice; bytecode is made again from what is counted."""
+    """Every file at or below `top`, no folder twice, without bytecode."""
     stack = [top]
     while stack:
         path = stack.pop()

@@ -1,6 +1,5 @@
-"""What a toolchain is, and who makes one.
-
-A provisioner is one file of this folder; `@provisioner(name)` registers it (law 4).
+"""The interface of toolchains. A provisioner is one file of this package, registered by
+`@provisioner(name)`.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ class Provisioner(Protocol):
     """Makes toolchains of one kind."""
 
     def resolve(self, config: RepositoryConfig, read: ReadFile, /) -> ToolchainSpec:
-        """What a configuration asks for; raises ConfigError if it cannot be told."""
+        """The toolchain of a configuration; raises ConfigError."""
         ...
 
     def provision(self, spec: ToolchainSpec, data_dir: Path, progress: OnProgress, /) -> ReadyToolchain:

@@ -1,7 +1,7 @@
 """The `release` provisioner: a venv with the release that the repository pins.
 
-Nothing of the repository is executed: its pin is read as text, and only that exact release, what the
-backend says it needs, and the exact pins of `toolchain.extra` are installed, from wheels.
+Runs nothing of the repository: its pin is read as text, and only that exact release, the backend's
+requirements and the exact pins of `toolchain.extra` are installed, from wheels.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class ReleaseProvisioner:
 
 
 def _reference_packages(config: RepositoryConfig) -> tuple[str, ...]:
-    """The packages that judge the cases of a configuration, where they run in the toolchain itself.
+    """The reference packages that must be in the toolchain.
 
-    ONNX's evaluator runs beside Assay; torch and Keras must be those that the compiler works with.
+    ONNX's evaluator runs in Assay's environment; torch and Keras must be those that the compiler works with.
     """
     libraries = {names.source_libraries()[source] for source in config.sources}
     wanted = {config.frontend, *libraries} - {None, "onnx"}
@@ -86,7 +86,7 @@ def _reference_packages(config: RepositoryConfig) -> tuple[str, ...]:
 
 
 def _reference_pin(name: str, file: str, config: RepositoryConfig, read: ReadFile) -> str:
-    """The exact pin of a package that a file of the repository must hold beside the compiler's."""
+    """The exact pin of a reference package, which must be in the repository's pin file."""
     pins = [pin for pin in find_pins(read(file) or b"", file, [name]) if pin.version is not None]
     if not pins:
         raise ConfigError(

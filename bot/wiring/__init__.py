@@ -1,1 +1,1 @@
-"""Composition: the rooms plugged into one another, for the service and for the command line."""
+"""Composition: connects the packages, for the service and for the command line."""

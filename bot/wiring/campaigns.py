@@ -1,4 +1,4 @@
-"""What campaigns work with, for the service and for the command line."""
+"""The collaborators of campaigns, for the service and for the command line."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 from bot.bugs.publication import CampaignPublisher
 from bot.campaigns.plan.catalog import open_catalogs
-from bot.campaigns.services import OnEvent, Reports, Services
+from bot.campaigns.services import Reports, Services
 from bot.config import RepositoryConfig, read_repository_config, resolve_config
 from bot.runners import Runner, make_runner, run_tool
+from bot.runners.protocol import OnEvent
 from bot.runners.reproducer_run import try_script
 from bot.settings import Settings, report_url
 from bot.toolchains import provision, resolve
@@ -23,7 +24,7 @@ from fuzzing.triage.signature import compute_signature
 
 
 def campaign_services(settings: Settings, **replaced: Any) -> Services:
-    """What campaigns work with; any field of `Services` may be replaced."""
+    """The services of campaigns; any field of `Services` may be replaced."""
     fields: dict[str, Any] = {
         "repositories": repositories(settings),
         "config_of": resolve_config,
@@ -48,12 +49,12 @@ def runner() -> Runner:
 
 
 def reports(data_dir: Path, page: Callable[[int], str] = lambda _: "") -> Reports:
-    """How campaigns are told of; `page` is the address of a campaign's report, "" where it has none."""
+    """Publishes campaigns; `page` maps a campaign to the address of its report, or ""."""
     return CampaignPublisher(data_dir / "corpus", lambda campaign: artifacts(data_dir, campaign), page=page)
 
 
 def artifacts(data_dir: Path, campaign: int) -> Path:
-    """Where the files of a campaign lie."""
+    """The folder of the files of a campaign."""
     return data_dir / "artifacts" / str(campaign)
 
 

@@ -1,4 +1,4 @@
-"""What commands may set going in other rooms."""
+"""What commands use of pull requests and jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Wake = Callable[[], None]
 
 
 class CommandTools:
-    """`bot.commands.command_context.Tools`, over the rooms of pull requests and jobs."""
+    """`bot.commands.command_context.Tools` over pull requests and jobs."""
 
     def __init__(self, *, wake: Wake, wake_jobs: Wake) -> None:
         self._wake, self._wake_jobs = wake, wake_jobs
@@ -63,7 +63,7 @@ class CommandTools:
 
 
 class NoGitHubAccess:
-    """GitHub where there is nothing to sign in with: who may do what cannot be known, so nobody may."""
+    """GitHub without credentials: permissions are unknown, so nobody has any."""
 
     def permission(self, target: str, login: str) -> str:
         """Raises RefusalError."""

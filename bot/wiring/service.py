@@ -1,4 +1,4 @@
-"""A whole Assay process: deliveries become rows, rows become work, work becomes effects, effects go out."""
+"""The service: deliveries become rows, rows become work, work becomes effects, effects are published."""
 
 from __future__ import annotations
 
@@ -51,13 +51,12 @@ from bot.wiring.campaigns import campaign_services
 from bot.wiring.command_tools import CommandTools, NoGitHubAccess
 from bot.wiring.github import connect_github, make_sinks, repositories
 
-#: A second push to the same branch within this time spares the first one's campaign; people do it to mend a
-#: slip, tools when they push many commits one by one.
+#: A second push to the same branch within this time replaces the first one's campaign.
 START_DELAY = timedelta(seconds=1)
 
 
 def service(settings: Settings, database: Database) -> service_parts.ServiceParts:
-    """All of it. The embedded database belongs to one process, which holds the lock on its folder by now."""
+    """All parts. The embedded database belongs to one process, which holds the lock of its folder."""
     github_api = connect_github(settings, database)
     reader = Reader(github_api) if github_api is not None else None
     mirrors = repositories(settings, github_api)
@@ -123,7 +122,7 @@ def service(settings: Settings, database: Database) -> service_parts.ServicePart
 
 
 def dispatch(handlers: Mapping[type[Any], Callable[[Session, Any], object]]) -> Handler:
-    """Carries out each intent by the handler of its class."""
+    """Handles each intent by the handler of its class."""
 
     def handle(session: Session, intent: Intent) -> object:
         handler = handlers.get(type(intent))
@@ -135,5 +134,5 @@ def dispatch(handlers: Mapping[type[Any], Callable[[Session, Any], object]]) -> 
 
 
 def _configuration(mirrors: Repositories, target: str, commit: str) -> RepositoryConfig | None:
-    """The configuration of a repository at a commit; None where it says nothing of us."""
+    """The configuration of a repository at a commit; None if nothing is configured or pinned."""
     return resolve_config(partial(mirrors.read, target, commit))

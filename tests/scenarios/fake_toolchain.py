@@ -17,8 +17,8 @@ from packaging.version import Version
 
 from bot.bisection.releases import Range, releases
 from bot.bugs.release_bisection import YEARS
-from bot.campaigns.services import OnEvent
 from bot.errors import UsageError
+from bot.runners.protocol import OnEvent
 from bot.toolchains import ReadyToolchain, ToolchainSpec
 from fuzzing.cases import Corpus
 from fuzzing.execute.shard import Shard

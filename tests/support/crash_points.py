@@ -1,7 +1,7 @@
 """Lives that are cut short: where they are killed, how many it takes, and what they leave in the database.
 
-A program that kills prints a line of JSON for each life and death (`print_result`); its test reads them (`run_killing_program`) and
-compares what is left with what a life left that nobody disturbed.
+A program that kills prints a line of JSON for each life and death (`print_result`); its test reads them
+(`run_killing_program`) and compares what is left with what a life left that nobody disturbed.
 """
 
 from __future__ import annotations

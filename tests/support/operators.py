@@ -58,8 +58,8 @@ def check(
     """Makes many nodes of one operator and asserts what must hold of each.
 
     ONNX's checker and its strict inference pass; the inferred types are the specification's; so are those
-    that `NodeContext.from_node` gives for the finished node; what onnxruntime gives has these shapes, is finite and lies
-    within the bounds. With `runs` onnxruntime must take at least some of them.
+    that `NodeContext.from_node` gives for the finished node; what onnxruntime gives has these shapes, is
+    finite and lies within the bounds. With `runs` onnxruntime must take at least some of them.
     """
     ran = []
     for opset in opsets:

@@ -1,9 +1,8 @@
-"""Signing: which bug each finding of a campaign belongs to. Pure functions.
+"""Matches each finding of a campaign to a bug. Pure functions.
 
-Of a case that was reduced the program tells what the bug needs (docs/triage.md). A signature explains another
-that is alike and needs more; so a failure belongs to the bug that needs the least of those that explain it.
-A bug keeps the key it was first known by, also where a later case shows that it needs less: an issue on
-GitHub goes by that key.
+The program of a reduced case shows what its bug needs (docs/triage.md). A signature explains a similar one
+that needs more; a failure belongs to the bug that needs least of those that explain it. A bug keeps its first
+key, even if a later case shows that it needs less: its issue is found by that key.
 """
 
 from __future__ import annotations
@@ -12,10 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.campaigns.services import Signature
 from fuzzing.outcomes import Verdict
-from fuzzing.triage.signature import Signature as Signed
-from fuzzing.triage.signature import explains
+from fuzzing.triage.signature import Signature, explains
 from fuzzing.triage.traits import Traits
 
 #: What a reduction adds to a signature, or puts in place of what the case was made to test.
@@ -26,8 +23,8 @@ _REDUCTION_FIELDS = frozenset({"operator", "dtypes", "needs", "component", "root
 class KnownBug:
     """A bug, as far as it can explain failures.
 
-    key     by which the target knows it
-    fields  what the signature of its reduced case is made of
+    key     the target's key of it
+    fields  fields of the signature of its reduced case
     """
 
     key: str
@@ -35,14 +32,13 @@ class KnownBug:
 
     @property
     def needs(self) -> int:
-        """How much it needs; of two that explain a failure the one that needs less is the bug."""
+        """How many needs it has; of two bugs that explain a failure the one with fewer is taken."""
         return len(self.fields.get("needs", ()))
 
 
 def match_bug_keys(signatures: Sequence[Signature], bugs: Iterable[KnownBug]) -> list[str]:
-    """The key of the bug that each signature, made of a reduced case, belongs to; in their order.
-
-    `bugs` are those that the target has. In which order signatures come makes no difference.
+    """The bug key of each signature (of reduced cases), in order; independent of that order. `bugs`: those
+    known.
     """
     there = sorted(bugs, key=lambda one: (one.needs, one.key))
     fresh = sorted({one.key: KnownBug(one.key, one.fields) for one in signatures}.values(), key=_sort_key)
@@ -67,20 +63,20 @@ def _key_of(mine: KnownBug, there: Sequence[KnownBug], fresh: Sequence[KnownBug]
 
 
 def _explains(one: KnownBug, other: KnownBug) -> bool:
-    return explains(Signed(one.key, "", one.fields), Signed(other.key, "", other.fields))
+    return explains(Signature(one.key, "", one.fields), Signature(other.key, "", other.fields))
 
 
 def candidate_bugs(raw: Signature, bugs: Iterable[KnownBug]) -> list[KnownBug]:
-    """The bugs with the symptom of a failure whose case was not reduced."""
+    """The bugs that have the symptom of an unreduced failure."""
     return [one for one in bugs if same_symptom(raw.fields, one.fields)]
 
 
 def underlying_bug(raw: Signature, traits: Traits, bugs: Iterable[KnownBug]) -> str:
-    """The key of the bug that is behind a failure whose case was not reduced; "" if none is known to be.
+    """The key of the bug behind an unreduced failure, "" if none is known.
 
-    The symptom must be the bug's, and what the bug needs, operators included, must be in the case.
+    The symptom must be equal, and the case must contain what the bug needs, operators included.
 
-    traits  of the case as it is
+    traits  of the unreduced case
     """
     found = (one for one in candidate_bugs(raw, bugs) if _contains_requirements(traits, one.fields))
     best = min(found, key=_sort_key, default=None)
@@ -88,9 +84,9 @@ def underlying_bug(raw: Signature, traits: Traits, bugs: Iterable[KnownBug]) -> 
 
 
 def same_symptom(fields: dict[str, Any], small: dict[str, Any]) -> bool:
-    """Whether what a reduced case shows, in the signature `small`, is what the signature `fields` tells of.
+    """Whether a reduced case (signature fields `small`) shows the symptom of the signature `fields`.
 
-    Where outputs are wrong in several ways, one that shows some of them is enough, as it is to a reduction.
+    Of several wrong outputs the reduced case needs to show only some, as in reduction.
     """
     mine, other = _symptom(fields), _symptom(small)
     if fields["verdict"] == Verdict.WRONG_RESULT.value:
@@ -104,10 +100,10 @@ def _symptom(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _contains_requirements(traits: Traits, fields: dict[str, Any]) -> bool:
-    """Whether a case has what a reduced signature names: the operators of its pattern, and what those need.
+    """Whether a case contains the operators of a reduced signature's pattern, and what those operators need.
 
-    Types and shapes are told of a program's inputs. Those of a reduced case may have been inside the program,
-    so that they say nothing here.
+    Needs about types and shapes are skipped: they are about the inputs of the reduced program, which may be
+    inner values of the original one.
     """
     if "needs" not in fields:
         return False
@@ -117,10 +113,9 @@ def _contains_requirements(traits: Traits, fields: dict[str, Any]) -> bool:
 
 
 def pattern_operators(pattern: str) -> list[str]:
-    """The operators that a pattern names: `Reshape(Transpose); Abs` → Reshape, Transpose, Abs.
+    """The operators of a pattern: `Reshape(Transpose); Abs` → Reshape, Transpose, Abs.
 
-    What was too long to be told stands there as a digest, which is no operator's name and matches none. The
-    bodies of an operator stand in brackets, with bars between them.
+    A digest in place of a long part matches no operator. Subgraphs stand in brackets, separated by bars.
     """
     for mark in "()[],;|":
         pattern = pattern.replace(mark, " ")

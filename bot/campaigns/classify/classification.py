@@ -1,8 +1,7 @@
-"""Judging: what the outcomes at head and base, and their repeats, amount to. Pure functions.
+"""Classifies a case from its outcomes and repeats at head and base. Pure functions.
 
-What fails at head and at base was broken already. What base passes is a regression when every fresh run at
-head agreed with the first one and every fresh run at base passed. The rest gets the name it deserves, and
-a reason.
+A failure at both is already broken. A failure at head that passes at base is a regression if every fresh run
+agrees on both sides.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from bot.store.models import Classification, Finding
 from fuzzing.outcomes import Outcome, Verdict
 
 NO_BASE = "there is no base to compare with"
-BASE_NOT_RUN = "base was not run within the budget: another run goes on there, a larger one is `budget`"
-NOT_REPEATED = "not repeated in fresh processes within the budget: another run goes on there"
-RETRIED_NEXT_CAMPAIGN = "the machine's doing; the next campaign runs it again"
-SUPPORT_LOST = "unsupported at head, passes at base; what a compiler says it lacks is never filed as a bug"
+BASE_NOT_RUN = "base was not run within `budget`; another campaign continues"
+NOT_REPEATED = "not repeated in fresh processes within `budget`; another campaign continues"
+RETRIED_NEXT_CAMPAIGN = "an infrastructure failure; the next campaign runs it again"
+SUPPORT_LOST = "unsupported at head, passes at base; unsupported cases are never filed as bugs"
 
 
 class RerunCounts(NamedTuple):
@@ -30,7 +29,7 @@ class RerunCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassifiedCase:
-    """What one case amounts to; the fields are those of `Finding`."""
+    """The classification of one case; the fields are those of `Finding`."""
 
     classification: Classification
     verdict: Verdict
@@ -41,9 +40,10 @@ class ClassifiedCase:
 
 @dataclass(frozen=True)
 class CaseResults:
-    """All that was seen of one case. `compared` is whether the campaign has a base at all.
+    """Everything known of one case.
 
-    again   its fresh runs at head
+    compared  whether the campaign has a base
+    reruns    fresh runs at head
     """
 
     head: Outcome
@@ -56,7 +56,7 @@ class CaseResults:
 
 
 def make_finding(classified: ClassifiedCase, campaign_id: int, case_id: str, signature: str) -> Finding:
-    """The row of a case that amounts to something."""
+    """The row of a classified case."""
     return Finding(
         campaign_id=campaign_id,
         case_id=case_id,
@@ -73,7 +73,7 @@ def make_finding(classified: ClassifiedCase, campaign_id: int, case_id: str, sig
 
 
 def classify(seen: CaseResults) -> ClassifiedCase | None:
-    """The finding to be made of a case; None where there is nothing to say."""
+    """The classification of a case; None if it is no finding."""
     if seen.head.verdict.is_failure:
         return _classify_failure(seen)
     if seen.base is None:
@@ -108,7 +108,7 @@ def _classify_failure(seen: CaseResults) -> ClassifiedCase:
 
 
 def _classify_unstable(seen: CaseResults) -> ClassifiedCase:
-    """What did not repeat: the machine's doing, a slow case, a flaky program, or a flaky compiler."""
+    """A failure that did not repeat: infrastructure, a slow case, a flaky program, or a flaky compiler."""
     if why := recovered_alone(seen.head, seen.reruns):
         return _finding(seen, Classification.INFRASTRUCTURE, f"{why}: {RETRIED_NEXT_CAMPAIGN}")
     if why := exceeded_limit(seen.head, seen.reruns):
@@ -119,9 +119,9 @@ def _classify_unstable(seen: CaseResults) -> ClassifiedCase:
         return _finding(
             seen,
             Classification.FLAKY_PROGRAM,
-            f"{reason}; the library itself answers now so, now so, so that nothing is said of the compiler",
+            f"{reason}; the library's own result is nondeterministic, so the compiler is not judged",
         )
-    return _finding(seen, Classification.FLAKY, f"{reason}: it comes and goes, which no change is blamed for")
+    return _finding(seen, Classification.FLAKY, f"{reason}: flaky, so not attributed to a change")
 
 
 def _classify_against_passing_base(seen: CaseResults, reason: str) -> ClassifiedCase:
@@ -141,7 +141,7 @@ def _finding(seen: CaseResults, classification: Classification, reason: str) -> 
 
 
 def _base_counts(seen: CaseResults) -> tuple[int, int]:
-    """How often base failed: of its fresh runs, or of its one ordinary run where it was not repeated."""
+    """(failed, runs) at base: of the fresh runs, or of the one ordinary run if there are none."""
     if seen.base is None:
         return 0, 0
     agreed, total = seen.base_runs

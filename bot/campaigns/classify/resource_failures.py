@@ -1,9 +1,8 @@
-"""Doubting: what may be the machine's doing rather than the compiler's. Pure functions.
+"""Failures that a busy or full machine may have caused. Pure functions.
 
-A hang, or a lack of memory or space, speaks of a busy or full machine as well as of a compiler. So a case
-that hangs or runs out of memory is run again alone and with more of both before it accuses, as syzbot's
-timeouts climb (pkg/repro: first 3 times the usual, later 20 times; one step is enough for limits that are ten
-thousand times the usual already, see `fuzzing.execute.limits`).
+A case that hangs or runs out of memory runs again alone, with more of both, before it counts (syzbot
+multiplies its timeouts by 3, later 20: pkg/repro; one step is enough for our limits, see
+`fuzzing.execute.limits`).
 """
 
 from __future__ import annotations
@@ -16,39 +15,37 @@ from fuzzing.outcomes import Outcome, Verdict
 #: By how much limits are multiplied for the run that must show a hang again.
 RETRY_LIMIT_FACTOR = 3.0
 
-#: What the C library says where the machine has run out of something that no case is meant to fill:
-#: ENOSPC, EDQUOT, EMFILE, ENFILE, EAGAIN of fork (errno(3)).
+#: Messages of the C library for ENOSPC, EDQUOT, EMFILE, ENFILE, EAGAIN of fork (errno(3)).
 _FULL = re.compile(
     r"\b(No space left on device|Disk quota exceeded|Too many open files|Resource temporarily unavailable)\b"
 )
 
 
-#: What a case took more than: the configuration decides how much it may.
-_PAST = "past its limit, which `limits` can raise"
+_PAST = "above its limit, which `limits` can raise"
 
 
 def needs_rerun(outcome: Outcome) -> bool:
-    """Whether an outcome must show again with more time and memory before it accuses."""
+    """Whether an outcome must repeat with more time and memory before it counts."""
     return outcome.verdict in (Verdict.HANG, Verdict.OUT_OF_MEMORY)
 
 
 def exhausted_resource_of(outcome: Outcome) -> str:
-    """What the machine had run out of, as the failure's message says; "" if it does not."""
+    """The resource that the machine lacked according to a crash, "" if none is named."""
     evidence = outcome.evidence
     found = exhausted_resource(f"{evidence.message}\n{evidence.log}\n{evidence.native}")
     return found if outcome.verdict is Verdict.CRASH else ""
 
 
 def exhausted_resource(words: str) -> str:
-    """What a machine had run out of, by words that tell of it; "" if they do not."""
+    """The resource that a text says the machine lacked, "" if none."""
     found = _FULL.search(words)
     return found[0] if found else ""
 
 
 def recovered_alone(first: Outcome, reruns: Sequence[Outcome]) -> str:
-    """Why a doubtful outcome was the machine's doing, by its runs alone and with more; "" if it was not.
+    """Why the machine caused a hang or out-of-memory failure, "" if it did not.
 
-    With more of both the case got through, and took less than it had had the first time.
+    The rerun alone passed, and took less than the first run had.
     """
     if not needs_rerun(first) or not reruns or reruns[0].verdict is not Verdict.PASS:
         return ""
@@ -63,7 +60,7 @@ def recovered_alone(first: Outcome, reruns: Sequence[Outcome]) -> str:
 
 
 def exceeded_limit(first: Outcome, reruns: Sequence[Outcome]) -> str:
-    """Why a doubtful outcome is none, though the machine was not to blame; "" if it may be one."""
+    """Why a hang or out-of-memory failure is only a limit that was too low, "" if it may be a bug."""
     if (
         not needs_rerun(first)
         or not reruns

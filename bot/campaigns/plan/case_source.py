@@ -14,8 +14,8 @@ class CatalogPart:
     """A share of a source's tests, migrated by one process into one catalog.
 
     number, of   "3 of 16", counted from 1
-    path         its catalog, there once the part is migrated to its end
-    options      further words for `python -m fuzzing.migrate`: seed and count of a generated source
+    path         its catalog; exists once the part is complete
+    options      further arguments for `python -m fuzzing.migrate`: seed and count of a generated source
     """
 
     source: str
@@ -26,29 +26,29 @@ class CatalogPart:
 
     @property
     def partial(self) -> Path:
-        """What it had given when it was cut off."""
+        """The file with the cases of an incomplete part."""
         return self.path.with_suffix(".partial")
 
     def read(self) -> tuple[Iterator[dict[str, Any]], bool]:
-        """The lines there are, streamed, and whether they are all."""
+        """The lines, streamed, and whether the part is complete."""
         if self.path.exists():
             return _read_lines(self.path), True
         return (_read_lines(self.partial) if self.partial.exists() else iter(())), False
 
     def cut_after(self) -> float:
-        """Seconds it was given when it was cut off, 0 if it never was."""
+        """Seconds after which it was last cut off; 0 if never."""
         return max((float(line.get("cut_after", 0)) for line in _read_lines(self.partial)), default=0.0)
 
 
 @dataclass(frozen=True)
 class SourceReport:
-    """What came of one source, as a report tells it.
+    """How far one source is collected.
 
-    library  where its tests are from, such as "onnx 1.23.2", "" if it does not say
-    cases    how many it gave
+    library  the library whose tests it takes, such as "onnx 1.23.2"; "" if unknown
+    cases    cases so far
     skipped  reason → tests that became no case
-    whole    how many of its `parts` were migrated to their end
-    begun    how many more were cut off; the cases they had given by then count
+    whole    complete `parts`
+    begun    incomplete parts with cases
     failed   why a part could not be migrated, "" if none failed
     """
 
@@ -63,11 +63,11 @@ class SourceReport:
 
     @property
     def missing_parts(self) -> int:
-        """Parts that are not yet migrated to their end."""
+        """Incomplete parts."""
         return self.parts - self.whole
 
     def to_json(self) -> dict[str, Any]:
-        """The account as JSON."""
+        """As JSON."""
         return asdict(self)
 
     @classmethod
@@ -77,26 +77,26 @@ class SourceReport:
 
 
 class CaseSource(Protocol):
-    """Cases to be planned, from one place."""
+    """A source of cases to plan."""
 
     def cases(self) -> Iterator[str]:
-        """Their ids, in order, streamed."""
+        """Case ids, in order, streamed."""
 
     def operators(self, wanted: Collection[str]) -> dict[str, str]:
-        """Case → operator, for those of the `wanted` cases of which it is known without reading the case."""
+        """Case → operator, for those `wanted` whose operator is known without reading the case."""
 
     def account(self) -> SourceReport:
-        """Where they come from, and what was left out."""
+        """How far it is collected, and what was skipped."""
 
     def parts(self) -> Sequence[CatalogPart]:
-        """What is migrated to get them; () where nothing is."""
+        """The parts to migrate; () if none."""
 
     def arguments(self) -> list[str]:
-        """How `python -m fuzzing.prioritize` is told of them."""
+        """Command-line arguments for `python -m fuzzing.prioritize`."""
 
 
 def distinct(ids: Iterable[str], known: Iterable[str] = ()) -> Iterator[str]:
-    """The ids without those met before or `known`; 16 bytes of each are kept, as a million cases may come."""
+    """The ids, without duplicates and those `known`; keeps 16 bytes of each, as there may be a million."""
     seen = set(map(short_id, known))
     for case_id in ids:
         key = short_id(case_id)
@@ -106,7 +106,7 @@ def distinct(ids: Iterable[str], known: Iterable[str] = ()) -> Iterator[str]:
 
 
 def short_id(case_id: str) -> bytes:
-    """The first half of an id: enough to tell cases apart in memory."""
+    """The first 16 bytes of an id, unique enough in memory."""
     return bytes.fromhex(case_id)[:16]
 
 

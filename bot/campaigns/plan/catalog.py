@@ -1,13 +1,12 @@
-"""Catalogs: what a source migrated to, kept so that a source is migrated once per library version.
+"""Catalogs: the cases of a source, so that a source is migrated once per library version.
 
     corpus/catalogs/SOURCE-DIGEST.jsonl           a source that is migrated in one go
     corpus/catalogs/SOURCE-DIGEST.03-16.jsonl     the third of sixteen parts of one
-    corpus/catalogs/….partial                     what a part had given when its time was over
+    corpus/catalogs/….partial                     an incomplete part, cut off by the time limit
 
-A catalog is a file of JSON lines: the cases in the source's order, each with its test, its operator and
-what ranking wants to know of it, then one line with what was skipped. Its name holds a digest of the
-source's name, of every installed distribution, and of the migrating code, so a new library, a new Assay or
-an edit makes a new one. It appears whole or not at all.
+JSON lines: the cases in the source's order, each with test, operator and ranking data, then one line with the
+skip counts. The digest covers the source's name, every installed distribution and the migrating code. A
+catalog is written atomically.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from bot.errors import UsageError
 from fuzzing.cases import Corpus
 
 _SOURCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-#: Parts of `fuzzing` whose code decides what a source's cases are, and what is told of them.
+#: Parts of `fuzzing` whose code decides what a source's cases and catalog lines are.
 _CODE = (
     "migrate",
     "cases",
@@ -42,7 +41,7 @@ _CODE = (
 
 
 class SourceCatalog:
-    """The cases of one source, as far as it is migrated."""
+    """The cases of one source that are migrated so far."""
 
     def __init__(self, corpus: Path, source: str, options: tuple[str, ...] = ()) -> None:
         if not _SOURCE.fullmatch(source):
@@ -55,11 +54,11 @@ class SourceCatalog:
         )
 
     def cases(self) -> Iterator[str]:
-        """The ids of the cases, part by part, in the source's order, streamed."""
+        """Case ids, part by part, in the source's order, streamed."""
         return (line["id"] for line in self.lines())
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """What is known of each case, streamed: `id`, `test`, `operator`, `instance` where it was told."""
+        """One dict per case, streamed: `id`, `test`, `operator`, `instance` if known."""
         return (line for part in self._parts for line in part.read()[0] if "id" in line)
 
     def operators(self, wanted: Collection[str]) -> dict[str, str]:
@@ -68,7 +67,7 @@ class SourceCatalog:
         return {line["id"]: str(line["operator"]) for line in lines if "operator" in line}
 
     def account(self) -> SourceReport:
-        """How far the migration is, and what it gave."""
+        """How far the migration is."""
         skipped: Counter[str] = Counter()
         library, whole, begun = "", 0, 0
         distinct_ids: set[bytes] = set()  # parts may overlap
@@ -86,23 +85,23 @@ class SourceCatalog:
         return SourceReport(self._source, library, cases, dict(skipped), parts, whole, begun)
 
     def parts(self) -> Sequence[CatalogPart]:
-        """All its parts, migrated or not."""
+        """All parts."""
         return self._parts
 
     def arguments(self) -> list[str]:
-        """Its catalogs."""
+        """Its catalogs, as arguments."""
         files = (part.path if part.path.exists() else part.partial for part in self._parts)
         return [word for path in files if path.exists() for word in ("--catalog", str(path))]
 
 
 class CorpusCases:
-    """The cases of a corpus somebody has already, as far as they are of one of `kinds`, by id."""
+    """The cases of an existing corpus that are of one of `kinds`, by id."""
 
     def __init__(self, root: Path, kinds: Collection[str]) -> None:
         self._corpus, self._kinds = Corpus(root), frozenset(kinds)
 
     def cases(self) -> Iterator[str]:
-        """The ids, streamed. Raises UsageError: the folder holds no such case, or a broken one."""
+        """Case ids, streamed. Raises UsageError: the folder holds no such case, or a broken one."""
         left_out = found = 0
         for case_id in self._corpus.ids():
             if self._kind(case_id) in self._kinds:
@@ -118,23 +117,23 @@ class CorpusCases:
             )
 
     def operators(self, wanted: Collection[str]) -> dict[str, str]:
-        """Nothing: only the cases themselves say it."""
+        """Empty: only the cases themselves hold it."""
         del wanted
         return {}
 
     def account(self) -> SourceReport:
-        """How many cases there are, and how many were left out, by kind."""
+        """Counts of cases, and of skipped ones by kind."""
         kinds = Counter(map(self._kind, self._corpus.ids()))
         others = {kind: count for kind, count in sorted(kinds.items()) if kind not in self._kinds}
         skipped = {f"a program of kind {kind}": count for kind, count in others.items()}
         return SourceReport(self._corpus.root.name, "", kinds.total() - sum(others.values()), skipped)
 
     def parts(self) -> Sequence[CatalogPart]:
-        """Nothing is migrated."""
+        """Nothing to migrate."""
         return ()
 
     def arguments(self) -> list[str]:
-        """The folder."""
+        """The folder, as argument."""
         return ["--corpus", str(self._corpus.root)]
 
     def _kind(self, case_id: str) -> str:
@@ -147,7 +146,7 @@ def open_catalogs(corpus: Path, sources: Iterable[str]) -> list[SourceCatalog]:
 
 
 def catalog_path(corpus: Path, source: str, number: int = 1, of: int = 1) -> Path:
-    """The file in which the catalog of a part of `source` lies, or would lie, for what is installed."""
+    """The catalog file of a part of `source` for what is installed; it need not exist."""
     return _catalog_path(corpus, source, _source_digest(source), number, of)
 
 

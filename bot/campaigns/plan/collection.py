@@ -1,9 +1,8 @@
-"""Collecting: what sources have not given yet is migrated, in parts, by several processes, within a limit.
+"""Collecting: missing parts of sources are migrated by several processes, within a time limit.
 
-A part becomes a catalog when it is migrated to its end, so whatever ends the work, a limit or a kill, costs
-the parts at work and nothing else; the next campaign goes on with those that are missing. Of a part that
-was cut off the cases it had given by then are kept beside it, and it is given twice the time when it is
-begun again: every part is done some day, at less than twice its cost.
+A complete part becomes a catalog, so a limit or a kill costs only the parts in progress; the next campaign
+continues. A part that is cut off keeps its cases and gets twice the time when it is retried: every part
+completes eventually, at less than twice its cost.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from typing import Any
 import structlog
 
 from bot.campaigns.plan.case_source import CaseSource, CatalogPart, SourceReport
-from bot.campaigns.services import OnEvent
 from bot.errors import InfrastructureError, UsageError
+from bot.runners.protocol import OnEvent
 from fuzzing.errors import InfrastructureError as FuzzingInfrastructureError
 
 log = structlog.get_logger(__name__)
@@ -37,23 +36,23 @@ FIRST_CASES_S = 50.0
 #: Parts of a source that may fail before its others are left alone: a missing library fails them all.
 FAILURES = 2
 _POLL_S = 0.2  # how soon a stop or the end of the time is noticed
-MAX_FAILURE = 300  # characters of what is told of a failure; the log has it all
-_PROGRESS_EVERY = 100  # cases of a part between two words of progress
+MAX_FAILURE = 300  # characters of a failure in reports; the log has all
+_PROGRESS_EVERY = 100  # cases of a part between progress events
 
 RunTool = Callable[[str, Sequence[str], OnEvent, threading.Event], None]
-#: What costs a part and not the campaign: a migration that refuses what it was asked for does too.
+#: Errors that cost a part and not the campaign.
 _PART_ERRORS = (InfrastructureError, FuzzingInfrastructureError, UsageError)
 
 
 def limit(budget: float) -> float:
-    """Seconds that collecting may take of a campaign with this budget."""
+    """Seconds of collecting for a campaign with this budget."""
     return max(LEAST_S, SHARE * budget)
 
 
 def missing(cases: Iterable[CaseSource]) -> list[CatalogPart]:
-    """The parts that are not migrated to their end, the sources in turn; those cut off before come last.
+    """The incomplete parts, sources in turn; those that were cut off come last.
 
-    They need longer than was left for them once, so the others are given the time first.
+    They need more time than was left for them, so the others go first.
     """
     missing_parts = [[part for part in one.parts() if not part.path.exists()] for one in cases]
     in_turn = [part for parts in zip_longest(*missing_parts) for part in parts if part is not None]
@@ -82,10 +81,10 @@ class Collector:
     def collect(
         self, parts: Sequence[CatalogPart], seconds: float | None, on_event: OnEvent, stop: threading.Event
     ) -> None:
-        """Migrates `parts`, in that order, for at most so many seconds; None for as long as it takes.
+        """Migrates `parts`, in order, for at most `seconds`; None for no limit.
 
-        Tells each end, and now and then a count, as {"note", "done", "total"}. A part that fails is logged
-        and remembered in `failed`; raises what is no trouble of the machine, soon after the rest is stopped.
+        Sends {"note", "done", "total"} events. A failing part is logged and recorded in `failed`. Raises what
+        is no infrastructure failure, after the rest is stopped.
         """
         end = None if seconds is None else self.monotonic() + seconds
         work = _CollectionRun(self, end, on_event, stop, len(parts))
@@ -98,18 +97,18 @@ class Collector:
                 raise
 
     def record_failure(self, part: CatalogPart, error: Exception) -> None:
-        """Remembers that a part failed, and logs it: others may do without it."""
+        """Logs and counts the failure of a part."""
         log.error("migration.failed", source=part.source, part=part.number, of=part.of, error=str(error))
         self._failures[part.source] += 1
         self.failed.setdefault(part.source, last_line(error))
         self._errors.append(error)
 
     def is_given_up(self, source: str) -> bool:
-        """Whether nothing more is to be expected of a source."""
+        """Whether the remaining parts of a source are skipped."""
         return self._failures[source] >= FAILURES
 
     def accounts(self, cases: Iterable[CaseSource]) -> list[SourceReport]:
-        """How far each source is by now. Raises the first failure if there is not one case."""
+        """How far each source is. Raises the first failure if there is no case at all."""
         found = [_with_failure(one.account(), self.failed) for one in cases]
         if self._errors and not any(account.cases for account in found):
             raise self._errors[0]
@@ -117,7 +116,7 @@ class Collector:
 
 
 def last_line(error: Exception) -> str:
-    """The end of an error's text, where a program's own message stands behind how it ended."""
+    """The last line of an error: the program's own message."""
     return next(reversed(str(error).strip().splitlines()), type(error).__name__)[:MAX_FAILURE]
 
 
@@ -126,7 +125,7 @@ def _with_failure(account: SourceReport, failed: Mapping[str, str]) -> SourceRep
 
 
 def _await(futures: set[Future[None]], work: _CollectionRun) -> None:
-    """Minds the clock until all parts are done or cut off."""
+    """Watches the clock until all parts are done or cut off."""
     while futures:
         done, futures = wait(futures, timeout=_POLL_S, return_when=FIRST_COMPLETED)
         work.stop_expired()
@@ -135,7 +134,7 @@ def _await(futures: set[Future[None]], work: _CollectionRun) -> None:
 
 
 class _CollectionRun:
-    """One round of collecting, shared by the threads that mind a process each."""
+    """One round of collecting, shared by the threads that each watch a process."""
 
     def __init__(
         self, collector: Collector, end: float | None, on_event: OnEvent, stop: threading.Event, total: int
@@ -147,7 +146,7 @@ class _CollectionRun:
         self._halted = False
 
     def part(self, part: CatalogPart) -> None:
-        """Migrates one part, unless the time is over or its source is given up."""
+        """Migrates one part, unless time is over or its source is given up."""
         begun = self._collector.monotonic()
         with self._lock:
             if self._is_over(begun) or self._collector.is_given_up(part.source):
@@ -167,7 +166,7 @@ class _CollectionRun:
                 del self._active[stop]
 
     def stop_expired(self) -> None:
-        """Stops what was asked to stop, and the parts whose time is over."""
+        """Stops the parts whose time is over, or all on a stop."""
         present = self._collector.monotonic()
         with self._lock:
             for stop, end in self._active.items():
@@ -175,7 +174,6 @@ class _CollectionRun:
                     stop.set()
 
     def halt(self) -> None:
-        """Stops everything at once."""
         self._halted = True
         self.stop_expired()
 
@@ -204,7 +202,7 @@ class _CollectionRun:
                 self._report_progress(f"{_part_name(part)} migrated: {writer.count} cases")
             elif not stop.is_set():
                 raise InfrastructureError(
-                    f"the migration of {_part_name(part)} ended without saying so; see its log"
+                    f"the migration of {_part_name(part)} ended without an end event; see its log"
                 )
             else:
                 writer.keep_partial(self._collector.monotonic() - begun)
@@ -218,7 +216,7 @@ def _part_name(part: CatalogPart) -> str:
 
 
 class _CatalogWriter:
-    """Writes the events of a migration as a catalog; without `keep` or `keep_partial` nothing is left."""
+    """Writes migration events as a catalog; deletes it unless `keep` or `keep_partial` is called."""
 
     def __init__(self, part: CatalogPart) -> None:
         self._part = part
@@ -227,7 +225,7 @@ class _CatalogWriter:
         self.ended = False
 
     def __enter__(self) -> _CatalogWriter:
-        """Raises InfrastructureError if no file can be made."""
+        """Raises InfrastructureError if the file cannot be made."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(self._path, "w", encoding="utf-8")
@@ -243,7 +241,7 @@ class _CatalogWriter:
         self._path.unlink(missing_ok=True)
 
     def add(self, event: dict[str, Any]) -> bool:
-        """Keeps cases and the final count of skips; whether it was a case."""
+        """Writes cases and the final skip counts; returns whether the event was a case."""
         kind = event.get("event")
         if kind == "case":
             self.count += 1
@@ -255,12 +253,12 @@ class _CatalogWriter:
         return kind == "case"
 
     def keep(self) -> None:
-        """Gives the catalog its name; all its bytes are on the disk before."""
+        """Syncs and publishes the complete catalog."""
         self._publish(self._part.path)
         self._part.partial.unlink(missing_ok=True)
 
     def keep_partial(self, seconds: float) -> None:
-        """Keeps what was given within so many seconds, or what an earlier attempt gave, if that was more."""
+        """Publishes an incomplete part; keeps an earlier attempt's cases if those were more."""
         earlier, _ = self._part.read()
         if sum("id" in line for line in earlier) > self.count:
             self._copy_cases(self._part.partial)

@@ -1,7 +1,7 @@
-"""Plans: sources are collected, their cases ranked, and written down with what the plan was made of.
+"""Plans: collects sources, ranks their cases, and records how the plan was made.
 
-A campaign's column `plan` holds `sources`, an account of each source as it stood then, and `ranking`, how
-the cases were put in order. The cases and the column are written in one transaction.
+`Campaign.plan` holds `sources`, a SourceReport each, and `ranking`. Cases and column are written in one
+transaction.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ RANKING_TIMEOUT_S = 120.0
 def collect_cases(
     context: Context, config: Config, seconds: float
 ) -> tuple[list[CaseSource], list[SourceReport]]:
-    """The cases of a configuration, after collecting for at most so many seconds, and how far each source is.
+    """The sources of a configuration after collecting for at most `seconds`, and how far each is.
 
-    Raises ProvisionError where a source needs a library that is not installed, unless it is one of several
-    that nobody named; and the trouble of a source if there is no case at all.
+    Raises ProvisionError if a source needs a missing library, unless it is one of several default sources;
+    the failure of a source if there is no case at all.
     """
     cases = list(context.services.catalogs(context.corpus, config.sources))
     cases, left_out = _split_available(cases, config)
@@ -69,7 +69,7 @@ def collect_cases(
 def _split_available(
     cases: Sequence[CaseSource], config: Config
 ) -> tuple[list[CaseSource], list[SourceReport]]:
-    """The cases that can be had, and an account of default sources that cannot, for want of a library."""
+    """The available sources, and reports of default sources whose library is missing."""
     good, without = [], []
     for one in cases:
         source = next((part.source for part in one.parts() if not part.path.exists()), "")
@@ -91,29 +91,26 @@ def _install_advice(source: str, absent: Sequence[str]) -> str:
 
 
 def _uses_default_sources(config: Config) -> bool:
-    """Whether the sources are those that a configuration gets which names none."""
+    """Whether the sources are the defaults."""
     wanted = resolve_frontends(config.backend, config.frontend, ())
     return bool(wanted) and tuple(config.sources) == names.default_sources(wanted[0])
 
 
 class _TimeCharge(EventSink):
-    """Passes notes on as progress, and charges the time to the campaign; a sink for `run_with_lease`."""
+    """Reports progress and charges the time to the campaign; a sink for `run_with_lease`."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._charged = context.services.clock.monotonic()
 
     def add(self, event: dict[str, Any]) -> None:
-        """Shows how far it is."""
         self._context.progress(event["done"], event["total"], str(event["note"]))
 
     def tick(self) -> None:
-        """Charges now and then."""
         if self._context.services.clock.monotonic() - self._charged >= _CHARGE_EVERY_S:
             self.close()
 
     def close(self) -> None:
-        """Charges what is left."""
         present = self._context.services.clock.monotonic()
         with self._context.database.transaction(durable=False) as session:
             campaign = campaigns.find_held(session, self._context.campaign_id, self._context.owner)
@@ -126,10 +123,10 @@ class _TimeCharge(EventSink):
 def rank_cases(
     context: Context, config: Config, cases: Sequence[CaseSource], known: Iterable[str] = ()
 ) -> Iterator[tuple[CaseOrder, Ranking]]:
-    """Each case but those `known`, as `fuzzing.prioritize` orders them, and how it did.
+    """Each case not in `known`, in the order of `fuzzing.prioritize`, and the ranking.
 
-    Raises nothing of its own: where the ranking fails, the order is that of the sources. All of it is on the
-    disk before anybody opens a transaction, in which others would wait for it.
+    If the ranking fails, the order of the sources is used. Everything is on disk before a transaction is
+    opened, which would block others.
     """
     with CaseOrder() as order, CaseOrder() as complete:
         ranking = _rank(context, config, cases, order)
@@ -147,13 +144,13 @@ def _rank(context: Context, config: Config, cases: Sequence[CaseSource], order: 
     except (LeaseLost, Interrupted):
         raise
     except Exception as error:
-        # Whatever it is, it is no reason to test nothing. Nothing that people say can make a ranking fail.
-        told = {"task": "ranking", "strategy": ranking.strategy, "error": str(error)}
+        # No failure of the ranking keeps the cases from running.
+        fields = {"task": "ranking", "strategy": ranking.strategy, "error": str(error)}
         order.clear()
         if isinstance(error, (InfrastructureError, UsageError)):
-            log.error("internal_error", **told)  # noqa: TRY400  (the traceback that matters is in its text)
+            log.error("internal_error", **fields)  # noqa: TRY400  (the traceback that matters is in its text)
             return ranking.without(last_line(error))
-        log.exception("internal_error", **told)
+        log.exception("internal_error", **fields)
         return ranking.without(type(error).__name__)
     return replace(ranking, touched=tuple(order.touched))
 
@@ -163,18 +160,17 @@ def _run_ranking(context: Context, words: Sequence[str], order: CaseOrder) -> No
     run_tool = context.services.run_tool
     run_with_lease(context, lambda *ends: run_tool("fuzzing.prioritize", words, *ends), sink)
     if not order.ended:
-        raise InfrastructureError("the ranking ended without saying so; see its log")
+        raise InfrastructureError("the ranking ended without an end event; see its log")
 
 
 class _LimitedSink(EventSink):
-    """An order that must come within RANKING_TIMEOUT_S."""
+    """A CaseOrder that must be complete within RANKING_TIMEOUT_S."""
 
     def __init__(self, context: Context, order: CaseOrder) -> None:
         self._clock, self._order = context.services.clock, order
         self._end = self._clock.monotonic() + RANKING_TIMEOUT_S
 
     def add(self, event: dict[str, Any]) -> None:
-        """Keeps what is ranked."""
         self._order.add(event)
 
     def tick(self) -> None:
@@ -183,7 +179,6 @@ class _LimitedSink(EventSink):
             raise InfrastructureError(f"the ranking did not end within {RANKING_TIMEOUT_S:g} s")
 
     def close(self) -> None:
-        """What was kept can be read."""
         self._order.close()
 
 
@@ -206,7 +201,7 @@ def _ranking_input(context: Context, config: Config, cases: Sequence[CaseSource]
 
 
 def _read_change(context: Context, target: str, base: str, head: str) -> Change | None:
-    """What the commits differ in; None where that cannot be told, which costs the ranking alone."""
+    """The difference of two commits; None if it cannot be read, which affects the ranking only."""
     read = context.services.repositories.change
     try:
         content = run_with_lease(context, lambda *_: read(target, base, head))
@@ -217,24 +212,24 @@ def _read_change(context: Context, target: str, base: str, head: str) -> Change 
 
 
 def plan_to_json(accounts: Sequence[SourceReport], ranking: Ranking) -> dict[str, Any]:
-    """What a campaign's plan was made of, as its row keeps it."""
+    """How a plan was made, as JSON for the row."""
     return {"sources": [account.to_json() for account in accounts], "ranking": ranking.to_json()}
 
 
 def read_source_reports(plan: Mapping[str, Any]) -> list[SourceReport]:
-    """The accounts in a campaign's row; [] for one that was planned before they were kept."""
+    """The source reports of a campaign's row; [] for rows of earlier versions."""
     return [SourceReport.from_json(one) for one in plan.get("sources", ())]
 
 
 def read_ranking(plan: Mapping[str, Any]) -> Ranking | None:
-    """How the cases were put in order; None for a campaign that was planned before that was kept."""
+    """The ranking of a row; None for rows of earlier versions."""
     return Ranking.from_json(plan["ranking"]) if "ranking" in plan else None
 
 
 def plan_more_cases(context: Context, config: Config) -> int:
-    """Collects what is missing, in what is left of the time for it, and plans it behind all else.
+    """Collects missing parts in the time left, and plans their cases last.
 
-    Returns how many cases that added: 0 also where nothing is missing, or no time is left.
+    Returns the number of cases added: 0 if nothing is missing or no time is left.
     """
     with context.reading() as (session, campaign):
         left = collection.limit(config.budget) - campaigns.seconds_spent(campaign, COLLECTING)

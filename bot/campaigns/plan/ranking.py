@@ -1,8 +1,8 @@
-"""Ranking: which of the cases run first, asked of `python -m fuzzing.prioritize`.
+"""Ranking: the order in which cases run, from `python -m fuzzing.prioritize`.
 
-What it is told (the change, the history, the compiler's own suite) is gathered here; what it answers is a
-file of case ids, so that a hundred thousand cases are ranked and planned without holding them. A ranking that
-fails costs nothing but itself: the cases then run in the order of their sources.
+Collects its inputs (change, history, the compiler's own suites) and reads back a file of case ids, so a
+hundred thousand cases are planned without holding them in memory. If it fails, cases run in the order of
+their sources.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from bot.config import names
 from bot.errors import InfrastructureError
 from bot.store.case_history import CaseHistory
 
-#: Strategies where nobody names one: with something to go by beside the cases, and without.
+#: Default strategies: with a change or history, and without.
 STRATEGY_WITH_HISTORY, DEFAULT_STRATEGY = "change", "opera"
-#: Operators that a change touches of which is kept why and where; one that touches more says little of any.
+#: Most touched operators kept; a change that touches more is too unspecific.
 MAX_TOUCHED = 100
 _ID_BYTES = 32
 _SUITES = Path("prioritize", "suites")
@@ -34,12 +34,12 @@ _SUITES = Path("prioritize", "suites")
 
 @dataclass(frozen=True)
 class Change:
-    """The difference between two commits, as `fuzzing.prioritize` reads it, and what a report tells of it."""
+    """The difference of two commits, as `fuzzing.prioritize` reads it."""
 
     content: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Its digest, how many files it touches, and whether some were too large or too many to be read."""
+        """Digest, number of files, and whether files were left out for their size or number."""
         return {
             "digest": hashlib.sha256(self.text().encode()).hexdigest(),
             "files": len(self.content["files"]),
@@ -53,16 +53,16 @@ class Change:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How the cases of a campaign were put in order, as rows and reports keep it.
+    """How the cases of a campaign were ordered; in rows and reports.
 
-    strategy  what ranked them; "" where nothing did, and they stay in the order of their sources
-    asked     the strategy that the configuration names, "" if it names none
+    strategy  the strategy used; "" if none, then the order of the sources
+    asked     the strategy that the configuration names, or ""
     seed      of its random choices
-    change    of the commits compared: `digest`, `files`, `truncated`; None without one
-    history   `digest` and number of `cases` known from before; None without one
-    suites    the compiler's own tests that it knew, such as "openvino.onnx"
-    failed    why the ranking failed, "" if it did not
-    touched   what the change touches, as `fuzzing.prioritize --touched` tells it, the surest first
+    change    `digest`, `files`, `truncated` of the change; None without one
+    history   `digest` and number of `cases` with history; None without any
+    suites    the compiler's own suites that were given, such as "openvino.onnx"
+    failed    why the ranking failed, or ""
+    touched   operators that the change touches (`fuzzing.prioritize --touched`), most certain first
     """
 
     strategy: str
@@ -75,7 +75,7 @@ class Ranking:
     touched: tuple[Mapping[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The ranking as JSON."""
+        """As JSON."""
         return asdict(self) | {"suites": list(self.suites), "touched": list(self.touched)}
 
     @classmethod
@@ -85,20 +85,19 @@ class Ranking:
         return cls(**(dict(obj) | lists))
 
     def without(self, why: str) -> Ranking:
-        """What is left of it when it fails."""
+        """The record of a failed ranking."""
         return replace(self, strategy="", failed=why)
 
 
 @dataclass
 class RankingInput:
-    """Everything a ranking goes by.
+    """The inputs of a ranking.
 
-    strategy  the one asked for, "" for the one that fits
-    backend   of the campaign
-    frontends those whose cases are wanted
-    cases     where the cases come from
-    change    what differs between base and head
-    past      what cases did before, by case
+    strategy   the one asked for, "" for a default
+    frontends  whose cases are wanted
+    cases      the sources
+    change     between base and head
+    past       earlier verdicts, by case
     """
 
     strategy: str
@@ -112,7 +111,9 @@ class RankingInput:
 
     @contextmanager
     def arguments(self) -> Iterator[tuple[list[str], Ranking]]:
-        """The command line of `fuzzing.prioritize`, and what it says; its files last as long as this."""
+        """Arguments for `fuzzing.prioritize` and the record of the inputs; the files exist within the
+        context.
+        """
         chosen = self.strategy or (STRATEGY_WITH_HISTORY if self.change or self.past else DEFAULT_STRATEGY)
         suites = find_suites(self.backend, self.frontends)
         ranking = Ranking(chosen, self.strategy, self.seed, suites=suites)
@@ -132,7 +133,7 @@ class RankingInput:
             yield words, ranking
 
     def _write_history(self, path: Path) -> str:
-        """Writes what is known from before, with each case's operator; returns its digest."""
+        """Writes the history with operators; returns its digest."""
         operators: dict[str, str] = {}
         for one in self.cases:
             operators |= one.operators(self.past.keys())
@@ -141,7 +142,7 @@ class RankingInput:
             for case_id, past in self.past.items():
                 operator = operators.get(case_id)
                 if operator is None and (operator := self._operator(case_id)) is None:
-                    continue  # its case is gone, and with it what the verdict was about
+                    continue  # its case was deleted
                 told = {name: value for name, value in asdict(past).items() if name != "case"}
                 line = json.dumps({"id": case_id, "operator": operator} | told).encode() + b"\n"
                 file.write(line)
@@ -156,14 +157,14 @@ class RankingInput:
 
 
 def find_suites(backend: str, frontends: Iterable[str]) -> tuple[str, ...]:
-    """The counted suites of a backend's own tests that there are for these frontends."""
+    """The counted suites of a backend's own tests for these frontends."""
     folder = Path(next(iter(fuzzing.__path__))) / _SUITES
     suites = (f"{backend}.{frontend}" for frontend in frontends)
     return tuple(suite for suite in suites if (folder / f"{suite}.json").exists())
 
 
 def resolve_frontends(backend: str, frontend: str | None, sources: Iterable[str]) -> tuple[str, ...]:
-    """The frontends that a campaign needs: the one asked for, else those its sources' libraries name."""
+    """The frontend asked for, else those that the sources need."""
     if frontend:
         return (frontend,)
     libraries = {names.source_libraries().get(source) for source in sources}
@@ -172,7 +173,7 @@ def resolve_frontends(backend: str, frontend: str | None, sources: Iterable[str]
 
 
 class CaseOrder:
-    """The ids that a ranking gives, in a temporary file."""
+    """Case ids in order, in a temporary file."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="assay-order-")  # noqa: SIM115
@@ -186,7 +187,7 @@ class CaseOrder:
         self._file.close()
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Keeps a ranked id."""
+        """Takes an event of `fuzzing.prioritize`."""
         if event.get("event") == "ranked":
             self.put(event["id"])
         elif event.get("event") == "touched":
@@ -195,15 +196,15 @@ class CaseOrder:
             self.ended = True
 
     def put(self, case_id: str) -> None:
-        """Keeps an id."""
+        """Appends an id."""
         self._file.write(bytes.fromhex(case_id))
 
     def close(self) -> None:
-        """What was kept can be read."""
+        """Flushes."""
         self._file.flush()
 
     def clear(self) -> None:
-        """Forgets everything: half an order is none."""
+        """Deletes all ids."""
         self._file.seek(0)
         self._file.truncate()
 
@@ -218,10 +219,7 @@ class CaseOrder:
 def merge_order(
     order: Iterable[str], cases: Sequence[CaseSource], known: Iterable[str] = ()
 ) -> Iterator[str]:
-    """Each case once: as ranked first, then what was not ranked, in the order of the sources.
-
-    What was ranked and is none of the cases is left out, and so are those `known`.
-    """
+    """Each case once, without those `known`: ranked ones first, then the rest in the order of the sources."""
     own = {short_id(case_id) for one in cases for case_id in one.cases()}
     ranked = (case_id for case_id in order if short_id(case_id) in own)
     return distinct(chain(ranked, (case_id for one in cases for case_id in one.cases())), known)

@@ -1,6 +1,6 @@
-"""Reductions: one failing case made small by the data plane's program, and what it left written down.
+"""Reduces one failing case with `fuzzing.reduce` and records the result.
 
-Each is a transaction of its own, and the program's journal lies on disk: a kill costs the candidate at hand.
+One transaction each; the program keeps a journal on disk, so a kill costs one candidate.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from fuzzing.triage.traits import Traits
 log = structlog.get_logger(__name__)
 
 PROGRAM = "fuzzing.reduce"
-#: Digits of a case's id and of a toolchain's digest in the name of a journal: enough to tell files apart.
+#: Digits of case id and toolchain digest in a journal's name.
 _NAME = 16
 
 
 @dataclass(frozen=True)
 class ReducedCase:
-    """What a reduction left.
+    """The result of a reduction.
 
-    case      the reduced case's id
-    outcome   what it did in a fresh process
-    traits    what its program shows of the bug
-    others    cases that fail otherwise, met on the way, the smallest first
+    case      id of the reduced case
+    outcome   of a fresh process
+    traits    of its program
+    others    other failing cases met on the way, smallest first
     """
 
     case: str
@@ -49,7 +49,7 @@ class ReducedCase:
 
 
 def read_reduction(row: Reduction) -> ReducedCase | None:
-    """What a row tells; None where the case could not be made small."""
+    """The result in a row; None if the case could not be reduced."""
     if not row.reduced:
         return None
     body = row.body
@@ -60,7 +60,7 @@ def read_reduction(row: Reduction) -> ReducedCase | None:
 
 
 def traits_from_json(obj: Mapping[str, Any]) -> Traits:
-    """The inverse of `dataclasses.asdict`. Raises RunnerError: a program sent something else."""
+    """The inverse of `dataclasses.asdict`. Raises RunnerError: malformed data of a program."""
     try:
         lists = {name: tuple(map(str, obj[name])) for name in ("dtypes", "needs", "operators")}
         root = obj.get("root")  # a row of an earlier Assay has none
@@ -71,12 +71,12 @@ def traits_from_json(obj: Mapping[str, Any]) -> Traits:
 
 @dataclass(frozen=True)
 class ReductionTask:
-    """A case to be made small.
+    """A case to reduce.
 
-    place    where it fails
-    passing  where it passes, and what is left of it must pass too; None where that does not matter
-    seconds  that it may take
-    title    what it is called in what is told of the progress
+    environment          where it fails
+    passing_environment  where candidates must pass; None if that does not matter
+    seconds              time limit
+    title                its name in progress notes
     """
 
     case: str
@@ -87,47 +87,47 @@ class ReductionTask:
 
 
 def reduce(context: Context, config: Config, task: ReductionTask) -> tuple[Reduction | None, str]:
-    """Makes one case small; the row that is written, or None and why there is none.
+    """Reduces one case; returns the row written, or None and the reason.
 
-    A case that cannot be made small has a row too, which says why. What fails for reasons of the machine's,
-    or of the reducer's own, has none, as it may go better in the next campaign: this one keeps the reason.
+    A case that cannot be reduced has a row with the reason. An infrastructure failure, or one of the reducer,
+    has no row, so that the next campaign tries again.
     """
     began = context.services.clock.monotonic()
-    row, small, trouble = None, None, ""
+    row, small, problem = None, None, ""
     try:
         row = _run(context, config, task, _ReductionSink(context, task.title))
         small = read_reduction(row)
     except (RunnerError, InfrastructureError) as error:
         log.warning("reduction.failed", case=task.case, error=str(error))
-        row, trouble = None, _infrastructure_reason(error)
+        row, problem = None, _infrastructure_reason(error)
     elapsed = context.services.clock.monotonic() - began
     with context.transaction() as (session, campaign):
         campaigns.add_seconds(campaign, context.step.state.value, elapsed)
-        campaigns.record_reduction(campaign, task.case, trouble)
+        campaigns.record_reduction(campaign, task.case, problem)
         if small is not None:
             outcomes.record(session, [small.outcome], context.services.clock.now())
         if row is not None:
             row.seconds = round(elapsed, 3)
             reductions.record(session, row)
-    return row, trouble
+    return row, problem
 
 
 def _infrastructure_reason(error: Exception) -> str:
-    """Why there is no reduction, in one line; what a program logged may hold anything, and is left out."""
+    """The reason in one line; without the program's log, which may contain anything."""
     said, what = str(error), exhausted_resource(str(error))
     said = said.splitlines()[0].removesuffix("; its log ends:")
     said += f": {what}" if what and what not in said else ""
-    return f"reducing it failed, which is Assay's trouble and tried again by the next campaign: {said}"
+    return f"the reducer failed; the next campaign tries again: {said}"
 
 
 def _run(context: Context, config: Config, task: ReductionTask, sink: _ReductionSink) -> Reduction:
-    trouble = ""
+    problem = ""
     try:
         _start(context, config, task, sink)
     except UsageError as error:
-        trouble = str(error)
+        problem = str(error)
     try:
-        return _row(context, task.environment, task.case, sink, trouble)
+        return _row(context, task.environment, task.case, sink, problem)
     except (KeyError, TypeError, ValueError) as error:
         raise RunnerError(f"{PROGRAM} sent an end event that is none: {error!r}") from None
 
@@ -149,7 +149,6 @@ def _start(context: Context, config: Config, task: ReductionTask, sink: _Reducti
 
 
 def _shard(context: Context, config: Config, environment: Environment, case_id: str) -> Any:
-    """One case at one place."""
     return context.services.make_shard(
         config,
         corpus=str(context.corpus),
@@ -169,7 +168,7 @@ def _shard(context: Context, config: Config, environment: Environment, case_id: 
 
 
 def journal_path(data_dir: Path, task: ReductionTask) -> Path:
-    """Where a reduction remembers what candidates showed."""
+    """The journal file of a reduction."""
     key, beside = (
         task.environment.key,
         task.passing_environment.key.toolchain[:_NAME] if task.passing_environment else "",
@@ -180,9 +179,9 @@ def journal_path(data_dir: Path, task: ReductionTask) -> Path:
 
 
 def _row(
-    context: Context, environment: Environment, case_id: str, sink: _ReductionSink, trouble: str
+    context: Context, environment: Environment, case_id: str, sink: _ReductionSink, problem: str
 ) -> Reduction:
-    """The row that the program's last event amounts to. Raises RunnerError if it makes no sense."""
+    """The row of the program's end event. Raises RunnerError if that is malformed."""
     end, key = sink.end, environment.key
     row = Reduction(
         case_id=case_id,
@@ -191,13 +190,13 @@ def _row(
         device=key.device,
         configuration=key.configuration,
         reduced="",
-        reason=trouble,
+        reason=problem,
         runs=0,
         seconds=0.0,
         body={},
         recorded_at=context.services.clock.now(),
     )
-    if trouble:
+    if problem:
         return row
     if end is None:
         raise RunnerError(f"{PROGRAM} returned before its end event; see the log of its machine")
@@ -206,14 +205,14 @@ def _row(
     if not end["confirmed"]:
         row.reason = "the smallest one did not fail in a fresh process"
     elif outcome.case != end["id"] or not key.fits(outcome):
-        raise RunnerError(f"{PROGRAM} sent an outcome nobody asked for: {outcome.case!r:.100}")
+        raise RunnerError(f"{PROGRAM} sent an unexpected outcome: {outcome.case!r:.100}")
     else:
         row.reduced = str(end["id"])
     return row
 
 
 class _ReductionSink(EventSink):
-    """What the program says: progress is passed on, the end is kept."""
+    """Reports progress and keeps the end event."""
 
     def __init__(self, context: Context, title: str) -> None:
         self._context, self._title = context, title
@@ -221,7 +220,6 @@ class _ReductionSink(EventSink):
         self.end: dict[str, Any] | None = None
 
     def add(self, event: dict[str, Any]) -> None:
-        """Takes one event."""
         kind = event.get("event")
         if kind == "step":
             size = event["size"]

@@ -1,4 +1,4 @@
-"""Describing: programs as people read them, and what they show of a bug, told by the data plane."""
+"""Programs as text, and their traits, from the data plane."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_IDS = 1000
 
 
 def program_texts(context: Context, cases: Iterable[str]) -> dict[str, ProgramText]:
-    """The programs of these cases, by case."""
+    """Case → its program as text."""
     events = _run_describe(context, cases)
     return {
         case: ProgramText(str(event["program"]), str(event.get("code", ""))) for case, event in events.items()
@@ -26,7 +26,7 @@ def program_texts(context: Context, cases: Iterable[str]) -> dict[str, ProgramTe
 
 
 def program_traits(context: Context, cases: Iterable[str]) -> dict[str, Traits]:
-    """What the programs of these cases show, by case."""
+    """Case → the traits of its program."""
     return {
         case: traits_from_json(event["traits"])
         for case, event in _run_describe(context, cases, "--traits").items()
@@ -43,11 +43,8 @@ def _run_describe(context: Context, cases: Iterable[str], *flags: str) -> dict[s
 
 
 class _EventCollector(EventSink):
-    """Collects what the program prints, by case."""
-
     def __init__(self) -> None:
         self.of: dict[str, dict[str, Any]] = {}
 
     def add(self, event: dict[str, Any]) -> None:
-        """Takes one program."""
         self.of[str(event["id"])] = event

@@ -1,4 +1,4 @@
-"""A campaign's failing cases made small: which are reduced, what their reductions amount to beside base."""
+"""Reduces the failing cases of a campaign, and classifies what the reductions left."""
 
 from __future__ import annotations
 
@@ -18,30 +18,31 @@ from bot.campaigns.reduce import case_reduction, program_text, reduction_selecti
 from bot.campaigns.reduce.case_reduction import ReducedCase
 from bot.campaigns.run.extra_cases import ExtraCase, run_extra_cases
 from bot.campaigns.run.shards import Environment
-from bot.campaigns.services import Config, Signature
+from bot.campaigns.services import Config
 from bot.store import campaigns, outcomes
 from bot.store import reductions as rows
 from bot.store.models import Classification, Finding, Reduction
 from fuzzing.cases import Corpus
 from fuzzing.outcomes import Outcome
+from fuzzing.triage.signature import Signature
 from fuzzing.triage.traits import Traits
 
-#: Other bugs met in one reduction that become findings: the smallest show the most.
+#: Other failures of one reduction that become findings, smallest first.
 OTHERS = 3
 
 
 @dataclass
 class FindingReducer:
-    """The findings while their cases are made small.
+    """The findings of a campaign while their cases are reduced.
 
-    found    by case
-    there    the bugs that the target has already
-    unheard  keys of those of them that are over, or that only pull requests showed
-    hurried  whether somebody waits: a pull request's campaign reduces no longer than its budget
-    small    by case: what its reduction left
-    adopted  by case: the reduced case, examined, if it stands for the finding
-    why      by case: why it is not reduced
-    tried    cases whose reduction this campaign had, before a restart too: case → why it failed, or ""
+    found          finding by case
+    known_bugs     bugs of the target
+    unannounced    keys of those that are over, or that only pull requests showed
+    within_budget  whether all reductions share the campaign's budget, as for a pull request
+    small          case → its reduction
+    adopted        case → its reduced case, if that stands for the finding
+    why            case → why it is not reduced
+    tried          cases reduced by this campaign, before a restart too → why that failed, or ""
     """
 
     context: Context
@@ -50,7 +51,7 @@ class FindingReducer:
     base: Environment | None
     found: dict[str, Finding]
     known_bugs: list[KnownBug]
-    unheard: frozenset[str] = frozenset()
+    unannounced: frozenset[str] = frozenset()
     within_budget: bool = False
     small: dict[str, ReducedCase] = field(default_factory=dict)
     adopted: dict[str, ExtraCase] = field(default_factory=dict)
@@ -59,24 +60,22 @@ class FindingReducer:
 
     @property
     def budget(self) -> float:
-        """Seconds that the reductions of what is new may take."""
+        """Seconds for reducing new failures."""
         reduction = self.config.reduction
         most = reduction.cases * reduction.budget
         return min(self.config.budget, most) if self.within_budget else max(self.config.budget, most)
 
     @property
     def _check_budget(self) -> float:
-        """Seconds for that and for seeing what the small cases do: reductions must not eat up their proof."""
+        """Seconds for reducing and for running the reduced cases: reductions must not use up the latter."""
         return self.budget + self.config.budget
 
     def size(self, case_id: str) -> int:
         """Bytes of a case's program."""
         return origin(self.context.corpus, case_id).size
 
-    # -- making cases small --------------------------------------------------------------------------
-
     def reduce(self, chosen: list[Finding]) -> None:
-        """Reduces the cases of these findings in order, as far as the budget goes."""
+        """Reduces the cases of these findings in order, within the budget."""
         known = self._known(chosen)
         for at, finding in enumerate(chosen):
             case = finding.case_id
@@ -98,10 +97,10 @@ class FindingReducer:
             seconds=min(self.config.reduction.budget, self._left(finding)),
             title=f"{position}, {test}",
         )
-        row, trouble = case_reduction.reduce(self.context, self.config, task)
-        self.tried[finding.case_id] = trouble
-        if trouble:
-            self.why[finding.case_id] = trouble
+        row, problem = case_reduction.reduce(self.context, self.config, task)
+        self.tried[finding.case_id] = problem
+        if problem:
+            self.why[finding.case_id] = problem
         return row
 
     def _store(self, case: str, row: Reduction) -> None:
@@ -113,10 +112,10 @@ class FindingReducer:
 
     def _refusal_reason(self, finding: Finding) -> str:
         """Why a case is not reduced now, "" if it may be."""
-        if trouble := self.tried.get(finding.case_id):
-            return trouble
+        if problem := self.tried.get(finding.case_id):
+            return problem
         if len(self.tried) >= self.config.reduction.cases:
-            return f"{len(self.tried)} cases were reduced, the most that reduction.cases allows"
+            return f"{len(self.tried)} cases were reduced, the limit reduction.cases"
         return "" if self._left(finding) > 0 else "the time for reducing was spent"
 
     def _left(self, finding: Finding) -> float:
@@ -126,7 +125,7 @@ class FindingReducer:
         return (self.budget if new else self.config.budget) - seconds_spent
 
     def _known(self, chosen: list[Finding]) -> dict[str, Reduction]:
-        """By case: its reduction at head; or one from another toolchain that shows the same here."""
+        """Case → its reduction at head, or one of another toolchain that shows the same here."""
         with self.context.reading() as (session, _):
             found = {one.case_id: rows.get(session, one.case_id, self.head.key) for one in chosen}
             here = {case: row for case, row in found.items() if row is None or self._is_stored(row)}
@@ -142,11 +141,13 @@ class FindingReducer:
         )
 
     def _is_stored(self, row: Reduction) -> bool:
-        """Whether the reduced case is in the corpus still: rows outlive folders."""
+        """Whether the reduced case is still in the corpus."""
         return not row.reduced or Corpus(self.context.corpus).folder(row.reduced).exists()
 
     def _reuse_elsewhere(self, known_bugs: dict[str, Reduction]) -> dict[str, Reduction]:
-        """Those whose reduced case shows at head what the case itself does; written down for head, too."""
+        """Reductions of other toolchains whose case shows the finding's symptom at head; recorded for head
+        too.
+        """
         seen = run_extra_cases(
             self.context,
             self.config,
@@ -160,16 +161,14 @@ class FindingReducer:
             for case, row in known_bugs.items()
             if row.reduced in seen and self._same(case, seen[row.reduced].head)
         }
-        if held:  # a commit that keeps nothing only makes a kill more likely to come before one that does
+        if held:
             with self.context.transaction() as (session, _):
                 for row in held.values():
                     rows.record(session, row)
         return held
 
-    # -- what they amount to -------------------------------------------------------------------------
-
     def adopt_reductions(self) -> list[Finding]:
-        """Examines what reductions left: adopts it, or makes it a finding of its own; returns what is new."""
+        """Classifies reduced cases; adopts each or makes it a finding of its own. Returns new regressions."""
         others = [other for small in self.small.values() for other in small.others[:OTHERS]]
         cases = [small.case for small in self.small.values()]
         seen = run_extra_cases(
@@ -190,24 +189,22 @@ class FindingReducer:
         ]
 
     def _same(self, case: str, outcome: Outcome) -> bool:
-        """Whether an outcome shows what the finding's own case does at head."""
+        """Whether an outcome shows the symptom of the finding's own case at head."""
         with self.context.reading() as (session, _):
             own = outcomes.get(session, case, self.head.key)
         return own is not None and same_symptom(self.sign(case, own).fields, self.sign(case, outcome).fields)
 
     def sign(self, case: str, outcome: Outcome, traits: Traits | None = None) -> Signature:
-        """The signature of an outcome of a case, or of what it was reduced to."""
+        """The signature of an outcome of a case, or of its reduction with `traits`."""
         about = origin(self.context.corpus, case)
         return self.context.services.sign(outcome, about.operator, about.frontend, traits)
 
     def _add(self, made: list[tuple[ExtraCase, Traits | None]]) -> list[Finding]:
-        """Findings of their own for cases that show other bugs; those that show known ones add nothing.
+        """Makes findings of cases that show other bugs; cases of known bugs add nothing.
 
-        A bug counts as known where a campaign on a branch saw it and it waits still. One that was over, or
-        that only a pull request showed, must be heard of: nobody else would.
-
-        What a reduction left is signed by its traits: it has the symptom of the finding it came from, and
-        must not be taken for it.
+        A bug is known if a campaign on a branch saw it and it is open. One that is over, or that only a pull
+        request showed, is reported again. A reduced case is signed by its traits: its symptom is that of the
+        finding it came from, and it must not be taken for it.
         """
         known_bugs = {row.signature for row in self.found.values()}
         raw: dict[str, Signature] = {}
@@ -220,15 +217,13 @@ class FindingReducer:
             if reduction_selection.is_reducible(row):
                 raw[one.case], fresh[one.case] = self.sign(one.case, one.head), row
         self.found |= fresh
-        known = {case for case, key in self.underlying_bug(raw).items() if key not in self.unheard}
+        known = {case for case, key in self.underlying_bug(raw).items() if key not in self.unannounced}
         for case in known:
             del self.found[case]
         return [row for case, row in fresh.items() if case not in known]
 
-    # -- which bugs they are -------------------------------------------------------------------------
-
     def bugs_by_case(self) -> dict[str, KnownBug]:
-        """By case: the bug of each finding that a reduced case stands for."""
+        """Case → bug, for findings whose reduced case was adopted."""
         signatures = {
             case: self.sign(case, extra_case.head, self.small[case].traits)
             for case, extra_case in self.adopted.items()
@@ -239,9 +234,9 @@ class FindingReducer:
         }
 
     def underlying_bug(self, raw: dict[str, Signature]) -> dict[str, str]:
-        """By case: the key of the bug behind it, of those findings here given by signature that have one.
+        """Case → key of the bug behind an unreduced finding, for those of `raw` that have one.
 
-        Of the bugs that this campaign has reduced, those of findings of another classification are no explanation.
+        A bug reduced in this campaign explains only findings of its own classification.
         """
         here = [(self.found[case].classification, known) for case, known in self.bugs_by_case().items()]
         may = {
@@ -258,7 +253,7 @@ class FindingReducer:
 
 
 def _represents(extra_case: ExtraCase, finding: Finding) -> bool:
-    """Whether what a reduction left amounts to what the finding does, beside base too."""
+    """Whether a reduced case has the classification of its finding."""
     classified = extra_case.classified
     if classified.classification.value != finding.classification:
         return False
@@ -266,19 +261,19 @@ def _represents(extra_case: ExtraCase, finding: Finding) -> bool:
 
 
 def _rejection_reason(small: ReducedCase, extra_case: ExtraCase | None) -> str:
-    """Why a finding is shown by the case as it was found, though that was made small."""
+    """Why a reduced case does not stand for its finding."""
     if extra_case is None:
-        return f"the small one, {small.case[:12]}, did not fail again at head"
+        return f"the reduced case {small.case[:12]} did not fail again at head"
     classified = extra_case.classified
     if classified.classification is Classification.ALREADY_BROKEN:
-        return f"the small one, {small.case[:12]}, fails at base too and so shows another bug"
+        return f"the reduced case {small.case[:12]} fails at base too: another bug"
     if classified.classification is Classification.REGRESSION:
-        return f"the small one, {small.case[:12]}, passes at base and so shows another bug, which is new"
-    return f"the small one, {small.case[:12]}, could not be judged: {classified.reason}"
+        return f"the reduced case {small.case[:12]} passes at base: another, new bug"
+    return f"the reduced case {small.case[:12]} is inconclusive: {classified.reason}"
 
 
 def _copy_reduction(row: Reduction, head: Outcome) -> Reduction:
-    """A reduction made on another toolchain, for the one that `head` was made on."""
+    """A reduction of another toolchain, for that of `head`."""
     return Reduction(
         case_id=row.case_id,
         toolchain=head.toolchain,

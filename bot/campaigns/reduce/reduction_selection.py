@@ -1,4 +1,4 @@
-"""Choosing: which failing cases are made small, and in which order. Pure functions."""
+"""Which failing cases are reduced, in which order. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from bot.campaigns.classify.classification import NO_BASE
 from bot.store.models import Classification, Finding
 
-#: Whose cases are worth it, the most wanted first. Where there is no base, what is inconclusive is all there is.
+#: Classifications worth reducing, in order. Without a base, all failures are inconclusive.
 _ORDER = (Classification.REGRESSION, Classification.INCONCLUSIVE, Classification.ALREADY_BROKEN)
 
 
 def select_for_reduction(findings: Iterable[Finding], size: Callable[[str], int]) -> list[Finding]:
-    """The findings to be reduced, in order: what is new first, and of each kind of failure one before others.
+    """The findings to reduce, in order: regressions first, and one of each signature before others of it.
 
-    Kinds are told apart by the signatures that findings have before they are reduced. The smallest program of
-    a kind goes first: it costs least. Of what was broken already one of a kind is enough.
+    Smallest program first, as it costs least. Of already broken findings only one of each signature.
 
     size  case id → bytes of its program
     """
@@ -33,7 +32,7 @@ def select_for_reduction(findings: Iterable[Finding], size: Callable[[str], int]
 
 
 def is_reducible(finding: Finding) -> bool:
-    """Whether a finding is sure enough to be reduced, and about head."""
+    """Whether a finding is certain enough to reduce, and about head."""
     classification = Classification(finding.classification)
     return classification in _ORDER and (
         classification is not Classification.INCONCLUSIVE or finding.reason == NO_BASE

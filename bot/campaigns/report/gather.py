@@ -19,7 +19,7 @@ from fuzzing.outcomes import Outcome, Verdict
 
 
 def gather(context: Context) -> Summary:
-    """The summary of the campaign as its rows stand; outcomes are streamed, findings are few and kept."""
+    """The summary as the campaign's rows stand; outcomes are streamed."""
     with context.reading() as (session, campaign):
         config = context.config(campaign)
         sides = {
@@ -138,7 +138,7 @@ def _with_reduction(
     facts: FindingFacts,
     case_id: str,
 ) -> FindingFacts:
-    """The finding with what its case was made small to, by which it is signed."""
+    """The finding with its reduced case and the title of that."""
     row = reductions.get(session, facts.case_id, sides[Side.HEAD].key)
     small = read_reduction(row) if row is not None else None
     at = {side: outcomes.get(session, case_id, environment.key) for side, environment in sides.items()}

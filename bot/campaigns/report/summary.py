@@ -1,4 +1,4 @@
-"""Summary: everything a campaign's end has to tell, gathered from its rows, neutral and unformatted."""
+"""The summary of a campaign: its facts, unformatted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fuzzing.triage.traits import Traits
 
 @dataclass(frozen=True)
 class ToolchainFacts:
-    """A toolchain as a report names it."""
+    """A toolchain as reports name it."""
 
     digest: str
     backend: str
@@ -41,12 +41,12 @@ NO_TEXT = ProgramText()
 
 @dataclass(frozen=True)
 class ReducedFacts:
-    """What a finding's case was made small to, with all that rests on it.
+    """The reduced case of a finding.
 
-    head, base  its outcomes, with how often it failed in fresh runs, as in a finding
-    traits      what its program shows of the bug
-    fields      what its signature is made of
-    history     how it went: the program's last event, see `fuzzing.reduce`
+    head, base  its outcomes, with fresh runs as in a finding
+    traits      of its program
+    fields      of its signature
+    history     last event of `fuzzing.reduce`
     """
 
     case_id: str
@@ -65,14 +65,13 @@ class ReducedFacts:
 
 @dataclass(frozen=True)
 class FindingFacts:
-    """A finding with all it rests on.
+    """A finding with its evidence.
 
-    head, base    outcomes, None where that side was not run
-    head_failed   of head_runs fresh runs at head failed alike; base likewise
-    signature     key of the bug it belongs to; title is that bug's one line
-    program       its text, empty for all but the cases that reports show
-    reduced       what its case was made small to, None where it was not
-    met           whether a reduction met its case on the way: it is none of those that were planned
+    head, base          outcomes, None if not run
+    head_failed         of head_runs fresh runs at head failed alike; base likewise
+    signature, title    of its bug
+    program             its text, empty for cases that reports do not show
+    found_by_reduction  whether its case was met during a reduction, not planned
     """
 
     case_id: str
@@ -94,7 +93,7 @@ class FindingFacts:
 
     @property
     def accused(self) -> Outcome:
-        """The outcome that the signature was made from."""
+        """The outcome that the signature is made of."""
         chosen = self.base if self.classification is Classification.FIXED else self.head
         assert chosen is not None
         return chosen
@@ -102,22 +101,22 @@ class FindingFacts:
 
 @dataclass(frozen=True)
 class Summary:
-    """One campaign, told whole.
+    """One campaign.
 
-    pull       the pull request it is about; None for a branch
-    configuration  options and profile that are not the default, as `Outcome.configuration`
-    counts     side → verdict → planned cases with it; what was not run is in no count
-    operators  operator → side → verdict → cases
-    phases     side → phase → verdict → planned cases that ended there with it
-    cached     side → planned cases whose verdict an earlier campaign had left
-    work       step → what its shards cost
-    seconds    step → seconds spent in it
-    sources    what came of each source, as it stood when the plan was written
-    ranking    how the cases were put in order; None if that was not kept
-    note       why there is no base, or ""
-    noise      (k, n): n cases that pass at head were run again there, k of them with another verdict
-    tried      case → exit code of its reproducer at head, of those that were tried
-    short_failed  cases whose short script was tried and did not show the bug
+    pull           number of its pull request; None for a branch
+    configuration  non-default options and profile, as `Outcome.configuration`
+    counts         side → verdict → planned cases; without cases that did not run
+    operators      operator → side → verdict → cases
+    phases         side → phase → verdict → planned cases that ended there
+    cached         side → planned cases with a cached verdict
+    costs          step → cost of its shards
+    seconds        step → seconds
+    sources        state of each source when the plan was written
+    ranking        how the cases were ordered; None if unknown
+    note           why there is no base, or ""
+    noise          (k, n): k of n passing cases gave another verdict in a rerun
+    tried          case → exit code of its reproducer at head
+    short_failed   cases whose short script was tried and did not show the bug
     """
 
     campaign_id: int
@@ -150,24 +149,24 @@ class Summary:
 
     @property
     def libraries(self) -> tuple[str, ...]:
-        """Where the cases come from, such as "onnx 1.23.2", each once."""
+        """Libraries of the cases, such as "onnx 1.23.2"."""
         return tuple(dict.fromkeys(one.library for one in self.sources if one.library))
 
     @property
     def skipped(self) -> dict[str, int]:
-        """Reason → tests of the sources that became no case."""
+        """Reason → tests that became no case."""
         total: Counter[str] = Counter()
         for one in self.sources:
             total.update(one.skipped)
         return dict(total)
 
     def ran(self, side: Side) -> int:
-        """How many planned cases ran on that side."""
+        """Planned cases that ran on that side."""
         return sum(self.counts.get(side, {}).values())
 
     @property
     def not_run(self) -> int:
-        """Planned cases that did not run at head; they count as nothing else."""
+        """Planned cases that did not run at head."""
         return self.planned - self.ran(Side.HEAD)
 
     def classification(self, classification: Classification) -> tuple[FindingFacts, ...]:

@@ -1,7 +1,6 @@
-"""Examining: what cases that nobody planned amount to, such as those that reductions leave.
+"""Runs and classifies cases outside the plan, such as reduced ones.
 
-They are run as planned ones are: at head, then at base where head accuses; what an accusation would rest on
-is repeated in fresh processes on both sides.
+As planned cases: at head, then at base where head fails; failures are repeated in fresh processes.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from fuzzing.outcomes import Outcome, Verdict
 class ExtraCase:
     """A case that fails at head.
 
-    head       what it did there, with the part of the compiler that is to blame
-    judgement  what it amounts to beside base
+    head        its outcome there, with the component at fault
+    classified  its classification
     """
 
     case: str
@@ -40,9 +39,10 @@ def run_extra_cases(
     cases: Iterable[str],
     budget: float,
 ) -> dict[str, ExtraCase]:
-    """Runs what of `cases` was not run yet, charged to the present step; those that fail at head, by id.
+    """Runs those of `cases` that have no outcome, charged to the current step; the failing ones at head, by
+    id.
 
-    What the budget does not allow is missing, and what was not repeated is inconclusive, as everywhere.
+    What the budget does not allow is missing; what was not repeated is inconclusive.
     """
     wanted = list(dict.fromkeys(cases))
     step = context.step.state.value

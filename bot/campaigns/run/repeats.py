@@ -1,4 +1,4 @@
-"""Repeats: fresh-process runs of cases that an accusation may follow."""
+"""Fresh-process runs of failing cases."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bot.store.campaigns import Session, chunks
 def repeat(
     context: Context, config: Config, shard_options: ShardOptions, cases: Sequence[str], runs: int = 0
 ) -> None:
-    """Sees that each of `cases` has `config.repeats` fresh runs at the job's place, budget permitting.
+    """Runs each case until it has `config.repeats` fresh runs, within the budget.
 
-    Runs that another campaign made on the same toolchain count; after a kill only what is missing is run.
+    Runs of other campaigns on the same toolchain count; after a kill only missing ones run.
 
-    runs   how many, where it is another number
+    runs   another number than `config.repeats`
     """
     wanted = runs or config.repeats
     missing = _missing_repeats(context, shard_options, cases, wanted)
@@ -42,7 +42,7 @@ def _missing_repeats(
 
 
 def _reuse(context: Context, shard_options: ShardOptions, missing: dict[str, list[int]]) -> bool:
-    """Takes over what other campaigns ran; whether there was any. Only that is worth a commit."""
+    """Copies runs of other campaigns; whether there were any, as only then a commit is needed."""
     with context.reading() as (session, campaign):
         there = outcomes.repeats_of_other_campaigns(
             session, campaign.id, shard_options.environment.key, missing
@@ -54,7 +54,7 @@ def _reuse(context: Context, shard_options: ShardOptions, missing: dict[str, lis
 
 
 def _by_count(missing: dict[str, list[int]]) -> dict[int, list[str]]:
-    """Cases by how many runs they lack: a shard repeats all of its cases equally often."""
+    """Cases by number of missing runs: a shard repeats all its cases equally often."""
     groups: dict[int, list[str]] = defaultdict(list)
     for case_id, numbers in missing.items():
         groups[len(numbers)].append(case_id)
@@ -62,8 +62,6 @@ def _by_count(missing: dict[str, list[int]]) -> dict[int, list[str]]:
 
 
 class _RepeatWriter:
-    """Writes runs under the numbers their cases lack."""
-
     def __init__(self, context: Context, shard_options: ShardOptions, missing: dict[str, list[int]]) -> None:
         self._context, self._side, self._missing_repeats = context, shard_options.environment.side, missing
 

@@ -1,4 +1,4 @@
-"""Shards: cases handed to the runner, their outcomes checked, written in batches, charged to a budget."""
+"""Shards: cases for the runner; their outcomes are checked, written in batches, and charged to a budget."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Environment:
 
 @dataclass(frozen=True)
 class ShardOptions:
-    """What a shard is for: where it runs, whose clock it is charged to, and how.
+    """How and where a shard runs, and the step and budget (seconds) it is charged to.
 
-    ablate    whether the part of the compiler that is to blame is looked for, in what accuses it
-    patience  by how much the limits of time and memory are multiplied; above 1 cases run one at a time
+    ablate        whether to look for the component at fault in failures
+    limit_factor  multiplies the limits of time and memory; above 1 cases run one at a time
     """
 
     environment: Environment
@@ -59,10 +59,7 @@ class ShardOptions:
 
 
 def write_shard(shard: Any, file: Path) -> str:
-    """The path of a file that holds the shard now, as the programs of the data plane read it.
-
-    Raises RunnerError: the disk does not take it.
-    """
+    """Writes a shard as the data plane reads it; returns the path. Raises RunnerError: the disk is full."""
     try:
         file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
     except OSError as error:
@@ -71,7 +68,7 @@ def write_shard(shard: Any, file: Path) -> str:
 
 
 def find_environment(session: Session, campaign: Campaign, config: Config, side: Side) -> Environment | None:
-    """The place of one side; None where that side has no toolchain."""
+    """The environment of one side; None without a toolchain."""
     digest = campaign.head_toolchain if side is Side.HEAD else campaign.base_toolchain
     if digest is None:
         return None
@@ -80,7 +77,7 @@ def find_environment(session: Session, campaign: Campaign, config: Config, side:
 
 
 def load_environments(context: Context) -> tuple[Config, Environment, Environment | None]:
-    """The configuration, the head's place, and the base's if there is one."""
+    """The configuration, head's environment, and base's if there is one."""
     with context.reading() as (session, campaign):
         config = context.config(campaign)
         head = find_environment(session, campaign, config, Side.HEAD)
@@ -90,7 +87,7 @@ def load_environments(context: Context) -> tuple[Config, Environment, Environmen
 
 
 def remaining_budget(context: Context, shard_options: ShardOptions) -> float:
-    """Seconds of the job's budget not yet spent."""
+    """Seconds of the budget left."""
     with context.reading() as (_, campaign):
         return shard_options.budget - campaigns.seconds_spent(campaign, shard_options.step)
 
@@ -102,9 +99,9 @@ def run_pending(
     head: CacheKey | None = None,
     verdicts: Collection[Verdict] = (),
 ) -> None:
-    """Runs the planned cases that have no outcome at the job's place, until the budget is spent.
+    """Runs planned cases without an outcome there, until the budget is spent.
 
-    With `head`, only those whose outcome there is one of `verdicts`.
+    With `head`, only those whose outcome at head is one of `verdicts`.
     """
     while remaining_budget(context, shard_options) > 0:
         with context.reading() as (session, campaign):
@@ -130,9 +127,9 @@ def run_pending(
 def run_shard(
     context: Context, config: Config, shard_options: ShardOptions, cases: Sequence[str], write: Write
 ) -> None:
-    """Runs one shard; every batch of outcomes is written and charged in one transaction.
+    """Runs one shard; each batch of outcomes is written and charged in one transaction.
 
-    Raises RunnerError if the runner breaks the contract: its results are data to be checked.
+    Raises RunnerError if the runner breaks its contract: results are untrusted data.
     """
     shard = context.services.make_shard(
         config,
@@ -157,12 +154,12 @@ def run_shard(
 
 
 def record_outcomes(context: Context, session: Session, runs: Sequence[Run]) -> None:
-    """Writes runs as the verdicts of their cases, for `run_shard`."""
+    """Writes runs as verdicts; for `run_shard`."""
     outcomes.record(session, (outcome for _, outcome in runs), context.services.clock.now())
 
 
 class _OutcomeWriter(EventSink):
-    """Collects a shard's outcomes and writes them, together with the time they took."""
+    """Writes a shard's outcomes with the time they took."""
 
     def __init__(
         self, context: Context, shard_options: ShardOptions, cases: Sequence[str], write: Write
@@ -176,7 +173,6 @@ class _OutcomeWriter(EventSink):
         self._work: StepCost | None = None  # of the whole shard, told at its end and not yet charged
 
     def add(self, event: dict[str, Any]) -> None:
-        """Takes an outcome or the end; other events say nothing that must be kept."""
         if event.get("event") == "end":
             self._end = str(event.get("stopped", ""))
             self._work = StepCost.of_event(event, self._context.settings.workers)
@@ -194,7 +190,7 @@ class _OutcomeWriter(EventSink):
         self._flush()
 
     def check(self) -> None:
-        """Raises RunnerError unless the shard ended as it should."""
+        """Raises RunnerError unless the shard ended properly."""
         if self._end is None:
             raise RunnerError("the runner returned before its shard had ended; see the log of its machine")
         if self._awaited and not self._end:
@@ -207,9 +203,7 @@ class _OutcomeWriter(EventSink):
         if not self._job.environment.key.fits(outcome):
             raise RunnerError(f"a runner sent an outcome of another toolchain: {outcome.toolchain!r:.100}")
         if type(number) is not int or (outcome.case, number) not in self._awaited:
-            raise RunnerError(
-                f"a runner sent an outcome nobody asked for: {outcome.case!r:.100} #{number!r:.20}"
-            )
+            raise RunnerError(f"a runner sent an unexpected outcome: {outcome.case!r:.100} #{number!r:.20}")
         self._awaited.remove((outcome.case, number))
         return number, outcome
 

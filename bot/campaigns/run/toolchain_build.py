@@ -1,4 +1,4 @@
-"""Builds for campaigns and jobs: what a configuration asks for, made while a lease is minded, recorded."""
+"""Makes and records toolchains for campaigns and jobs, under a lease."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bot.store.models import Toolchain
 def build_toolchain(
     lease_holder: LeaseHolder, services: Services, data_dir: Path, config: Config, read: ReadFile
 ) -> ReadyToolchain:
-    """The toolchain that a configuration asks for at a commit, whose files `read` gives; made, or found made.
+    """The toolchain of a configuration at the commit that `read` reads from; made, or found in the cache.
 
-    Raises ConfigError: nothing there says which; ProvisionError: it cannot be made.
+    Raises ConfigError: nothing is pinned; ProvisionError: it cannot be made, or may not run here.
     """
     spec = run_with_lease(lease_holder, lambda *_: services.resolve(config, read))
     lease_holder.progress(0, 0, f"making the toolchain {spec.label}")
@@ -26,7 +26,7 @@ def build_toolchain(
 
 
 def toolchain_row(ready: ReadyToolchain, at: datetime) -> Toolchain:
-    """What is recorded of it."""
+    """The row of a toolchain."""
     return Toolchain(
         digest=ready.digest,
         backend=ready.spec.backend,

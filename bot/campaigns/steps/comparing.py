@@ -1,6 +1,6 @@
-"""Comparing: run base on the other cases, to tell what got fixed or lost support; write the findings.
+"""Comparing: runs base on the other cases, to find what was fixed or lost support; writes the findings.
 
-All of it together may take as long as the head was allowed to.
+Limited to the campaign's budget.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _findings(
 def _reruns(
     session: Session, campaign_id: int, at_head: Outcome, runs: dict[str, tuple[int, int]]
 ) -> tuple[Outcome, ...]:
-    """The fresh runs at head, where they do not all agree: only then is asked why."""
+    """The fresh runs at head if they disagree; only then are they needed."""
     agreed, total = runs.get(at_head.case, (0, 0))
     if agreed == total:
         return ()

@@ -1,7 +1,6 @@
-"""Confirming: what failed at head and passes at base is repeated in fresh processes, on both sides.
+"""Confirming: repeats what fails at head and passes at base, in fresh processes on both sides.
 
-Repeats are spent where an accusation would follow (DESIGN 5): what base fails too accuses nobody here, and
-one ordinary run says so. Without a base every failure is repeated, for that is all there is to say.
+A failure that base shows too needs no repeats. Without a base every failure is repeated.
 """
 
 from __future__ import annotations
@@ -27,12 +26,10 @@ ACCUSING = tuple(verdict for verdict in Verdict if verdict.is_failure)
 
 @step(CampaignState.CONFIRMING, to=(CampaignState.COMPARING,))
 def confirm(context: Context) -> None:
-    """Reads the accusing outcomes at head; writes base's outcomes of the same cases, and repeats.
+    """Reads failing outcomes at head; writes base's outcomes of the same cases, and repeats.
 
-    The repeats at head also look for the part of the compiler that is to blame.
-
-    A head on which everything fails must not cost hours of fresh processes: the step has a budget of its
-    own, as large as the head's; what is not repeated within it stays inconclusive.
+    Repeats at head also look for the component at fault. The step has a budget of its own, as large as
+    head's, so a head on which everything fails does not cost hours; what is not repeated stays inconclusive.
     """
     config, head, base = load_environments(context)
     at_head = ShardOptions(head, context.step.state.value, config.budget, ablate=True)
@@ -51,8 +48,8 @@ def confirm(context: Context) -> None:
 
 
 def _repeat(context: Context, config: Config, shard_options: ShardOptions, cases: list[str]) -> None:
-    """Repeats what failed at head. What may be the machine's doing is run alone and with more patience first;
-    if that gets through, it accuses nobody and is run no more.
+    """Repeats failures at head. Hangs and out-of-memory failures run alone first, with higher limits; those
+    that pass are not repeated.
     """
     suspicious = [
         case
@@ -75,7 +72,7 @@ def _outcomes(context: Context, environment: Environment, cases: list[str]) -> d
 
 
 def _measure_noise(context: Context, config: Config, head: Environment) -> None:
-    """Runs a few passing cases again, within a tenth of the budget: that is no accusation's time."""
+    """Reruns a few passing cases, within a tenth of the budget."""
     present = context.step.state.value
     with context.reading() as (_, campaign):
         until = campaigns.seconds_spent(campaign, present) + NOISE_SHARE * config.budget
@@ -84,9 +81,9 @@ def _measure_noise(context: Context, config: Config, head: Environment) -> None:
 
 
 def _sample(context: Context, head: Environment) -> list[str]:
-    """A few cases that pass at head, always the same ones of a toolchain, to be run again: the noise floor.
+    """A few cases that pass at head, the same for each toolchain: the noise floor.
 
-    How often those disagree with themselves is how often a repeat says something by chance.
+    The share of them with another verdict is the chance that a repeat differs by accident.
     """
     with context.reading() as (session, campaign):
         passing = outcomes.cases_with_verdict(session, campaign.id, head.key, (Verdict.PASS,))
@@ -108,7 +105,7 @@ def _regressed_cases(context: Context, head: Environment, base: Environment) -> 
 
 
 def _confirmed_cases(context: Context, config: Config, head: Environment, base: Environment) -> list[str]:
-    """Those of them that failed alike in every fresh run at head."""
+    """Those that failed alike in every fresh run at head."""
     accused = _regressed_cases(context, head, base)
     with context.reading() as (session, campaign):
         runs = outcomes.agreement(session, campaign.id, head.side, head.key)

@@ -1,4 +1,4 @@
-"""Planning: read the configuration at head, collect its sources, rank their cases, write down the order."""
+"""Planning: reads the configuration at head, collects sources, ranks cases, writes the plan."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def plan(context: Context) -> None:
 
 
 def _config(context: Context, campaign: Campaign) -> Config | None:
-    """The configuration in force, with what whoever asked for the campaign wanted otherwise."""
+    """The configuration in force, with the overrides of whoever requested the campaign."""
     config = _configuration_at_head(context, campaign)
     if config is None or not campaign.overrides:
         return config
@@ -66,7 +66,7 @@ def _configuration_at_head(context: Context, campaign: Campaign) -> Config | Non
 
 
 def _unwatched_reason(context: Context, campaign: Campaign, config: Config) -> str | None:
-    """Why a push to this branch is none of our business; None if it is, or if nothing was pushed."""
+    """Why this branch is not tested; None if it is, or if the campaign is not of a push."""
     if campaign.trigger != "push" or not campaign.ref.startswith(_BRANCH):
         return None
     branch = campaign.ref.removeprefix(_BRANCH)

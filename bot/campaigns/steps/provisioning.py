@@ -1,7 +1,7 @@
-"""Provisioning: make the toolchains of head and base.
+"""Provisioning: makes the toolchains of head and base.
 
-A release that cannot be installed, on either side, ends the campaign: our trouble, not the compiler's. Only a
-base that pins nothing is done without; the findings stay inconclusive then.
+A toolchain that cannot be made, on either side, ends the campaign. A base that pins nothing is left out; the
+findings are inconclusive then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bot.toolchains import CommitFiles
 
 @step(CampaignState.PROVISIONING, to=(CampaignState.RUNNING,))
 def provision(context: Context) -> None:
-    """Reads the configuration; writes the toolchains' rows and names them in the campaign."""
+    """Reads the configuration; writes the toolchains and links them to the campaign."""
     with context.reading() as (_, campaign):
         config = context.config(campaign)
     head = _make(context, config, campaign.target, campaign.head)
@@ -31,7 +31,7 @@ def provision(context: Context) -> None:
 
 
 def _base(context: Context, config: Config, target: str, sha: str) -> tuple[ReadyToolchain | None, str]:
-    """The base's toolchain, or None and why there is none."""
+    """Base's toolchain, or None and the reason."""
     if not sha:
         return None, ""
     try:

@@ -1,8 +1,8 @@
-"""Reducing: make failing cases small, see that the small ones show the same at head and base, sign by them.
+"""Reducing: reduces failing cases, checks the reduced cases at head and base, and assigns bugs.
 
-Regressions come first, one of each kind before others of it. What was broken already is reduced only while
-the step has taken less than the campaign's budget, and only if no earlier reduction of it holds. A case that
-cannot be reduced is reported as it is, with the reason.
+Regressions first, one of each signature before others. Already broken cases are reduced only while the step
+has taken less than the campaign's budget and no earlier reduction fits. A case that cannot be reduced is
+reported as found, with the reason.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from bot.campaigns.reduce import reduction_selection
 from bot.campaigns.reduce.reducer import FindingReducer
 from bot.campaigns.registry import step
 from bot.campaigns.run.shards import load_environments
-from bot.campaigns.services import Signature
 from bot.store import bugs, campaigns, findings, outcomes
 from bot.store.models import Bug, CampaignState, Classification
+from fuzzing.triage.signature import Signature
 
 
 @step(CampaignState.REDUCING, to=(CampaignState.REPORTING,))
@@ -34,24 +34,24 @@ def reduce(context: Context) -> None:
     )
     if config.reduction.cases:
         work.reduce(reduction_selection.select_for_reduction(found.values(), work.size))
-        work.reduce(work.adopt_reductions())  # what was met on the way and is new
+        work.reduce(work.adopt_reductions())  # other failures met on the way
         work.adopt_reductions()
     _sign(work)
     asked = len(work.adopted) + len(work.why)
     if asked:
-        context.progress(asked, asked, f"{len(work.adopted)} of {asked} failing cases made small")
+        context.progress(asked, asked, f"{len(work.adopted)} of {asked} failing cases reduced")
     with context.transaction() as (session, campaign):
         findings.replace(session, campaign.id, work.found.values())
         context.move(campaign, CampaignState.REPORTING)
 
 
 def _known(target: Iterable[Bug]) -> list[KnownBug]:
-    """The bugs that are known by a reduced case, whose signature says what they need."""
+    """The bugs with a reduced case."""
     return [KnownBug(one.signature, one.facts["signature"]) for one in target if "signature" in one.facts]
 
 
 def _sign(work: FindingReducer) -> None:
-    """Gives each finding the key of the bug it belongs to."""
+    """Sets the bug key of each finding."""
     kinds: dict[tuple[str, str], str] = {}  # classification, signature before it was reduced → the bug
     for case, known in sorted(work.bugs_by_case().items(), key=lambda one: (one[1].needs, one[1].key)):
         row = work.found[case]
@@ -59,7 +59,7 @@ def _sign(work: FindingReducer) -> None:
         row.signature, row.reduced = known.key, work.small[case].case
     underlying_bug = work.underlying_bug(dict(_raw(work)))
     for case, row in work.found.items():
-        if not row.reduced:  # if no pattern tells, what is alike as it was found counts as alike
+        if not row.reduced:  # without a known pattern, equal unreduced signatures count as one bug
             row.signature = underlying_bug.get(case) or kinds.get(
                 (row.classification, row.signature), row.signature
             )
@@ -69,7 +69,7 @@ def _sign(work: FindingReducer) -> None:
 
 
 def _raw(work: FindingReducer) -> Iterator[tuple[str, Signature]]:
-    """The signatures of the findings whose cases were not reduced."""
+    """Case → signature, for findings that were not reduced."""
     for case, row in work.found.items():
         if row.reduced or Classification(row.classification) is Classification.SUPPORT_LOST:
             continue

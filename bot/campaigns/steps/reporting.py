@@ -1,4 +1,4 @@
-"""Reporting: gather what the rows say and hand it on, in the transaction that ends the campaign."""
+"""Reporting: gathers the summary and publishes it, in the transaction that ends the campaign."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bot.store import outcomes
 from bot.store.campaigns import Session
 from bot.store.models import Campaign, CampaignState, Classification, Side
 
-#: Reproducers that are tried, of one campaign: each costs the compiler's import twice.
+#: Most reproducers tried by one campaign; each imports the compiler twice.
 MAX_SCRIPTS = 10
 #: The exit code of a reproducer that shows its bug.
 BUG_SHOWN = 1
@@ -25,7 +25,7 @@ BUG_SHOWN = 1
 
 @step(CampaignState.REPORTING, to=(CampaignState.DONE,))
 def report(context: Context) -> None:
-    """Reads everything; writes artifacts, then bugs and effects together with the campaign's end."""
+    """Reads all rows; writes artifacts, then bugs and effects with the end of the campaign."""
     summary = _with_reproducer_results(context, _with_program_texts(context, gather(context)))
     context.services.reports.write(summary)
     with context.transaction() as (session, campaign):
@@ -39,7 +39,7 @@ def report(context: Context) -> None:
 def _forget_infrastructure_outcomes(
     session: Session, campaign: Campaign, config: Config, summary: Summary
 ) -> None:
-    """What was the machine's doing is no verdict: the next campaign on the toolchain runs it anew."""
+    """Deletes outcomes that are infrastructure failures: the next campaign runs those cases again."""
     head = find_environment(session, campaign, config, Side.HEAD)
     if head is not None:
         cases = [one.case_id for one in summary.classification(Classification.INFRASTRUCTURE)]
@@ -47,7 +47,7 @@ def _forget_infrastructure_outcomes(
 
 
 def _with_program_texts(context: Context, summary: Summary) -> Summary:
-    """The summary with the program's text in the smallest finding of each signature, and what it became."""
+    """Adds the programs as text: of the smallest finding of each signature, and of reduced cases."""
     program_texts = program_text.program_texts(context, _cases_to_show(summary))
     return replace(summary, findings=tuple(_with_texts(one, program_texts) for one in summary.findings))
 
@@ -60,7 +60,7 @@ def _with_texts(one: FindingFacts, texts: Mapping[str, ProgramText]) -> FindingF
 
 
 def _with_reproducer_results(context: Context, summary: Summary) -> Summary:
-    """The summary with the exit codes of its reproducers: what is offered has shown the bug once more."""
+    """Adds the exit codes of the reproducers."""
     python = summary.toolchains[Side.HEAD].python
     tried: dict[str, int] = {}
     short_failed: set[str] = set()
@@ -88,7 +88,7 @@ def _run_script(context: Context, *arguments: str) -> int:
 
 
 def _cases_to_show(summary: Summary) -> Iterator[str]:
-    """The cases whose programs are shown: reduced ones, and of each kind of finding the smallest."""
+    """Cases whose programs are shown: reduced ones, and the smallest of each kind of finding."""
     smallest: dict[tuple[Classification, str], FindingFacts] = {}
     for one in sorted(summary.findings, key=lambda one: (one.origin.size, one.origin.test, one.case_id)):
         smallest.setdefault((one.classification, one.signature), one)

@@ -1,6 +1,6 @@
-"""Running: give every planned case an outcome at head, until the budget is spent.
+"""Running: runs every planned case at head, until the budget is spent.
 
-Where sources were not collected to their end and there is time after what was planned, more is.
+If sources are incomplete and time is left, more cases are collected.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bot.store.models import CampaignState
 
 @step(CampaignState.RUNNING, to=(CampaignState.CONFIRMING,))
 def run(context: Context) -> None:
-    """Reads the plan and the verdict cache; writes outcomes. A case whose verdict is cached is not run."""
+    """Reads the plan and the verdict cache; writes outcomes. Cases with a cached verdict do not run."""
     config, head, _ = load_environments(context)
     more = True
     while more:
@@ -29,7 +29,7 @@ def run(context: Context) -> None:
 
 
 def _budget(context: Context, config: Config) -> float:
-    """What collecting has left of the budget, four fifths of it at least."""
+    """The budget less what collecting took, at least four fifths."""
     with context.reading() as (_, campaign):
         collecting = campaigns.seconds_spent(campaign, planner.COLLECTING)
     return config.budget - min(collecting, SHARE * config.budget)

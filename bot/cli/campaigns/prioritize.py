@@ -182,7 +182,7 @@ def _rank(question: RankingInput, top: int, explain: bool, line: StatusLine) -> 
         line.show(f"ranking by {ranking.strategy}")
         run_tool("fuzzing.prioritize", [*words, *(["--explain"] if explain else [])], take)
         if not order.ended:
-            raise InfrastructureError("the ranking ended without saying so; see its log")
+            raise InfrastructureError("the ranking ended without an end event; see its log")
         for rank, case_id in enumerate(merge_order(order.ids(), question.cases), 1):
             ranked.cases = rank
             if rank <= top:

@@ -144,7 +144,7 @@ def _record(library: str, folder: Path, source: str, arguments: tuple[str, ...],
                 echo=None if quiet else sys.stderr.buffer,
             )
         if not ended:
-            raise InfrastructureError("the recording ended without saying so; see the lines above")
+            raise InfrastructureError("the recording ended without an end event; see the lines above")
         part.replace(catalog)
     finally:
         part.unlink(missing_ok=True)

@@ -32,7 +32,8 @@ def test_where_no_release_is_next_to_a_clean_one_in_the_same_words_others_count(
     told_ = format_lines(said)
     assert told_[0] == "perhaps began to fail in openvino 1.2; openvino 1.1 does not fail"
     assert told_[1] == (
-        "  1.2 says it in other words; taken for the same: phase and verdict are the same, and the words "
+        "  1.2 fails with another message, taken for the same bug: phase and verdict are the same, "
+        "and the words "
         "adder, broken"
     )
     assert is_reportable(said), "with the doubt"

@@ -253,12 +253,16 @@ def test_what_people_read(tmp_path: Path) -> None:
     ("does", "fixed_by", "said"),
     [
         ({"1.0": [WRONG], "1.1": [WRONG]}, False, "openvino 1.0 fails already: no older release in"),
-        ({"1.0": [PASS], "1.1": [PASS]}, False, "openvino 1.1 does not fail: there is no change"),
-        ({"1.1": [WRONG], "1.0": [WRONG]}, True, "openvino 1.1 still fails: nothing in openvino:1.0..1.1"),
-        ({"1.1": [PASS], "1.0": [PASS]}, True, "openvino 1.0 does not fail: there is no change"),
-        ({"1.0": [PASS], "1.1": [WRONG, *[PASS] * 19]}, False, "it fails too seldom to be followed"),
-        ({"1.0": [RAISES], "1.1": RunnerError("broken")}, False, "no answer, for the machine failed at 1.1"),
-        ({"1.0": ProvisionError("gone")}, False, "no answer, for no release could be judged"),
+        ({"1.0": [PASS], "1.1": [PASS]}, False, "openvino 1.1 does not fail: no change"),
+        (
+            {"1.1": [WRONG], "1.0": [WRONG]},
+            True,
+            "openvino 1.1 still fails: no release in openvino:1.0..1.1 fixes it",
+        ),
+        ({"1.1": [PASS], "1.0": [PASS]}, True, "openvino 1.0 does not fail: no change"),
+        ({"1.0": [PASS], "1.1": [WRONG, *[PASS] * 19]}, False, "it fails too rarely to follow"),
+        ({"1.0": [RAISES], "1.1": RunnerError("broken")}, False, "no answer: infrastructure failed at 1.1"),
+        ({"1.0": ProvisionError("gone")}, False, "no answer: no release could be judged"),
     ],
 )
 def test_the_other_answers_in_words(
@@ -279,7 +283,7 @@ def test_what_there_is_no_time_for_is_not_tried_and_said(tmp_path: Path) -> None
     assert said["untried"] == ["1.1", "1.2", "1.3", "1.4"]
     assert [row["release"] for row in said["probed"]] == ["1.0", "1.5"]
     assert format_lines(said)[0] == "began to fail after openvino 1.0, in openvino 1.5 at the latest"
-    assert "  not tried, for the time was spent: 1.1, 1.2, 1.3, 1.4" in format_lines(said)
+    assert "  not tried within the time limit: 1.1, 1.2, 1.3, 1.4" in format_lines(said)
 
 
 def test_without_time_for_the_oldest_release_nothing_is_said_of_it(tmp_path: Path) -> None:
@@ -295,5 +299,5 @@ def test_without_time_for_the_oldest_release_nothing_is_said_of_it(tmp_path: Pat
     )
     assert said["kind"] == ResultKind.HORIZON.value
     assert format_lines(said)[0] == (
-        "openvino 1.2 fails already: the time was spent before a release was found that does not"
+        "openvino 1.2 fails already: the time limit was reached before a release that does not"
     )

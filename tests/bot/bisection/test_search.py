@@ -248,7 +248,7 @@ def test_what_the_benchmark_expects_is_the_one_change_that_was_seen(case: dict[s
 
 
 def test_nothing_cannot_be_bisected() -> None:
-    with pytest.raises(ValueError, match="nothing to bisect"):
+    with pytest.raises(ValueError, match="no revisions to bisect"):
         bisect(0, History([]))
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from bot.campaigns.plan.catalog import open_catalogs
 from bot.campaigns.report.summary import Summary
-from bot.campaigns.services import CampaignProblem, OnEvent, ReadFile, Script, Services
+from bot.campaigns.services import CampaignProblem, ReadFile, Script, Services
 from bot.errors import ConfigError, RunnerError, UsageError
+from bot.runners.protocol import OnEvent
 from bot.store.campaigns import Session
 from bot.store.models import Classification, Effect
 from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase

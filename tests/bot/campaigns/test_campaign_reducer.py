@@ -9,8 +9,8 @@ import pytest
 
 from bot.campaigns.reduce.case_reduction import ReductionTask, journal_path
 from bot.campaigns.run.shards import Environment
-from bot.campaigns.services import OnEvent
 from bot.errors import RunnerError
+from bot.runners.protocol import OnEvent
 from bot.store import findings, reductions
 from bot.store.models import Bug, BugState, Campaign, Classification, Finding, Side
 from bot.store.outcomes import CacheKey
@@ -70,7 +70,7 @@ def test_a_small_case_that_base_fails_too_is_another_bug(world: World) -> None:
     rows = found(world, campaign_id)
     assert rows["Conv_regressed_wrong"].reduced == ""
     assert rows["Conv_regressed_wrong"].classification == "regression"
-    assert "fails at base too and so shows another bug" in rows["Conv_regressed_wrong"].reason
+    assert "fails at base too: another bug" in rows["Conv_regressed_wrong"].reason
     assert rows["Conv_small"].classification == Classification.ALREADY_BROKEN.value, (
         "and is told of for itself"
     )
@@ -123,7 +123,7 @@ def test_a_reducer_that_dies_costs_no_finding(world: World) -> None:
     row = found(world, campaign_id)["Cos_regressed_hang"]
     assert row.classification == "regression"
     assert row.reason.endswith(
-        "; not reduced: reducing it failed, which is Assay's trouble and tried again by the next campaign: "
+        "; not reduced: the reducer failed; the next campaign tries again: "
         "fuzzing.reduce was killed by SIGSEGV and logged nothing"
     )
     with world.database.reading() as session:
@@ -142,7 +142,7 @@ def test_what_the_machine_lacked_is_told_and_nothing_else_that_a_program_logged(
     campaign_id = world.push()
     world.run()
     reason = found(world, campaign_id)["Add_regressed"].reason
-    assert reason.endswith("campaign: fuzzing.reduce ended with status 1: No space left on device")
+    assert reason.endswith("tries again: fuzzing.reduce ended with status 1: No space left on device")
 
 
 def test_after_a_restart_no_more_is_reduced_than_is_allowed(
@@ -192,7 +192,7 @@ def test_the_configuration_says_how_many_cases_are_reduced(world: World) -> None
     world.run()
     assert world.tools.reduced == ["Add_regressed"], "the smallest of what is new"
     reasons = [row.reason for row in found(world, campaign_id).values()]
-    assert sum("the most that reduction.cases allows" in reason for reason in reasons) == 4, (
+    assert sum("the limit reduction.cases" in reason for reason in reasons) == 4, (
         "two regressions, one that was broken already, and what was met on the way"
     )
 

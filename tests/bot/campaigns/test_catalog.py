@@ -47,7 +47,7 @@ def test_a_migration_that_breaks_off_leaves_no_catalogue(world: World) -> None:
     for wait in (*BACKOFF_S, 0):
         world.run()
         world.clock.advance(wait)
-    assert "the migration of standin-tests ended without saying so" in world.campaign(campaign_id).reason
+    assert "the migration of standin-tests ended without an end event" in world.campaign(campaign_id).reason
     assert files(world) == []
 
 

@@ -80,7 +80,8 @@ def test_what_did_not_repeat_beside_a_passing_base_accuses_nobody(case: CaseResu
     if case.head.verdict.is_failure and passes and case.head_runs.agreed < case.head_runs.total:
         assert classified is not None
         assert classified.classification in (
-            Classification.FLAKY, Classification.FLAKY_PROGRAM, Classification.INFRASTRUCTURE, Classification.INCONCLUSIVE,
+            Classification.FLAKY, Classification.FLAKY_PROGRAM, Classification.INFRASTRUCTURE,
+            Classification.INCONCLUSIVE,
         )  # fmt: skip
 
 
@@ -98,8 +99,8 @@ def test_a_flaky_program_is_told_from_a_flaky_compiler() -> None:
     assert unsteady(wrong, wrong, right)[0] is Classification.FLAKY
     assert unsteady(wrong, right, varies) == (
         Classification.FLAKY_PROGRAM,
-        "wrong result in run in 0 of 2 fresh runs at head; the library itself answers now so, now so, "
-        "so that nothing is said of the compiler",
+        "wrong result in run in 0 of 2 fresh runs at head; the library's own result is "
+        "nondeterministic, so the compiler is not judged",
     )
 
 
@@ -113,7 +114,7 @@ def test_a_hang_that_ends_alone_within_the_time_it_had_is_the_machines_doing() -
     assert "no end in run after 30 s beside other cases, 0.5 s alone" in reason
     assert unsteady(hung, exceeded_limit) == (
         Classification.INCONCLUSIVE,
-        "ends after 45 s in run: past its limit, which `limits` can raise, but no hang",
+        "ends after 45 s in run: above its limit, which `limits` can raise, but no hang",
     )
 
 
@@ -123,7 +124,7 @@ def test_memory_that_suffices_alone_is_the_machines_doing_unless_more_was_used()
     assert unsteady(spent, less)[0] is Classification.INFRASTRUCTURE
     assert unsteady(spent, more) == (
         Classification.INCONCLUSIVE,
-        "needs 6.0 GiB: past its limit, which `limits` can raise, but no more",
+        "needs 6.0 GiB: above its limit, which `limits` can raise, but no more",
     )
 
 

@@ -14,8 +14,8 @@ from bot.campaigns.plan import catalog, collection
 from bot.campaigns.plan.case_source import CatalogPart, SourceReport
 from bot.campaigns.plan.catalog import SourceCatalog
 from bot.campaigns.plan.collection import FAILURES, Collector, limit, missing
-from bot.campaigns.services import OnEvent
 from bot.errors import InfrastructureError, InternalError, RunnerError, UsageError
+from bot.runners.protocol import OnEvent
 from tests.bot.campaigns.fakes import IDS, ManualClock
 
 PARTS = 4
@@ -223,7 +223,9 @@ def test_a_failed_part_costs_that_part(stage: DemoRepository) -> None:
 
 def test_where_everything_fails_the_first_failure_is_raised(stage: DemoRepository) -> None:
     stage.tool.act = lambda *_: False
-    with pytest.raises(InfrastructureError, match="migration of many, part 1 of 4 ended without saying so"):
+    with pytest.raises(
+        InfrastructureError, match="migration of many, part 1 of 4 ended without an end event"
+    ):
         stage.collect("many")
     assert not list(stage.corpus.rglob("*.jsonl"))
 

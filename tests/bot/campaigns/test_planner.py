@@ -16,8 +16,8 @@ from bot.campaigns.plan import catalog, planner
 from bot.campaigns.plan.collection import FIRST_CASES_S, SHARE
 from bot.campaigns.plan.planner import COLLECTING, RANKING_TIMEOUT_S
 from bot.campaigns.plan.ranking import CaseOrder, find_suites, merge_order
-from bot.campaigns.services import OnEvent
 from bot.errors import InfrastructureError, ProvisionError, RunnerError
+from bot.runners.protocol import OnEvent
 from bot.store import campaigns
 from tests.bot.campaigns import fakes
 from tests.bot.campaigns.conftest import World
@@ -115,7 +115,7 @@ FAILURES = {
         "no such strategy",
     ),
     "half way": (fails(LAST, error=RunnerError("killed by SIGKILL")), "killed by SIGKILL"),
-    "without an end": (fails(LAST), "the ranking ended without saying so; see its log"),
+    "without an end": (fails(LAST), "the ranking ended without an end event; see its log"),
     "nonsense": (fails({"event": "ranked"}, {"event": "end"}), "KeyError"),
     "a bug": (fails(error=ZeroDivisionError("by zero")), "ZeroDivisionError"),
 }

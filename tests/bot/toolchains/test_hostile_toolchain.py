@@ -94,8 +94,8 @@ def test_provisioning_lets_nothing_out(way: str, stage: Stage) -> None:
 
 def test_a_reproducer_lets_nothing_out(stage: Stage) -> None:
     python = stage.provision("start")
-    script = "import hostile_payload; hostile_payload.attack('script'); print('THE BUG SHOWS'); raise SystemExit(1)"
-    assert try_script(script, python) == 1
+    attack = "import hostile_payload; hostile_payload.attack('script')"
+    assert try_script(f"{attack}; print('THE BUG SHOWS'); raise SystemExit(1)", python) == 1
     assert stage.taken() == []
 
 

@@ -73,7 +73,7 @@ def test_what_would_install_elsewhere_or_leak_is_kept_back(monkeypatch: pytest.M
             "check the network and UV_DEFAULT_INDEX",
         ),
         ("error: Failed to read http://user:secret@h/x\n", "Failed to read http://h/x"),
-        ("", "uv failed without a word"),
+        ("", "uv failed without a message"),
         ("something odd\n", "something odd"),
     ],
 )

@@ -13,10 +13,10 @@ import pytest
 from bot.bisection.releases import Range, releases
 from bot.bugs import culprit, first_bad_release
 from bot.bugs.release_bisection import ReleaseBisection
-from bot.campaigns.services import OnEvent
 from bot.jobs.registry import Lane
 from bot.jobs.worker import Worker
 from bot.leases import Interrupted
+from bot.runners.protocol import OnEvent
 from bot.settings import Settings
 from bot.store import Database, bugs, jobs
 from bot.store.bug_states import Event
