@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from bot.approval import NotApprovedError
 from bot.bisection import commits
 from bot.bugs import reproduction
 from bot.bugs.reproduction import BugCase
 from bot.errors import ProvisionError
 from bot.jobs.job_context import JobContext
-from bot.pulls.approval import NotApprovedError
 from bot.store import campaigns, findings
 from fuzzing.outcomes import Outcome, Verdict
 

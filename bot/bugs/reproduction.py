@@ -13,6 +13,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from bot.approval import Approval, require_approval
 from bot.bisection.commits import Revision, revisions
 from bot.bugs.retest_result import RUNS, RetestResult, count_runs
 from bot.campaigns.classify.bug_matching import same_symptom
@@ -26,7 +27,6 @@ from bot.config.defaults import PIN_FILES
 from bot.config.sections import exact_pin
 from bot.errors import ConfigError, RefusalError, RunnerError
 from bot.jobs.job_context import JobContext
-from bot.pulls.approval import Approval, require_approval
 from bot.store import campaigns, findings, retests
 from bot.store.campaigns import Session
 from bot.store.models import Bug, Campaign

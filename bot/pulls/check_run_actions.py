@@ -14,13 +14,13 @@ from typing import Any
 
 import structlog
 
+from bot.approval import WRITE_ROLES
 from bot.bugs import issue_filing
 from bot.campaigns import intents
 from bot.campaigns.provenance import origin
 from bot.campaigns.run_with_lease import run_with_lease
 from bot.jobs.job_context import JobContext
 from bot.pulls import pull_lifecycle
-from bot.pulls.approval import WRITE_ROLES
 from bot.reports import text
 from bot.reports.buttons import FILE, MUTE, MUTE_FOR, REDUCE
 from bot.reports.report import idempotency_key

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from bot.approval import check_approval, read_role
 from bot.campaigns.steps.planning import CONFIG_FILE, NOTHING_TO_TEST
 from bot.config import RepositoryConfig, resolve_config
 from bot.errors import ConfigError
-from bot.pulls.approval import check_approval, read_role
 from bot.pulls.dependencies import GitHubReader, Mirrors
 from bot.store.models import Pull
 from bot.store.outbox import DRY_RUN

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from bot.config import RepositoryConfig
 from bot.toolchains import registry
-from bot.toolchains.registry import CommitFiles, OnProgress, ReadFile, ReadyToolchain, ToolchainSpec
+from bot.toolchains.registry import OnProgress, ReadFile, ReadyToolchain, ToolchainSpec
 
-__all__ = ["CommitFiles", "ReadyToolchain", "ToolchainSpec", "provision", "resolve"]
+__all__ = ["ReadyToolchain", "ToolchainSpec", "provision", "resolve"]
 
 
 def resolve(config: RepositoryConfig, read: ReadFile) -> ToolchainSpec:

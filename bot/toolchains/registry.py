@@ -1,6 +1,4 @@
-"""The interface of toolchains. A provisioner is one file of this package, registered by
-`@provisioner(name)`.
-"""
+"""The interface of toolchains. A provisioner is a file of this package, registered by `@provisioner(name)`."""
 
 from __future__ import annotations
 
@@ -17,27 +15,6 @@ from fuzzing.registry import Registry
 
 ReadFile = Callable[[str], bytes | None]
 OnProgress = Callable[[str], None]
-
-
-class FileSource(Protocol):
-    """Files of commits (`bot.github.repositories.Repositories`)."""
-
-    def read(self, target: str, sha: str, path: str, /) -> bytes | None:
-        """The content of a file at a commit; None if there is no such file."""
-        ...
-
-
-@dataclass(frozen=True)
-class CommitFiles:
-    """The files of one commit, as provisioners read them: called with a path."""
-
-    repositories: FileSource
-    target: str
-    sha: str
-
-    def __call__(self, path: str) -> bytes | None:
-        """The content of a file; None if there is no such file."""
-        return self.repositories.read(self.target, self.sha, path)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.run.toolchain_build import build_toolchain, toolchain_row
 from bot.campaigns.services import Config, ReadyToolchain
+from bot.commit_files import CommitFiles
 from bot.errors import ConfigError
 from bot.store import campaigns
 from bot.store.models import CampaignState, Side, Toolchain
-from bot.toolchains import CommitFiles
 
 
 @step(CampaignState.PROVISIONING, to=(CampaignState.RUNNING,))

@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bot.commit_files import CommitFiles
 from bot.config import RepositoryConfig
 from bot.errors import ProvisionError, UsageError
 from bot.github.local_repository import WORKTREE, LocalRepository
-from bot.toolchains import CommitFiles, ToolchainSpec, registry
+from bot.toolchains import ToolchainSpec, registry
 from bot.toolchains.installer import Installer
 from bot.toolchains.layouts import SourceLayout
 from bot.toolchains.overlay import (

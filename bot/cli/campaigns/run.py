@@ -34,13 +34,14 @@ from bot.cli.common.options import (
 )
 from bot.cli.common.progress import ProgressBars
 from bot.cli.exits import Exit
+from bot.commit_files import CommitFiles
 from bot.config import RepositoryConfig, names
 from bot.config.units import parse_duration
 from bot.errors import InfrastructureError, ProvisionError, UsageError
 from bot.logs import configure
 from bot.settings import Settings, load_settings
 from bot.store import Database
-from bot.toolchains import CommitFiles, resolve
+from bot.toolchains import resolve
 from bot.toolchains.existing import existing_spec, public_version
 from bot.verdict_cache import open_database, open_verdict_cache
 from bot.wiring.campaigns import campaign_services

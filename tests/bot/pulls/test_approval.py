@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import bot
+from bot.approval import NotApprovedError, check_approval
 from bot.bugs import culprit, reproduction
 from bot.jobs.registry import Lane
 from bot.jobs.worker import Worker
-from bot.pulls.approval import NotApprovedError, check_approval
 from bot.settings import Settings
 from bot.store import Database, jobs
 from bot.store.models import Campaign, Job, JobState, Pull, Retest
@@ -56,9 +56,9 @@ PATHS: dict[str, dict[str, str]] = {
         "campaigns/run/toolchain_build.py:build_toolchain": "its callers, above",
     },
     "Approval": {
-        "pulls/approval.py:check_approval": "",
-        "pulls/approval.py:require_approval": "",
-        "pulls/approval.py:_check_campaign": "",
+        "approval.py:check_approval": "",
+        "approval.py:require_approval": "",
+        "approval.py:_check_campaign": "",
     },
 }
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from bot.errors import RefusalError
 from bot.jobs.job_context import JobContext
-from bot.pulls.dependencies import GitHubReader
 from bot.store import pulls
 from bot.store.models import Campaign, Pull
 
@@ -26,6 +26,13 @@ APPROVE_COMMAND = "/assay run"
 
 #: Login → role in the target, such as "write".
 ReadRole = Callable[[str], str]
+
+
+class RoleReader(Protocol):
+    """Reads roles from GitHub (`bot.github.reader.Reader`)."""
+
+    def permission(self, target: str, login: str) -> str:
+        """The role of a login in the target: admin, maintain, write, triage, read or none."""
 
 
 class NotApprovedError(RefusalError):
@@ -48,7 +55,7 @@ class Approval:
     why: str
 
 
-def read_role(github_reader: GitHubReader | None, target: str, login: str) -> str:
+def read_role(github_reader: RoleReader | None, target: str, login: str) -> str:
     """The role of a login in the target; "none" without access to GitHub."""
     return github_reader.permission(target, login) if github_reader is not None else "none"
 
