@@ -23,7 +23,7 @@ from fuzzing.cases import Tensor, TestCase
 from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
 #: Longer scripts are not short; the guarded one is offered instead.
-MAX_LINES = 60
+MAX_LINES = 150
 #: Characters of the comment about the symptom.
 _WIDTH = 100
 #: What a frontend's script imports beside the compiler.
@@ -58,6 +58,8 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
     on_host = ".cpu()" if outcome.device == "CUDA" else ""
     arrays = [f"{name}{on_host}.numpy()" if frontend == "torch" else name for name in variables]
     imports = program.imports
+    if "base64." in check.want and "import base64" not in imports:
+        imports = ("import base64", "", *imports)
     if "np." in check.want + check.assertion and "import numpy as np" not in imports:
         imports = ("import numpy as np", *imports)
     rendered = template.render(
@@ -181,11 +183,12 @@ def _check_array(want: Tensor, mismatch: Mismatch) -> Check | None:
     expression = value_expression(want)
     if expression and "base64" not in expression:
         return Check(expression, f"{compare}(got, want{'' if exact else bounds})")
-    if len(mismatch.worst) == array.ndim and array.size:
+    if mismatch.worst and len(mismatch.worst) == array.ndim:
         index = ", ".join(map(str, mismatch.worst))
         worst = value_expression(Tensor.of(np.asarray(array[mismatch.worst]), want.dtype))
-        return Check("", f"{compare}(got[{index}], {worst}{'' if exact else bounds})") if worst else None
-    return None
+        if worst:
+            return Check("", f"{compare}(got[{index}], {worst}{'' if exact else bounds})")
+    return Check(expression, f"{compare}(got, want{'' if exact else bounds})") if expression else None
 
 
 def _check_torch(case: TestCase, outcome: Outcome, mismatch: Mismatch, arguments: str) -> Check:

@@ -17,6 +17,7 @@ import pytest
 from bot import demo
 from bot.config import RepositoryConfig, ToolchainConfig
 from bot.reports.reproducer import REDUCED
+from bot.runners.reproducer_run import try_script
 from bot.store import Database, campaigns, findings, inbox, now, outbox
 from bot.store.counts import campaigns_by_state, effects_by_state
 from bot.store.models import CampaignState
@@ -144,18 +145,16 @@ def test_a_push_becomes_reports_of_what_it_broke(whole: Whole) -> None:
     assert all(f"`{test}`" in run["output"]["text"] for test in REGRESSED)
     issues = [one["body"] for key, one in effects.items() if key.startswith("issue")]
     assert all("AffineGrid" in issue["body"] for issue in issues)
-    assert all("Made small by Assay: " in issue["body"] for issue in issues)
-    assert all("It was tried before this was written" in issue["body"] for issue in issues)
+    assert all("Reduced by Assay: " in issue["body"] for issue in issues)
+    assert all("at head before this was written" in issue["body"] for issue in issues)
     assert all(f"pip install openvino=={HEAD}" in issue["body"] for issue in issues)
 
 
 def test_the_reproducers_tell_the_two_releases_apart(whole: Whole, tmp_path: Path) -> None:
     report = json.loads((whole.artifacts / "report.json").read_bytes())
-    scripts = [
-        whole.artifacts / group["reproducer"]
-        for group in report["groups"]
-        if group["classification"] == "regression"
-    ]
+    new = [group for group in report["groups"] if group["classification"] == "regression"]
+    scripts = [whole.artifacts / group["guarded"] for group in new]
+    short = [whole.artifacts / group["reproducer"] for group in new]
     assert len(scripts) == 2
     with whole.house.database.reading() as session:
         campaign = campaigns.get(session, whole.seen.campaign)
@@ -165,8 +164,12 @@ def test_the_reproducers_tell_the_two_releases_apart(whole: Whole, tmp_path: Pat
     issues = [
         text for name, text in live_service.outbox(whole.house.data_dir).items() if name.endswith(".md")
     ]
-    for script in scripts:
+    for script in short:
         assert any(script.read_text() in issue for issue in issues), "an issue carries the very script"
+        for release, shown in ((HEAD, True), (BASE, False)):
+            status = try_script(script.read_text(), pythons[f"openvino {release}"], "RuntimeError")
+            assert (status == 1) is shown, release
+    for script in scripts:
         for release, status in ((HEAD, 1), (BASE, 0)):
             command = [pythons[f"openvino {release}"], "-I", str(script)]
             done = subprocess.run(

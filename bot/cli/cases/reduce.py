@@ -24,7 +24,10 @@ from bot.cli.common.progress import StatusLine
 from bot.cli.exits import Exit
 from bot.errors import InfrastructureError
 from bot.reports import reproducer
+from bot.reports.reference_outputs import add_reference_outputs
+from bot.reports.reproducer_short import render_short
 from bot.reports.templates import seconds
+from bot.runners import run_tool
 from bot.settings import load_settings
 from bot.toolchains import ReadyToolchain
 from fuzzing.cases import Corpus
@@ -49,6 +52,7 @@ from fuzzing.outcomes import Outcome
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the reduced case and its reproducer. [default: reduced/ID in the data folder]",
 )
+@click.option("--guarded", is_flag=True, help="Also write a reproducer with limits and exit codes.")
 @json_option
 def command(
     case: str,
@@ -63,6 +67,7 @@ def command(
     budget: float,
     workers: int,
     out: Path | None,
+    guarded: bool,
     as_json: bool,
 ) -> Exit:
     """Make a failing case as small as it gets, with the same bug in it.
@@ -81,7 +86,7 @@ def command(
         kept.add(store.get(found.id))
         shard = build_shard(configuration, toolchain, kept.root, [found.id], workers=workers)
         ended = _reduce(shard, runs, budget, folder / f"{toolchain.digest[:16]}.journal")
-    result = _written(ended, kept, toolchain, folder)
+    result = _written(ended, kept, toolchain, folder, guarded)
     if as_json:
         click.echo(json.dumps(result))
     else:
@@ -114,15 +119,25 @@ def _size(numbers: list[float]) -> str:
     return " · ".join(f"{number:g}" for number in numbers[:4])
 
 
-def _written(ended: Event, kept: Corpus, toolchain: ReadyToolchain, folder: Path) -> Event:
-    """What came of it, with the reproducer written beside the case."""
+def _written(ended: Event, kept: Corpus, toolchain: ReadyToolchain, folder: Path, guarded: bool) -> Event:
+    """The result, with the reproducers written beside the case: the short one where there is one."""
     outcome = Outcome.from_json(ended["outcome"])
     case = kept.get(ended["id"])
-    result = ended | {"case": str(kept.folder(case.id)), "reproducer": ""}
-    if reproducer.has_template(outcome.backend, case.program.frontend):
-        path = folder / f"{case.id[:16]}.py"
-        path.write_text(reproducer.render(case, outcome, toolchain, filename=path.name), encoding="utf-8")
-        result["reproducer"] = str(path)
+    result = ended | {"case": str(kept.folder(case.id)), "reproducer": "", "guarded": ""}
+    if not reproducer.has_template(outcome.backend, case.program.frontend):
+        return result
+    texts: list[Event] = []
+    run_tool("fuzzing.triage.program_text", ["--corpus", str(kept.root), case.id], texts.append)
+    complete = add_reference_outputs(case, kept.root)
+    short = render_short(complete, outcome, toolchain, "".join(str(one["code"]) for one in texts))
+    files = {"reproducer": (f"{case.id[:16]}.py", short)}
+    if guarded or not short:
+        name = f"{case.id[:16]}.guarded.py" if short else f"{case.id[:16]}.py"
+        script = reproducer.render(complete, outcome, toolchain, filename=name)
+        files["guarded" if short else "reproducer"] = (name, script)
+    for key, (name, text) in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        result[key] = str(folder / name)
     return result
 
 
@@ -141,6 +156,8 @@ def _show(result: Event) -> None:
     console.print(f"\ncase        {result['case']}")
     if result["reproducer"]:
         console.print(f"reproducer  {result['reproducer']}")
+    if result["guarded"]:
+        console.print(f"guarded     {result['guarded']}")
     if result["others"]:
         console.print(f"other bugs met on the way: {', '.join(other[:16] for other in result['others'])}")
 

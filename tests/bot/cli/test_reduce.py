@@ -121,7 +121,9 @@ def faulty(tmp_path: Path) -> Path:
 
 
 def test_the_reproducer_runs_without_assay(data: Path, faulty: Path) -> None:
-    ran = assay(data, "reduce", failing().id, "--backend", "onnxruntime", "--python", faulty, "--json")
+    ran = assay(
+        data, "reduce", failing().id, "--backend", "onnxruntime", "--python", faulty, "--guarded", "--json"
+    )
     assert ran.code == 1, ran.err
     assert (ran.result["after"][0], ran.result["confirmed"]) == (1, True)
 
@@ -130,11 +132,13 @@ def test_the_reproducer_runs_without_assay(data: Path, faulty: Path) -> None:
         return subprocess.run(command, cwd=data, capture_output=True, text=True, timeout=600, check=False)
 
     assert "No module named 'fuzzing'" in pasted(faulty, "-c", "import fuzzing").stderr
-    shown = pasted(faulty, ran.result["reproducer"])
-    assert shown.returncode == 1, shown.stdout + shown.stderr
-    assert "cannot lower Elu" in shown.stdout + shown.stderr
-    right = pasted(sys.executable, ran.result["reproducer"])
-    assert right.returncode == 0, right.stdout + right.stderr
+    for script in (ran.result["reproducer"], ran.result["guarded"]):
+        shown = pasted(faulty, script)
+        assert shown.returncode == 1, shown.stdout + shown.stderr
+        assert "cannot lower Elu" in shown.stdout + shown.stderr
+        right = pasted(sys.executable, script)
+        assert right.returncode == 0, right.stdout + right.stderr
+    assert len(Path(ran.result["reproducer"]).read_text().splitlines()) <= 25
 
 
 def test_killed_and_begun_again_it_ends_the_same(data: Path) -> None:

@@ -276,7 +276,7 @@ def test_the_issue_shows_the_reduced_case(
     assert "the program of Add" not in body
     assert "Reduced by Assay: 50 → 2 operators in 44 runs." in body
     assert "It exited with 1 at head before this was written" in body
-    assert "made small by Assay" in body
+    assert "reduced by Assay" in body
     assert (bug.case_id, bug.backend, bug.device) == (SMALL.id, "openvino", "CPU")
     assert (bug.traits["needs"], bug.facts["signature"], bug.seen) == (["rank 1"], {"operator": "Add"}, 1)
 
