@@ -24,8 +24,11 @@ from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
 #: Longer scripts are not short; the guarded one is offered instead.
 MAX_LINES = 150
+MAX_CHARACTERS = 8_000
 #: Characters of the comment about the symptom.
 _WIDTH = 100
+#: Modules of the standard library that scripts import.
+_STANDARD = frozenset({"base64", "os", "subprocess", "sys"})
 #: What a frontend's script imports beside the compiler.
 _PACKAGES = {"onnx": ("onnx",), "torch": (), "keras": ("onnx",)}
 
@@ -59,7 +62,7 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
     arrays = [f"{name}{on_host}.numpy()" if frontend == "torch" else name for name in variables]
     imports = program.imports
     if "base64." in check.want and "import base64" not in imports:
-        imports = ("import base64", "", *imports)
+        imports = ("import base64", *imports)
     if "np." in check.want + check.assertion and "import numpy as np" not in imports:
         imports = ("import numpy as np", *imports)
     rendered = template.render(
@@ -81,10 +84,12 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
         symptom=_symptom(outcome),
         options=options,
         verdict=outcome.verdict.value,
+        demotes="double" in program.code,
         device=outcome.device,
     )
     script = _tidy(rendered)
-    return script if script.count("\n") <= MAX_LINES and _is_python(script) else ""
+    fits = script.count("\n") <= MAX_LINES and len(script) <= MAX_CHARACTERS
+    return script if fits and _is_python(script) else ""
 
 
 def ending(outcome: Outcome) -> str:
@@ -220,7 +225,20 @@ def _is_python(script: str) -> bool:
 
 
 def _tidy(script: str) -> str:
-    """The script without trailing spaces and without more than two blank lines in a row."""
+    """The script with its imports sorted, blank lines where Python has them, and none after the symptom."""
     lines = [line.rstrip() for line in script.strip("\n").split("\n")]
-    kept = [line for at, line in enumerate(lines) if line or lines[at - 2 : at] != ["", ""]]
-    return "\n".join(kept) + "\n"
+    symptom = max(at for at, line in enumerate(lines) if line.startswith("# "))
+    start = next(at for at, line in enumerate(lines) if line and not line.startswith(("#", "import", "from")))
+    imports = sorted({line for line in lines[:start] if line.startswith(("import", "from"))}, key=_module)
+    own = [line for line in imports if _module(line) in _STANDARD]
+    packages = [line for line in imports if line not in own]
+    gap = [""] * (2 if lines[start].startswith(("class ", "def ", "@")) else 1)
+    comments = [line for line in lines[:start] if line.startswith("#")]
+    head = [*comments, *own, *([""] if own else []), *packages, *gap]
+    body = lines[start:symptom]
+    kept = [line for at, line in enumerate(body) if line or body[at - 2 : at] != ["", ""]]
+    return "\n".join([*head, *kept, *filter(None, lines[symptom:])]) + "\n"
+
+
+def _module(line: str) -> str:
+    return line.split()[1]

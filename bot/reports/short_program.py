@@ -75,17 +75,19 @@ def short_program(case: TestCase, onnx_code: str, device: str) -> ShortProgram |
     elif isinstance(program, TorchProgram):
         code, imports = _torch_program(program), ("import torch",)
     elif isinstance(program, KerasLayer):
-        code, imports = _keras_layer(program), ("import os", "", "import numpy as np")
+        code, imports = _keras_layer(program), ("import os", "import numpy as np")
     else:
         return None
     inputs = _inputs(case, device if program.frontend == "torch" else "")
     if not code or inputs is None:
         return None
+    if program.frontend == "torch" and device == "CUDA":
+        code += "\nprogram.cuda()"
     text = code + "".join(source for _, _, source in inputs)
     if program.frontend == "torch" and "np." in text:
         imports = ("import numpy as np", *imports)
     if "base64." in text:
-        imports = ("import base64", "", *imports)
+        imports = ("import base64", *imports)
     if "onnx.numpy_helper" in text:
         imports = (*imports, "import onnx.numpy_helper")
     return ShortProgram(imports, code, inputs)

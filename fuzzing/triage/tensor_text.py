@@ -48,7 +48,6 @@ def _candidates(array: np.ndarray[Any, Any]) -> Iterator[str]:
     if not array.size:
         yield f"np.zeros({shape}, {dtype})"
     elif not array.ndim:
-        yield f"np.{_dtype_name(array)}({_element(array[()])})".replace("np.bool_(", "np.array(")
         yield f"np.array({_element(array[()])}, {dtype})"
     elif array.size <= MAX_LISTED:
         yield f"np.array({_nested(array)}, {dtype})"
@@ -108,9 +107,7 @@ def torch_expression(array: np.ndarray[Any, Any]) -> str:
     if not source or (dtype.startswith("uint") and dtype != "uint8"):
         return ""
     named = f"torch.{dtype}"
-    kind, _, rest = source.removeprefix("np.").partition("(")
-    if kind in ("float16", "float32", "float64") or kind.startswith(("int", "uint")):
-        return f"torch.tensor({rest[:-1].replace('np.', 'torch.')}, dtype={named})"
+    kind = source.removeprefix("np.").partition("(")[0]
     if kind in ("zeros", "ones", "full", "array", "arange"):
         numpy_name = f"np.{_dtype_name(array)}"
         spelled = source.replace(f", dtype={numpy_name})", f", dtype={named})", 1)

@@ -1,0 +1,119 @@
+"""Short scripts, beside golden files for each kind of program and backend; `ASSAY_GOLDEN=write` makes them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bot.reports.campaign_view import ToolchainView
+from bot.reports.reproducer_short import ending, render_short
+from bot.runners.reproducer_run import BUG_SHOWN, shows, try_script
+from fuzzing.cases import Program, Provenance, Tensor, TestCase
+from fuzzing.cases.arguments import TensorArg
+from fuzzing.cases.keras_layer import KerasLayer
+from fuzzing.cases.torch_call import Init, TorchCall
+from fuzzing.cases.torch_program import TorchProgram
+from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
+from fuzzing.triage.onnx_text import onnx_code
+from tests.bot.reports.test_reproducer import addition
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "reproducers"
+MAX_LINES = 25
+X = Tensor.of(np.array([[1.0, -2.0], [3.0, 4.0]], np.float32))
+RELU = "import torch\n\n\ndef forward(x):\n    return torch.relu(x)\n"
+PROGRAMS: dict[str, Program] = {
+    "TorchCall": TorchCall("torch.nn.Linear", (TensorArg("x"),), init=Init((2, 3))),
+    "TorchProgram": TorchProgram(RELU),
+    "KerasLayer": KerasLayer(
+        "keras.layers.Dense", (("units", 3),), (TensorArg("x", dtype="float32", shape=(2, 2)),)
+    ),
+}
+KINDS = {
+    "onnxruntime": ("OnnxModel", "KerasLayer"),
+    "openvino": ("OnnxModel", "TorchCall", "TorchProgram", "KerasLayer"),
+    "tvm": ("OnnxModel", "TorchCall", "TorchProgram", "KerasLayer"),
+    "iree": ("OnnxModel",),
+    "inductor": ("TorchCall", "TorchProgram"),
+    "tensorrt": ("OnnxModel", "TorchCall", "TorchProgram"),
+}
+
+
+def case_of(kind: str, want: float = 3.5) -> TestCase:
+    if kind == "OnnxModel":
+        return addition(want)
+    program = PROGRAMS[kind]
+    return TestCase(program, (("x", X),), Provenance("here", "test_it", "relu", program.frontend, "1"))
+
+
+def outcome_of(backend: str, kind: str, verdict: Verdict = Verdict.WRONG_RESULT, **seen: str) -> Outcome:
+    output = "c" if kind == "OnnxModel" else "0"
+    mismatch = Mismatch(output, "value", "differs", worst=(1,), got="3.0", want="3.5", rtol=1e-3, atol=1e-5)
+    wrong = (mismatch,) if verdict is Verdict.WRONG_RESULT else ()
+    summary = f"output {output}: 1 of 2 elements are wrong" if wrong else "what happened"
+    evidence = Evidence(mismatches=wrong, **seen)
+    device = "CUDA" if backend == "tensorrt" else "CPU"
+    return Outcome("0" * 64, backend, "t", device, verdict, Phase.RUN, summary, {}, evidence)
+
+
+def script_of(backend: str, kind: str, case: TestCase | None = None, outcome: Outcome | None = None) -> str:
+    case = case or case_of(kind)
+    toolchain = ToolchainView(f"{backend} 1.2.3", {backend: "1.2.3"}, (f"{backend}==1.2.3",))
+    code = onnx_code(case.program.to_bytes()) if kind == "OnnxModel" else ""
+    return render_short(case, outcome or outcome_of(backend, kind), toolchain, code)
+
+
+@pytest.mark.parametrize(
+    ("backend", "kind"), [(backend, kind) for backend, kinds in KINDS.items() for kind in kinds]
+)
+def test_golden(backend: str, kind: str) -> None:
+    script = script_of(backend, kind)
+    path = GOLDEN / f"{backend}.{kind}.py.txt"
+    if os.environ.get("ASSAY_GOLDEN") == "write":
+        path.write_text(script, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == script, f"{path} differs; ASSAY_GOLDEN=write writes it"
+    assert script.startswith("# pip install ")
+    assert len(script.splitlines()) <= MAX_LINES + (2 if backend == "tvm" else 6 if backend == "iree" else 0)
+
+
+@pytest.mark.parametrize("backend", ["onnxruntime", "openvino"])
+def test_it_shows_a_wrong_result_and_no_right_one(backend: str) -> None:
+    wrong, right = (script_of(backend, "OnnxModel", case_of("OnnxModel", want)) for want in (3.5, 3.0))
+    assert try_script(wrong, sys.executable, "AssertionError") == BUG_SHOWN
+    assert try_script(right, sys.executable, "AssertionError") != BUG_SHOWN
+
+
+def test_a_crash_just_runs_the_model() -> None:
+    outcome = outcome_of("onnxruntime", "OnnxModel", Verdict.CRASH, signal="SIGSEGV")
+    script = script_of("onnxruntime", "OnnxModel", outcome=outcome)
+    assert "# The process dies of SIGSEGV (run)." in script
+    assert "assert" not in script
+    assert ending(outcome) == "SIGSEGV"
+
+
+def test_a_large_output_is_compared_where_it_is_wrong() -> None:
+    large = np.random.default_rng(0).random((8, 8)).astype(np.float32)
+    case = replace(case_of("OnnxModel"), expected=(("c", Tensor.of(large)),))
+    outcome = outcome_of("onnxruntime", "OnnxModel")
+    mismatch = replace(outcome.evidence.mismatches[0], worst=(2, 3))
+    outcome = replace(outcome, evidence=Evidence(mismatches=(mismatch,)))
+    script = script_of("onnxruntime", "OnnxModel", case, outcome)
+    assert f"np.testing.assert_allclose(got[2, 3], np.array({large[2, 3]}, np.float32)" in script
+
+
+@pytest.mark.parametrize(
+    ("ended", "returncode", "stderr", "shown"),
+    [
+        ("SIGSEGV", -11, b"", True),
+        ("SIGSEGV", -6, b"", False),
+        ("Fail", 1, b"Traceback:\n  x\nonnxruntime.capi.Fail: no\n", True),
+        ("Fail", 1, b"Traceback:\n  x\nImportError: Fail\n", False),
+        ("AssertionError", 0, b"AssertionError: no\n", False),
+    ],
+)
+def test_what_counts_as_shown(ended: str, returncode: int, stderr: bytes, shown: bool) -> None:
+    assert shows(ended, returncode, stderr) is shown
