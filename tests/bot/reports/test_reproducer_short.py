@@ -50,12 +50,12 @@ def case_of(kind: str, want: float = 3.5) -> TestCase:
     return TestCase(program, (("x", X),), Provenance("here", "test_it", "relu", program.frontend, "1"))
 
 
-def outcome_of(backend: str, kind: str, verdict: Verdict = Verdict.WRONG_RESULT, **seen: str) -> Outcome:
+def outcome_of(backend: str, kind: str, verdict: Verdict = Verdict.WRONG_RESULT, signal: str = "") -> Outcome:
     output = "c" if kind == "OnnxModel" else "0"
     mismatch = Mismatch(output, "value", "differs", worst=(1,), got="3.0", want="3.5", rtol=1e-3, atol=1e-5)
     wrong = (mismatch,) if verdict is Verdict.WRONG_RESULT else ()
     summary = f"output {output}: 1 of 2 elements are wrong" if wrong else "what happened"
-    evidence = Evidence(mismatches=wrong, **seen)
+    evidence = Evidence(mismatches=wrong, signal=signal)
     device = "CUDA" if backend == "tensorrt" else "CPU"
     return Outcome("0" * 64, backend, "t", device, verdict, Phase.RUN, summary, {}, evidence)
 
