@@ -1,4 +1,5 @@
-"""`python -m fuzzing.migrate SOURCE --corpus DIR [--part I/N] [--seed S] [--count N]`: converts a library's tests to cases.
+"""`python -m fuzzing.migrate SOURCE --corpus DIR [--part I/N] [--seed S] [--count N]`: converts a library's
+tests to cases.
 
 Prints one JSON object a line on stdout, progress on stderr:
     {"event": "case", "id": ID, "test": NAME, "operator": OP, "instance": {…}}

@@ -1,4 +1,5 @@
-"""`python -m fuzzing.migrate.deeprel_relations run|show`: APIs of torch that behave alike, found by running them.
+"""`python -m fuzzing.migrate.deeprel_relations run|show`: APIs of torch that behave alike, found by running
+them.
 
     run [--corpus DIR] [--relations FILE] [--rounds N] [--mutants N] [--seed N]
         tries every candidate pair; writes the relations that hold to FILE, one JSON object a line, and

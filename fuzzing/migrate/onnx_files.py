@@ -1,14 +1,14 @@
 """ONNX model files as cases: `python -m fuzzing.migrate.onnx_files --corpus DIR PATH…`.
 
-A path is a model, or a folder that is searched for models. Data beside a model belong to it if the folder holds
-no other model:
+A path is a model, or a folder that is searched for models. Data beside a model belong to it if the folder
+holds no other model:
 
     FOLDER/model.onnx
     FOLDER/test_data_set_0/input_0.pb, output_0.pb, …
 
-Each data set is a case, `model.onnx/test_data_set_0`; missing outputs come from the reference. Inputs of other
-models are drawn by recipe, deterministically. Prints the events of `fuzzing.migrate`; a file that becomes no
-case is a skip, with the reason.
+Each data set is a case, `model.onnx/test_data_set_0`; missing outputs come from the reference. Inputs of
+other models are drawn by recipe, deterministically. Prints the events of `fuzzing.migrate`; a file that
+becomes no case is a skip, with the reason.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Inputs for ONNX models recorded without any: recipes within each operator's domain.
 
-OPERA draws floats from U[0, 1) and integers from {0, 1} for all operators (its released harness). Here floats lie
-in [-1, 1), to cover both signs, except where the standard leaves the result open or the reference refuses: roots,
-logarithms, divisors, variances, indices. An input that decides a shape is not drawn.
+OPERA draws floats from U[0, 1) and integers from {0, 1} for all operators (its released harness). Here floats
+lie in [-1, 1), to cover both signs, except where the standard leaves the result open or the reference
+refuses: roots, logarithms, divisors, variances, indices. An input that decides a shape is not drawn.
 """
 
 from __future__ import annotations

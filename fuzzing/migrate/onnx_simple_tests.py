@@ -24,8 +24,8 @@ def migrate() -> Iterator[TestCase | Skip]:
 def collect() -> list[ModelTest]:
     """All simple model tests. Raises InfrastructureError where onnx is not installed.
 
-    ONNX collects only once per process: its modules register their tests on import. Tests of kind "real", whole
-    networks to download, are left out.
+    ONNX collects only once per process: its modules register their tests on import. Tests of kind "real",
+    whole networks to download, are left out.
     """
     with onnx_backend_tests.isolate_import(NAME):
         from onnx.backend.test.case.model import collect_testcases

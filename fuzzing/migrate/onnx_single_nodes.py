@@ -68,7 +68,8 @@ def infer_shapes(model: ModelProto) -> ModelProto:
 def make_valid(model: ModelProto, known: ModelProto) -> ModelProto:
     """The model, or, where it states too little to be valid, the inferred one: `known`.
 
-    Without producer fields, so that equal models are one. Raises UnsupportedModelError if neither is valid ONNX.
+    Without producer fields, so that equal models are one. Raises UnsupportedModelError if neither is valid
+    ONNX.
     """
     import onnx
 

@@ -40,7 +40,8 @@ def migrate_source(
 ) -> Iterator[TestCase | Skip]:
     """The source's cases, or those of one part.
 
-    A source whose function takes a `part` skips the others' work; any other builds all tests, filtered by name.
+    A source whose function takes a `part` skips the others' work; any other builds all tests, filtered by
+    name.
 
     seed, count  of a generated source, None for its defaults; raises UsageError for any other source
     """

@@ -1,7 +1,8 @@
 """`python -m fuzzing.migrate.torch_doctests SCRATCH`: runs examples of torch's docstrings, recording them.
 
 Reads the names of docstrings as a JSON list on stdin; writes frames (`recorders.recording_file`) to stdout: a
-mark as a docstring begins, then its skips and cases, each case rerun once. Examples can only write to SCRATCH.
+mark as a docstring begins, then its skips and cases, each case rerun once. Examples can only write to
+SCRATCH.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """torch's own database of modules: each input of each ModuleInfo becomes a TorchCall of the module's class.
 
-`torch.testing._internal.common_modules.module_db`, in float32 and eval mode. Parameters are drawn as for every
-TorchCall, so results differ from torch's own test of the module; each call is run once to check that it works.
+`torch.testing._internal.common_modules.module_db`, in float32 and eval mode. Parameters are drawn as for
+every TorchCall, so results differ from torch's own test of the module; each call is run once to check that it
+works.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """torch's own database of operators: each sample of each OpInfo becomes a TorchCall.
 
-`torch.testing._internal.common_methods_invocations.op_db` is what torch's own tests run over. Taken are
-all samples in float32, or, for operators without it, in the first integer, bool or other type they have;
-and one sample in each of FURTHER. Generators are seeded anew for each operator and type, so that two processes
-get the same bytes.
+`torch.testing._internal.common_methods_invocations.op_db` is what torch's own tests run over. Taken are all
+samples in float32, or, for operators without it, in the first integer, bool or other type they have; and one
+sample in each of FURTHER. Generators are seeded anew for each operator and type, so that two processes get
+the same bytes.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ class _Operator:
     def _checked(self, case: TestCase, wanted: Named) -> TestCase | None:
         """The case, with its comparison, if its result equals the sample's.
 
-        To rounding; in types and shapes for random or uninitialized results: OpInfo seeds its random operators in its
-        own way, and marks the others.
+        To rounding; in types and shapes for random or uninitialized results: OpInfo seeds its random
+        operators in its own way, and marks the others.
         """
         try:
             found = observe_case(case)

@@ -107,8 +107,8 @@ def _operator(name: str) -> bool:
 def module_names() -> dict[type, str]:
     """The dotted name of each class of torch.nn whose instances are operators, by the class.
 
-    Without those that only call their members (Sequential), and those that change their class on the first call
-    (LazyLinear).
+    Without those that only call their members (Sequential), and those that change their class on the first
+    call (LazyLinear).
     """
     import torch
 

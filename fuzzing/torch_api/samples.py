@@ -71,8 +71,8 @@ def seed_samples(samples: Callable[[], Iterator[Any]]) -> Iterator[Any]:
 def _seeding_cpu_only() -> Iterator[None]:
     """Restricts `torch.manual_seed` to the CPU.
 
-    torch's databases call it around each sample, and it formats a traceback for every unused kind of device: a
-    third of a migration's time.
+    torch's databases call it around each sample, and it formats a traceback for every unused kind of device:
+    a third of a migration's time.
     """
     import torch
 

@@ -189,8 +189,8 @@ register_pointwise("Sigmoid", increasing_bounds(_sigmoid, _not_negative), "torch
 register_pointwise(
     "Softsign", increasing_bounds(lambda x: x / (1 + abs(x))), "torch.nn.functional.softsign({0})", forms=LATE
 )
-register_pointwise("Softplus", increasing_bounds(_softplus, _not_negative), "torch.nn.functional.softplus({0})", forms=LATE,
-          within=exponents)  # fmt: skip
+register_pointwise("Softplus", increasing_bounds(_softplus, _not_negative),
+                   "torch.nn.functional.softplus({0})", forms=LATE, within=exponents)  # fmt: skip
 register_pointwise("Relu", increasing_bounds(lambda x: max(x, 0.0), exact), "torch.relu({0})",
           forms=((13, FLOATS), (14, FLOATS + SIGNED)))  # fmt: skip
 register_pointwise("LeakyRelu", _leaky, _call("leaky_relu", "alpha"), forms=((6, PLAIN), (16, FLOATS)),
@@ -208,13 +208,16 @@ register_pointwise("Celu", _celu, _call("celu", "alpha"), forms=((12, ("float32"
 register_pointwise("HardSigmoid", _hard_sigmoid, _hard_sigmoid_text, forms=LATE, attribute_specs=(
     AttributeSpec("alpha", Choice(0.1, 0.25, 0.5), omit=0.5, default=0.2),
     AttributeSpec("beta", Choice(0.25, 0.5, 0.75), omit=0.5, default=0.5)))  # fmt: skip
-register_pointwise("HardSwish", single_minimum_bounds(_hard_swish, -1.5, widened), "torch.nn.functional.hardswish({0})",
+register_pointwise("HardSwish", single_minimum_bounds(_hard_swish, -1.5,
+                                                      widened), "torch.nn.functional.hardswish({0})",
           forms=((14, PLAIN), (22, FLOATS)), within=share(2))  # fmt: skip
 register_pointwise("Mish", single_minimum_bounds(_mish, -1.1924325, widened), "torch.nn.functional.mish({0})",
           forms=((18, PLAIN), (22, FLOATS)), within=exponents)  # fmt: skip
 # The approximation by tanh has a cube in it.
-register_pointwise("Gelu", _gelu_values, _gelu_text, forms=((20, FLOATS),), within=bounded_domain(-1e6, 1e6, 16.0),
-          attribute_specs=(AttributeSpec("approximate", Choice("none", "tanh"), omit=0.4, default="none"),))  # fmt: skip
+register_pointwise("Gelu", _gelu_values, _gelu_text, forms=((20, FLOATS),),
+                   within=bounded_domain(-1e6, 1e6, 16.0),
+                   attribute_specs=(AttributeSpec("approximate", Choice("none", "tanh"), omit=0.4,
+                                                  default="none"),))  # fmt: skip
 register_pointwise("Swish", _swish, _swish_text, forms=((24, FLOATS),), within=share(4),
           attribute_specs=_alpha(0.5, 1.0, 1.702, 2.0))  # fmt: skip
 register_pointwise(
@@ -280,13 +283,16 @@ def _along(function: str) -> Callable[[NodeContext, Sequence[str]], str]:
 
 
 register(
-    OperatorSpec("Softmax", 13, values=_softmax, within=share(4), ranks=_RANKS, dynamic=True, attribute_specs=(_AXIS,),
-             torch=_along("softmax")),
-    OperatorSpec("LogSoftmax", 13, values=lambda context: widened(_log_softmax(context), context.dtype), within=share(4),
-             ranks=_RANKS, dynamic=True, attribute_specs=(_AXIS,), torch=_along("log_softmax")),
+    OperatorSpec("Softmax", 13, values=_softmax, within=share(4), ranks=_RANKS, dynamic=True,
+                 attribute_specs=(_AXIS,), torch=_along("softmax")),
+    OperatorSpec("LogSoftmax", 13, values=lambda context: widened(_log_softmax(context), context.dtype),
+                 within=share(4), ranks=_RANKS, dynamic=True, attribute_specs=(_AXIS,),
+                 torch=_along("log_softmax")),
     OperatorSpec("Hardmax", 13, values=lambda context: UNIT, within=full_range, ranks=_RANKS, dynamic=True,
              attribute_specs=(_AXIS,), torch=_hardmax_text),
-    *(OperatorSpec("LpNormalization", since, values=_lp_values, within=_lp_domain, ranks=_RANKS, dtypes=dtypes,
-               attribute_specs=(_AXIS, AttributeSpec("p", Choice(1, 2), omit=0.4, default=2)), torch=_lp_text)
+    *(OperatorSpec("LpNormalization", since, values=_lp_values, within=_lp_domain, ranks=_RANKS,
+                   dtypes=dtypes,
+                   attribute_specs=(_AXIS, AttributeSpec("p", Choice(1, 2), omit=0.4, default=2)),
+                   torch=_lp_text)
       for since, dtypes in LATE),
 )  # fmt: skip

@@ -188,8 +188,8 @@ def _torch_mask(context: NodeContext, names: Sequence[str], queries: int, keys: 
 def _causal(context: NodeContext) -> int:
     """Not with a past and different numbers of keys and queries.
 
-    By the operator's text the diagonal begins at the past's length; in onnxruntime 1.31 and openvino 2026.4 it
-    ends in the last key.
+    By the operator's text the diagonal begins at the past's length; in onnxruntime 1.31 and openvino 2026.4
+    it ends in the last key.
     """
     heads: _Heads = context.plan
     if heads.past and heads.length != context.dims(0)[-2]:
@@ -212,7 +212,8 @@ def _attention_spec(since: int, *attribute_specs: AttributeSpec) -> OperatorSpec
         attribute_specs=(
             planned_attribute("q_num_heads"),
             planned_attribute("kv_num_heads"),
-            AttributeSpec("is_causal", Computed(_causal, lambda value, context: value in (0, 1)), omit=0.4, default=0),
+            AttributeSpec("is_causal", Computed(_causal, lambda value, context: value in (0, 1)), omit=0.4,
+                          default=0),
             AttributeSpec("scale", Choice(0.5, 0.125), omit=0.7),
             AttributeSpec("softcap", Choice(5.0), omit=0.8, default=0.0),
             AttributeSpec("qk_matmul_output_mode", Choice(0), omit=0.9, default=0),
@@ -271,12 +272,14 @@ def _rotated(context: NodeContext) -> Interval:
 register(
     _attention_spec(23),
     _attention_spec(24),
-    OperatorSpec("RotaryEmbedding", 23, dtypes=("float32", "float16", "bfloat16"), ranks=(3, 4), draw_shape=_draw_rotatable_shape,
-             takes=lambda shape: shape[-1] % 2 == 0, plan=_plan_rotation,
-             input_specs=(PRIMARY_INPUT, DataInput(_cache, within=lambda context: _UNIT), DataInput(_cache, within=lambda context: _UNIT),
-                    ConstantInput(_positions)),
-             degrees=(3, 4),
-             attribute_specs=(planned_attribute("num_heads"), planned_attribute("rotary_embedding_dim", 0),
-                       AttributeSpec("interleaved", Choice(0, 1), omit=0.5, default=0)),
-             values=_rotated),
+    OperatorSpec("RotaryEmbedding", 23, dtypes=("float32", "float16", "bfloat16"), ranks=(3, 4),
+                 draw_shape=_draw_rotatable_shape, takes=lambda shape: shape[-1] % 2 == 0,
+                 plan=_plan_rotation,
+                 input_specs=(PRIMARY_INPUT, DataInput(_cache, within=lambda context: _UNIT),
+                              DataInput(_cache, within=lambda context: _UNIT), ConstantInput(_positions)),
+                 degrees=(3, 4),
+                 attribute_specs=(planned_attribute("num_heads"),
+                                  planned_attribute("rotary_embedding_dim", 0),
+                                  AttributeSpec("interleaved", Choice(0, 1), omit=0.5, default=0)),
+                 values=_rotated),
 )  # fmt: skip

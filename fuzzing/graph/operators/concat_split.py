@@ -196,12 +196,16 @@ def _tiled(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 register(
-    OperatorSpec("Concat", 13, input_specs=(PRIMARY_INPUT, DataInput(_slices, within=primary_type_range, many=True)),
-             degrees=(1, 2, 3, 4, 5), ranks=_RANKED, infer=_joined, values=all_ranges, within=full_range,
-             dtypes=ANY, empty=True, attribute_specs=(AttributeSpec("axis", Computed(_concat_axis)),), torch=_torch_concat),
-    OperatorSpec("Split", 13, input_specs=(PRIMARY_INPUT, ConstantInput(lambda context: int64(*context.plan))), degrees=(1, 2),
-             ranks=_RANKED, plan=_split_plan, infer=_split, within=full_range, dtypes=ANY, empty=True,
-             attribute_specs=(planned_attribute("axis", 0, Axis()),), torch=requires_static_inputs(_torch_split)),
+    OperatorSpec("Concat", 13,
+                 input_specs=(PRIMARY_INPUT, DataInput(_slices, within=primary_type_range, many=True)),
+                 degrees=(1, 2, 3, 4, 5), ranks=_RANKED, infer=_joined, values=all_ranges, within=full_range,
+                 dtypes=ANY, empty=True, attribute_specs=(AttributeSpec("axis", Computed(_concat_axis)),),
+                 torch=_torch_concat),
+    OperatorSpec("Split", 13,
+                 input_specs=(PRIMARY_INPUT, ConstantInput(lambda context: int64(*context.plan))),
+                 degrees=(1, 2), ranks=_RANKED, plan=_split_plan, infer=_split, within=full_range, dtypes=ANY,
+                 empty=True, attribute_specs=(planned_attribute("axis", 0, Axis()),),
+                 torch=requires_static_inputs(_torch_split)),
     # No empty tensors: onnxruntime refuses `num_outputs` along an axis of length 0, perhaps the only one.
     OperatorSpec("Split", 18, input_specs=(PRIMARY_INPUT, ConstantInput(lambda context: int64(*context.plan))), degrees=(1, 2),
              ranks=_RANKED, plan=_split_plan, infer=_split, within=full_range, dtypes=ANY,
@@ -209,8 +213,9 @@ register(
                        planned_attribute("num_outputs",
                                domain=IntRange(1, lambda context: max(1, context.dims(0)[context.axis()])))),
              torch=requires_static_inputs(_torch_split)),
-    OperatorSpec("Expand", 13, input_specs=(PRIMARY_INPUT, ConstantInput(_expanded_entries)), infer=_expanded, within=full_range,
-             dtypes=ANY, empty=True, torch=requires_static_inputs(_torch_expand)),
-    OperatorSpec("Tile", 13, input_specs=(PRIMARY_INPUT, ConstantInput(_repeats)), infer=_tiled, within=full_range, dtypes=ANY,
-             empty=True, torch=requires_static_inputs(lambda context, names: f"{names[0]}.tile({context.numbers(1)})")),
+    OperatorSpec("Expand", 13, input_specs=(PRIMARY_INPUT, ConstantInput(_expanded_entries)), infer=_expanded,
+                 within=full_range, dtypes=ANY, empty=True, torch=requires_static_inputs(_torch_expand)),
+    OperatorSpec("Tile", 13, input_specs=(PRIMARY_INPUT, ConstantInput(_repeats)), infer=_tiled,
+                 within=full_range, dtypes=ANY, empty=True,
+                 torch=requires_static_inputs(lambda context, names: f"{names[0]}.tile({context.numbers(1)})")),
 )  # fmt: skip

@@ -81,17 +81,14 @@ ATTRIBUTE_SPECS = (
 
 
 def _conv(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
-    return OperatorSpec(
-        "Conv", since, dtypes=dtypes, ranks=_RANKS, degrees=(2, 3), attribute_specs=ATTRIBUTE_SPECS, plan=weigh,
-        within=multiplied,
-        input_specs=(
-            PRIMARY_INPUT,
-            DataInput(lambda context: context.plan, within=lambda context: factor(context, terms(context.plan))),
-            DataInput(lambda context: (context.dims(1)[0],), within=addend),
-        ),
-        infer=lambda context: (TensorType(context.dtype, convolved(context)),),
-        values=_values, torch=_torch,
-    )  # fmt: skip
+    return OperatorSpec("Conv", since, dtypes=dtypes, ranks=_RANKS, degrees=(2, 3),
+                        attribute_specs=ATTRIBUTE_SPECS, plan=weigh, within=multiplied,
+                        input_specs=(PRIMARY_INPUT,
+                                     DataInput(lambda context: context.plan,
+                                               within=lambda context: factor(context, terms(context.plan))),
+                                     DataInput(lambda context: (context.dims(1)[0],), within=addend)),
+                        infer=lambda context: (TensorType(context.dtype, convolved(context)),),
+                        values=_values, torch=_torch)  # fmt: skip
 
 
 class _Axis(NamedTuple):
@@ -216,17 +213,17 @@ def _transposed_torch(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _conv_transpose(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
-    return OperatorSpec(
-        "ConvTranspose", since, dtypes=dtypes, ranks=_RANKS, degrees=(2, 3), plan=_spread,
-        within=multiplied,
-        attribute_specs=(*ATTRIBUTE_SPECS, planned_attribute("output_padding"), planned_attribute("output_shape")),
-        input_specs=(
-            PRIMARY_INPUT,
-            DataInput(lambda context: context.plan, within=lambda context: factor(context, _products(context.plan, 1))),
-            DataInput(lambda context: (context.dims(1)[1] * context.get("group"),), within=addend),
-        ),
-        infer=_transposed, values=_transposed_values, torch=_transposed_torch,
-    )  # fmt: skip
+    return OperatorSpec("ConvTranspose", since, dtypes=dtypes, ranks=_RANKS, degrees=(2, 3), plan=_spread,
+                        within=multiplied,
+                        attribute_specs=(*ATTRIBUTE_SPECS, planned_attribute("output_padding"),
+                                         planned_attribute("output_shape")),
+                        input_specs=(PRIMARY_INPUT,
+                                     DataInput(lambda context: context.plan,
+                                               within=lambda context: factor(context,
+                                                                             _products(context.plan, 1))),
+                                     DataInput(lambda context: (context.dims(1)[1] * context.get("group"),),
+                                               within=addend)), infer=_transposed, values=_transposed_values,
+                        torch=_transposed_torch)  # fmt: skip
 
 
 register(

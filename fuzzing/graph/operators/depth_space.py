@@ -85,11 +85,13 @@ def _torch_to_depth(context: NodeContext, names: Sequence[str]) -> str:
 _BLOCK_MODE = AttributeSpec("mode", Choice("DCR", "CRD"), omit=0.3, default="DCR")
 
 register(
-    OperatorSpec("DepthToSpace", 13, ranks=(4,), takes=_deep, draw_shape=_fresh_deep, infer=_to_space, within=full_range,
-             dtypes=ANY, attribute_specs=(AttributeSpec("blocksize", Computed(_depth_block)), _BLOCK_MODE),
-             torch=requires_static_inputs(_torch_to_space)),
+    OperatorSpec("DepthToSpace", 13, ranks=(4,), takes=_deep, draw_shape=_fresh_deep, infer=_to_space,
+                 within=full_range, dtypes=ANY,
+                 attribute_specs=(AttributeSpec("blocksize", Computed(_depth_block)), _BLOCK_MODE),
+                 torch=requires_static_inputs(_torch_to_space)),
     OperatorSpec("SpaceToDepth", 13, ranks=(4,), infer=_to_depth, within=full_range, dtypes=ANY,
-             attribute_specs=(AttributeSpec("blocksize", Computed(_space_block)),), torch=requires_static_inputs(_torch_to_depth)),
+                 attribute_specs=(AttributeSpec("blocksize", Computed(_space_block)),),
+                 torch=requires_static_inputs(_torch_to_depth)),
     OperatorSpec("SpaceToDepth", 28, ranks=(4,), infer=_to_depth, within=full_range, dtypes=ANY,
              attribute_specs=(AttributeSpec("blocksize", Computed(_space_block)), _BLOCK_MODE),
              torch=requires_static_inputs(_torch_to_depth)),

@@ -135,8 +135,9 @@ register(
     _grid_sample(16, (4,), _BUT_BFLOAT16, "bilinear", "nearest", "bicubic"),
     _grid_sample(20, (4, 5), _BUT_BFLOAT16, "linear", "nearest", "cubic"),
     _grid_sample(22, (4, 5), FLOATS, "linear", "nearest", "cubic"),
-    OperatorSpec("AffineGrid", 20, input_specs=(PRIMARY_INPUT, ConstantInput(_image_size)), ranks=(3,), takes=_affine,
-             draw_shape=_fresh_affine, infer=_affine_type, values=_affine_bounds, within=share(4), dtypes=FLOATS,
-             attribute_specs=(AttributeSpec("align_corners", Choice(0, 1), omit=0.3, default=0),),
-             torch=requires_static_inputs(_torch_affine)),
+    OperatorSpec("AffineGrid", 20, input_specs=(PRIMARY_INPUT, ConstantInput(_image_size)), ranks=(3,),
+                 takes=_affine, draw_shape=_fresh_affine, infer=_affine_type, values=_affine_bounds,
+                 within=share(4), dtypes=FLOATS,
+                 attribute_specs=(AttributeSpec("align_corners", Choice(0, 1), omit=0.3, default=0),),
+                 torch=requires_static_inputs(_torch_affine)),
 )  # fmt: skip

@@ -217,8 +217,8 @@ def _pooling(context: NodeContext) -> str:
 
 def _roi_align(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
     length = IntRange(1, lambda context: max(1, min(3, *context.dims(0)[2:])))
-    mode = AttributeSpec("coordinate_transformation_mode", Choice("half_pixel", "output_half_pixel"), omit=0.3,
-                   default="half_pixel")  # fmt: skip
+    mode = AttributeSpec("coordinate_transformation_mode", Choice("half_pixel", "output_half_pixel"),
+                         omit=0.3, default="half_pixel")  # fmt: skip
     return OperatorSpec(
         "RoiAlign",
         since,
@@ -274,11 +274,12 @@ _BUT_BFLOAT16 = tuple(dtype for dtype in FLOATS if dtype != "bfloat16")
 
 register(
     OperatorSpec("Col2Im", 18, ranks=(3,), infer=_folded, values=_fold_bounds, within=_terms, dtypes=NUMBERS,
-             input_specs=(PRIMARY_INPUT, ConstantInput(lambda context: int64(*[fold.image for fold in context.plan])),
-                    ConstantInput(lambda context: int64(*[fold.block for fold in context.plan]))),
-             plan=_fold_plan,
-             attribute_specs=tuple([planned_attribute(name, domain=_POSITIVE) for name in ("strides", "dilations", "pads")]),
-             torch=requires_static_inputs(_torch_fold)),
+                 input_specs=(PRIMARY_INPUT,
+                              ConstantInput(lambda context: int64(*[fold.image for fold in context.plan])),
+                              ConstantInput(lambda context: int64(*[fold.block for fold in context.plan]))),
+                 plan=_fold_plan,
+                 attribute_specs=tuple([planned_attribute(name, domain=_POSITIVE) for name in ("strides", "dilations", "pads")]),
+                 torch=requires_static_inputs(_torch_fold)),
     _roi_align(10, _BUT_BFLOAT16),
     _roi_align(16, _BUT_BFLOAT16),
     _roi_align(22, FLOATS),

@@ -200,17 +200,19 @@ def _eye_like(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
 
 
 register(
-    OperatorSpec("Trilu", 14, input_specs=(PRIMARY_INPUT, ConstantInput(_diagonal)), degrees=(1, 2), ranks=_MATRICES,
-             values=with_zero, within=full_range, dtypes=ANY,
-             attribute_specs=(AttributeSpec("upper", Choice(0, 1), omit=0.3, default=1),), torch=requires_static_inputs(_torch_trilu)),
+    OperatorSpec("Trilu", 14, input_specs=(PRIMARY_INPUT, ConstantInput(_diagonal)), degrees=(1, 2),
+                 ranks=_MATRICES, values=with_zero, within=full_range, dtypes=ANY,
+                 attribute_specs=(AttributeSpec("upper", Choice(0, 1), omit=0.3, default=1),),
+                 torch=requires_static_inputs(_torch_trilu)),
     _eye_like(9, _BUT_BFLOAT16),
     _eye_like(22, ANY),
-    OperatorSpec("OneHot", 11, input_specs=(PRIMARY_INPUT, ConstantInput(_depth), ConstantInput(_off_on)), ranks=(1, 2, 3, 4),
-             plan=_hot_plan,
-             infer=_one_hot, values=_two_values, within=full_range, dtypes=_NUMBERS_BUT_BFLOAT16,
-             attribute_specs=(AttributeSpec("axis", IntRange(lambda context: -context.rank - 1, lambda context: context.rank), omit=0.4,
-                               default=-1),),
-             torch=requires_static_inputs(_torch_one_hot)),
+    OperatorSpec("OneHot", 11, input_specs=(PRIMARY_INPUT, ConstantInput(_depth), ConstantInput(_off_on)),
+                 ranks=(1, 2, 3, 4), plan=_hot_plan, infer=_one_hot, values=_two_values, within=full_range,
+                 dtypes=_NUMBERS_BUT_BFLOAT16,
+                 attribute_specs=(AttributeSpec("axis",
+                                                IntRange(lambda context: -context.rank - 1,
+                                                         lambda context: context.rank), omit=0.4,
+                                                default=-1),), torch=requires_static_inputs(_torch_one_hot)),
     _reverse_sequence(10, _BUT_BFLOAT16),
     _reverse_sequence(28, ANY),
 )  # fmt: skip

@@ -212,8 +212,11 @@ def _each_axis_once(value: object, context: NodeContext) -> bool:
 register(
     _pad(13), _pad(18), _pad(19),
     # int32 lengths are allowed, but ONNX's own expansion of the operator mixes them with int64.
-    OperatorSpec("CenterCropPad", 18, input_specs=(PRIMARY_INPUT, ConstantInput(lambda context: int64(*context.plan))), ranks=_RANKED,
-             infer=_cropped, values=with_zero, within=full_range, dtypes=ANY, plan=_crop_plan,
-             attribute_specs=(planned_attribute("axes", domain=Computed(lambda context: (0,), _each_axis_once)),),
-             torch=requires_static_inputs(_torch_crop)),
+    OperatorSpec("CenterCropPad", 18,
+                 input_specs=(PRIMARY_INPUT, ConstantInput(lambda context: int64(*context.plan))),
+                 ranks=_RANKED, infer=_cropped, values=with_zero, within=full_range, dtypes=ANY,
+                 plan=_crop_plan,
+                 attribute_specs=(planned_attribute("axes",
+                                                    domain=Computed(lambda context: (0,), _each_axis_once)),),
+                 torch=requires_static_inputs(_torch_crop)),
 )  # fmt: skip

@@ -112,7 +112,9 @@ register_pattern(
                     DataInput(_keys, within=lambda context: _MODERATE(context.x)), ConstantInput(_causal)),
              degrees=(3, 4), values=lambda context: widen(context.range(2), 1e-2),
              takes=lambda shape: shape[-2] <= _LONGEST, draw_shape=_queries),
-    OperatorSpec("pattern.MultiHeadAttention", 13, dtypes=NARROW, ranks=(3,), within=_MODERATE, draw_shape=_sequences,
-             takes=lambda shape: max(shape[1:]) <= _LONGEST, plan=_heads, expand=_many,
-             input_specs=(PRIMARY_INPUT, *(DataInput(_projection, within=_project_within),) * 4), values=_many_values),
+    OperatorSpec("pattern.MultiHeadAttention", 13, dtypes=NARROW, ranks=(3,), within=_MODERATE,
+                 draw_shape=_sequences, takes=lambda shape: max(shape[1:]) <= _LONGEST, plan=_heads,
+                 expand=_many,
+                 input_specs=(PRIMARY_INPUT, *(DataInput(_projection, within=_project_within),) * 4),
+                 values=_many_values),
 )  # fmt: skip

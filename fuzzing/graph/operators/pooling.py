@@ -173,12 +173,11 @@ _P = AttributeSpec("p", Choice(1, 2), omit=0.3, default=2)
 
 
 def _max_pool(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
-    return OperatorSpec(
-        "MaxPool", since, dtypes=(*dtypes, "int8", "uint8"), ranks=_RANKS, within=full_range, plan=_draw_largest,
-        attribute_specs=(*sliding_windows.ATTRIBUTE_SPECS, _CEIL, _DILATIONS,
-                  AttributeSpec("storage_order", Choice(0), omit=0.9, default=0)),
-        infer=_pooled, values=_largest, torch=_torch_largest,
-    )  # fmt: skip
+    return OperatorSpec("MaxPool", since, dtypes=(*dtypes, "int8", "uint8"), ranks=_RANKS, within=full_range,
+                        plan=_draw_largest,
+                        attribute_specs=(*sliding_windows.ATTRIBUTE_SPECS, _CEIL, _DILATIONS,
+                                         AttributeSpec("storage_order", Choice(0), omit=0.9, default=0)),
+                        infer=_pooled, values=_largest, torch=_torch_largest)  # fmt: skip
 
 
 def _average_pool(since: int, dtypes: tuple[str, ...], dilated: bool) -> OperatorSpec:
@@ -228,10 +227,13 @@ for _since, _dtypes in ((1, NARROW), (22, FLOATS)):
         _whole_image("GlobalLpPool", max(_since, 2), _dtypes, squared,
                      lambda context: _norm(context, math.prod(context.dims(0)[2:])),
                      _over("({0}.abs() ** {2}).sum({1}, keepdim=True) ** (1 / {2})"), _P),
-        OperatorSpec("MaxUnpool", max(_since, 11), dtypes=_dtypes, ranks=_RANKS, within=full_range, plan=_unpool,
-                 input_specs=(PRIMARY_INPUT, ConstantInput(_places), ConstantInput(_unpooled_shape)),
-                 degrees=(2, 3), attribute_specs=(planned_attribute("kernel_shape"), planned_attribute("strides"), planned_attribute("pads")),
-                 infer=_unpooled, values=lambda context: hull((context.range(0), Interval(0, 0)))),
+        OperatorSpec("MaxUnpool", max(_since, 11), dtypes=_dtypes, ranks=_RANKS, within=full_range,
+                     plan=_unpool,
+                     input_specs=(PRIMARY_INPUT, ConstantInput(_places), ConstantInput(_unpooled_shape)),
+                     degrees=(2, 3),
+                     attribute_specs=(planned_attribute("kernel_shape"), planned_attribute("strides"),
+                                      planned_attribute("pads")), infer=_unpooled,
+                     values=lambda context: hull((context.range(0), Interval(0, 0)))),
     )  # fmt: skip
 register(
     _average_pool(11, NARROW, False),

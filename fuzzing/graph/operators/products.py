@@ -139,7 +139,8 @@ def _det(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
 
 register(
     OperatorSpec("Gemm", 13, dtypes=_NUMBERS, ranks=(2,), degrees=(2, 3), plan=_transposed, within=multiplied,
-             input_specs=(PRIMARY_INPUT, DataInput(_gemm_second, within=lambda context: factor(context, _rows(context)[1])),
+             input_specs=(PRIMARY_INPUT, DataInput(_gemm_second,
+                                                   within=lambda context: factor(context, _rows(context)[1])),
                     DataInput(_gemm_third, within=addend)),
              attribute_specs=(planned_attribute("transA", 0), planned_attribute("transB", 0),
                        AttributeSpec("alpha", Computed(_factor_of_one), omit=0.5, default=1.0),
@@ -147,9 +148,11 @@ register(
              infer=lambda context: (TensorType(context.dtype, _gemm_shape(context)),),
              values=_gemm_values, torch=_torch_gemm),
     OperatorSpec("MatMul", 13, dtypes=_NUMBERS, ranks=tuple(range(1, 9)), within=multiplied,
-             input_specs=(PRIMARY_INPUT, DataInput(second, within=lambda context: factor(context, context.dims(0)[-1]))),
-             infer=_matmul, torch="{0} @ {1}",
-             values=lambda context: total(context.dtype, context.dims(0)[-1], context.range(0), context.range(1))),
+                 input_specs=(PRIMARY_INPUT,
+                              DataInput(second, within=lambda context: factor(context, context.dims(0)[-1]))),
+                 infer=_matmul, torch="{0} @ {1}",
+                 values=lambda context: total(context.dtype, context.dims(0)[-1], context.range(0),
+                                              context.range(1))),
     _det(11, NARROW),
     _det(22, FLOATS),
 )  # fmt: skip

@@ -182,7 +182,8 @@ def _to(
         "QuantizeLinear", since, dtypes=dtypes, within=moderate_range, plan=_to_plan(types, blocks),
         input_specs=(
             PRIMARY_INPUT,
-            ConstantInput(lambda context: scales(context, context.plan.shape, context.dtype if since > 13 else "float32")),
+            ConstantInput(lambda context: scales(context, context.plan.shape,
+                                                 context.dtype if since > 13 else "float32")),
             ConstantInput(lambda context: zeros(context, context.plan.dtype, context.plan.shape)),
         ),
         degrees=(2, 3), attribute_specs=(_AXIS, *attribute_specs), infer=_quantised, values=_to_values, torch=_torch_to,

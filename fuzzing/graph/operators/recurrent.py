@@ -53,8 +53,8 @@ def _draw(outputs: int, activations: tuple[str, ...]) -> Callable[[NodeContext],
 
 
 def _weight(gates: int) -> DataInput:
-    return DataInput(lambda context: (_directions(context), gates * context.get("hidden_size"), context.dims(0)[2]),
-                within=lambda context: _WEIGHTS)  # fmt: skip
+    return DataInput(lambda context: (_directions(context), gates * context.get("hidden_size"),
+                                      context.dims(0)[2]), within=lambda context: _WEIGHTS)  # fmt: skip
 
 
 def _recurrence(gates: int) -> DataInput:
@@ -185,10 +185,11 @@ def _recurrent(
     )
     for since, dtypes, layout in ((7, NARROW, ()), (14, NARROW, (_LAYOUT,)), (22, FLOATS, (_LAYOUT,))):
         register(
-            OperatorSpec(name, since, dtypes=dtypes, ranks=(3,), within=within(-100, 100), input_specs=input_specs,
-                     degrees=tuple(range(3, len(input_specs) + 1)), plan=_draw(outputs, activations),
-                     attribute_specs=(*_SHARED, *layout, *attribute_specs), infer=_states, values=_values,
-                     torch=torch),
+            OperatorSpec(name, since, dtypes=dtypes, ranks=(3,), within=within(-100, 100),
+                         input_specs=input_specs, degrees=tuple(range(3, len(input_specs) + 1)),
+                         plan=_draw(outputs, activations),
+                         attribute_specs=(*_SHARED, *layout, *attribute_specs), infer=_states, values=_values,
+                         torch=torch),
         )  # fmt: skip
 
 

@@ -151,14 +151,17 @@ def _window_shape(context: NodeContext) -> Shape:
 
 def _window(name: str, torch: str) -> OperatorSpec:
     """At least two elements: the formula of a symmetric window divides by one less."""
-    return OperatorSpec(
-        name, 17, primary=-1,
-        input_specs=(ConstantInput(lambda context: _integer(context, context.rng.between(2, max(2, context.limits.max_dim)))),),
-        attribute_specs=(AttributeSpec("periodic", Choice(0, 1), omit=0.5, default=1),
-                  AttributeSpec("output_datatype", Choice(1), omit=0.8, default=1)),
-        infer=lambda context: (TensorType("float32", (context.numbers(0)[0],)),), values=lambda context: _UNIT,
-        torch=lambda context, names: torch.format(context.numbers(0)[0], bool(context.get("periodic"))),
-    )  # fmt: skip
+    return OperatorSpec(name, 17, primary=-1,
+                        input_specs=(ConstantInput(lambda context: _integer(context,
+                                                                            context.rng.between(2,
+                                                                                                max(2,
+                                                                                                    context.limits.max_dim)))),),
+                        attribute_specs=(AttributeSpec("periodic", Choice(0, 1), omit=0.5, default=1),
+                                         AttributeSpec("output_datatype", Choice(1), omit=0.8, default=1)),
+                        infer=lambda context: (TensorType("float32", (context.numbers(0)[0],)),),
+                        values=lambda context: _UNIT,
+                        torch=lambda context, names: torch.format(context.numbers(0)[0],
+                                                                  bool(context.get("periodic"))))  # fmt: skip
 
 
 # MelWeightMatrix
@@ -179,17 +182,21 @@ def _hertz(low: float, high: float) -> ConstantInput:
 
 
 register(
-    OperatorSpec("DFT", 17, ranks=(3, 4, 5), takes=_complex, draw_shape=_signal, within=summands, plan=_transform,
-             input_specs=(PRIMARY_INPUT, _LENGTH), degrees=(1, 2), attribute_specs=(planned_attribute("axis", 1), *_SHARED),
-             infer=_transformed, values=_transformed_values, torch=_torch_transform),
-    OperatorSpec("DFT", 20, ranks=(3, 4, 5), takes=_complex, draw_shape=_signal, within=summands, plan=_transform,
-             input_specs=(PRIMARY_INPUT, _LENGTH, ConstantInput(lambda context: make_scalar("int64", context.plan[0]))),
-             degrees=(1, 2, 3), attribute_specs=_SHARED,
-             infer=_transformed, values=_transformed_values, torch=_torch_transform),
+    OperatorSpec("DFT", 17, ranks=(3, 4, 5), takes=_complex, draw_shape=_signal, within=summands,
+                 plan=_transform, input_specs=(PRIMARY_INPUT, _LENGTH), degrees=(1, 2),
+                 attribute_specs=(planned_attribute("axis", 1), *_SHARED), infer=_transformed,
+                 values=_transformed_values, torch=_torch_transform),
+    OperatorSpec("DFT", 20, ranks=(3, 4, 5), takes=_complex, draw_shape=_signal, within=summands,
+                 plan=_transform,
+                 input_specs=(PRIMARY_INPUT, _LENGTH,
+                              ConstantInput(lambda context: make_scalar("int64", context.plan[0]))),
+                 degrees=(1, 2, 3), attribute_specs=_SHARED, infer=_transformed, values=_transformed_values,
+                 torch=_torch_transform),
     OperatorSpec("STFT", 17, dtypes=FLOATS, ranks=(3,), takes=lambda shape: shape[1] > 1 == shape[2],
              draw_shape=_real, within=summands, plan=_frames,
              input_specs=(PRIMARY_INPUT, ConstantInput(lambda context: make_scalar("int64", context.plan[1])),
-                    DataInput(_window_shape, within=lambda context: factor(context, context.plan[0]), omit=0.3),
+                    DataInput(_window_shape, within=lambda context: factor(context, context.plan[0]),
+                              omit=0.3),
                     ConstantInput(lambda context: make_scalar("int64", context.plan[0]))),
              degrees=(3, 4),
              # Never left out: the default is 1, but onnx's own shape inference takes it for 0.

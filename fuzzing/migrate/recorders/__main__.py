@@ -1,4 +1,5 @@
-"""`python -m fuzzing.migrate.recorders --library L --corpus DIR -- COMMAND…`: records a command's calls as cases.
+"""`python -m fuzzing.migrate.recorders --library L --corpus DIR -- COMMAND…`: records a command's calls as
+cases.
 
 COMMAND runs unchanged, with a recorder in each of its Python processes; its stdout goes to stderr. Each
 distinct case is then replayed in the library, and those that run are kept. Prints the events of

@@ -1,8 +1,8 @@
 """Injects a recorder into Python processes by the environment alone.
 
-PYTHONPATH gets a folder with a `sitecustomize.py`, which every interpreter imports on start (unless it ignores
-its environment). It starts the recorder when the library is imported, and runs the `sitecustomize` that it
-shadows. This module runs in every process of the command, so it imports as little as possible.
+PYTHONPATH gets a folder with a `sitecustomize.py`, which every interpreter imports on start (unless it
+ignores its environment). It starts the recorder when the library is imported, and runs the `sitecustomize`
+that it shadows. This module runs in every process of the command, so it imports as little as possible.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Records models made with `onnx.helper`: each node by itself, and small models whole.
 
-A graph is recorded when it becomes a model, which has the opset; one that becomes a node's attribute, with that
-node's model; one that becomes neither, at the opset of the installed ONNX.
+A graph is recorded when it becomes a model, which has the opset; one that becomes a node's attribute, with
+that node's model; one that becomes neither, at the opset of the installed ONNX.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The recorder of torch: functions, tensor methods and modules, as the running test calls them.
 
 A TorchFunctionMode sees functions and methods, factories included, before torch computes anything; modules of
-torch.nn are seen by their shared `__call__`. Only the test's own calls are recorded, not those inside modules or
-`torch.testing`.
+torch.nn are seen by their shared `__call__`. Only the test's own calls are recorded, not those inside modules
+or `torch.testing`.
 """
 
 from __future__ import annotations

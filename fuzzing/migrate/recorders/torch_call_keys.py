@@ -9,8 +9,8 @@ from typing import Any
 class CallKeys:
     """Makes keys; created after torch is imported, because it uses torch's types.
 
-    A tensor's key is its type, shape and, unless it is contiguous, strides. Numbers keep their types, as 1, 1.0
-    and True would be one key.
+    A tensor's key is its type, shape and, unless it is contiguous, strides. Numbers keep their types, as 1,
+    1.0 and True would be one key.
     """
 
     def __init__(self) -> None:

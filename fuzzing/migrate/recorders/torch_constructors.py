@@ -29,7 +29,8 @@ class ConstructorRecorder:
 
     classes  the dotted name of each class that is watched
 
-    Copied or unpickled modules are unknown, and so are those of a test's own subclass, which is the test's program.
+    Copied or unpickled modules are unknown, and so are those of a test's own subclass, which is the test's
+    program.
     """
 
     def __init__(self) -> None:
