@@ -57,7 +57,7 @@ class Axis:
     """
 
     end: int = 0
-    negative: float = 0.1  # frontends normalise negative axes by code of their own, which deserves tests
+    negative: float = 0.1  # frontends normalize negative axes by code of their own, which deserves tests
 
     def draw(self, context: NodeContext) -> Attribute:
         """Draws an axis; 0 for a scalar, as the ONNX operator reference has it."""

@@ -70,7 +70,7 @@ def _refuse_sparse(graph: GraphProto) -> None:
     """Checked first, because ONNX's inference crashes on some sparse tensors."""
     for item in graph.sparse_initializer:
         raise UnreadableError(
-            f"the initialiser {item.values.name!r} is sparse, which no graph holds; make it dense"
+            f"the initializer {item.values.name!r} is sparse, which no graph holds; make it dense"
         )
     for node in graph.node:
         for attribute in node.attribute:

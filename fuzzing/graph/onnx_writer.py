@@ -21,7 +21,7 @@ from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
 
 PRODUCER = "assay"
 
-#: From this format on an initialiser need not be an input too (onnx, docs/IR.md).
+#: From this format on an initializer need not be an input too (onnx, docs/IR.md).
 _OLDEST_IR = 4
 
 

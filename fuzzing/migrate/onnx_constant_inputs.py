@@ -65,7 +65,7 @@ def embed_constants(test: NodeTest) -> NodeTest | None:
 
 
 def _to_constant(declared: ValueInfoProto, value: Any) -> TensorProto | None:
-    """The value as an initializer; None for sequences, absent values and types that differ from the input's."""
+    """The value as an initializer; None for sequences, absent values and another type than declared."""
     import onnx
 
     if isinstance(value, (np.ndarray, np.generic)):

@@ -1,4 +1,4 @@
-"""The simple model tests of the ONNX standard: small graphs (sequences, gradients, old opsets) with outputs."""
+"""The simple model tests of ONNX: small graphs (sequences, gradients, old opsets) with outputs."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _scalars(graph: GraphProto, inputs: Mapping[str, Value]) -> dict[str, float]
     for initializer in graph.initializer:
         if initializer.data_type in _NUMERIC and list(initializer.dims) in ([], [1]):
             found[initializer.name] = float(numpy_helper.to_array(initializer).item())
-    for name, value in inputs.items():  # a given input overrides the initialiser of its name
+    for name, value in inputs.items():  # a given input overrides the initializer of its name
         if isinstance(value, Tensor) and value.shape in ((), (1,)) and value.array().dtype.kind in "bf":
             found[name] = float(value.array().item())
     return found

@@ -184,7 +184,7 @@ def _serialize_atom(value: Any) -> Argument:
 
 
 def public_name(function: Any) -> str:
-    """The dotted name below torch by which a function is found. Raises NotSerializableError if there is none."""
+    """A function's dotted name below torch. Raises NotSerializableError if there is none."""
     own = getattr(function, "__module__", None) or ""
     names = {getattr(function, part, None) or "" for part in ("__name__", "__qualname__")}
     for module in (*_PUBLIC, own):

@@ -122,7 +122,7 @@ class Transfer:
 
 
 def transfer(call: Invocation, target: Api) -> Transfer | None:
-    """The call as one of `target`: by the signature that takes most of its arguments, the most similar first."""
+    """The call as one of `target`: by the signature that takes most arguments, the most similar first."""
     best = max(_transfers(call, target), key=lambda way: (len(way[1]), way[0].similarity), default=None)
     if best is None:
         return None

@@ -127,7 +127,7 @@ def assign(scores: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
 def _augment(
     scores: Sequence[Sequence[float]], rows_at: list[float], columns_at: list[float], owner: list[int]
 ) -> list[int]:
-    """The shortest augmenting path to a free column, from its end back to column 0; updates the potentials."""
+    """The shortest augmenting path to a free column, from the end back to 0; updates the potentials."""
     columns = len(columns_at) - 1
     least = [float("inf")] * (columns + 1)
     came = [0] * (columns + 1)

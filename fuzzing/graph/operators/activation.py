@@ -199,8 +199,10 @@ register_pointwise("ThresholdedRelu", _thresholded,
           lambda context, names: f"torch.nn.functional.threshold({names[0]}, {context.get('alpha')!r}, 0.0)",
           forms=((10, PLAIN), (22, FLOATS)), attribute_specs=_alpha(0.5, 1.0, 2.0))  # fmt: skip
 register_pointwise("Elu", _elu, _call("elu", "alpha"), forms=LATE, attribute_specs=_alpha(0.5, 1.0, 2.0))
-register_pointwise("Selu", _selu, lambda context, names: f"{context.get('gamma')!r} * {_call('elu', 'alpha')(context, names)}",
-          forms=LATE, within=share(2), attribute_specs=(
+register_pointwise("Selu", _selu,
+                   lambda context, names: (
+                       f"{context.get('gamma')!r} * {_call('elu', 'alpha')(context, names)}"),
+                   forms=LATE, within=share(2), attribute_specs=(
     AttributeSpec("alpha", Choice(1.0, 1.5, 1.6732632), omit=0.7, default=1.6732632),
     AttributeSpec("gamma", Choice(0.5, 1.0, 1.0507010), omit=0.7, default=1.0507010)))  # fmt: skip
 register_pointwise("Celu", _celu, _call("celu", "alpha"), forms=((12, ("float32",)), (28, FLOATS)),
@@ -208,9 +210,9 @@ register_pointwise("Celu", _celu, _call("celu", "alpha"), forms=((12, ("float32"
 register_pointwise("HardSigmoid", _hard_sigmoid, _hard_sigmoid_text, forms=LATE, attribute_specs=(
     AttributeSpec("alpha", Choice(0.1, 0.25, 0.5), omit=0.5, default=0.2),
     AttributeSpec("beta", Choice(0.25, 0.5, 0.75), omit=0.5, default=0.5)))  # fmt: skip
-register_pointwise("HardSwish", single_minimum_bounds(_hard_swish, -1.5,
-                                                      widened), "torch.nn.functional.hardswish({0})",
-          forms=((14, PLAIN), (22, FLOATS)), within=share(2))  # fmt: skip
+register_pointwise("HardSwish", single_minimum_bounds(_hard_swish, -1.5, widened),
+                   "torch.nn.functional.hardswish({0})", forms=((14, PLAIN), (22, FLOATS)),
+                   within=share(2))  # fmt: skip
 register_pointwise("Mish", single_minimum_bounds(_mish, -1.1924325, widened), "torch.nn.functional.mish({0})",
           forms=((18, PLAIN), (22, FLOATS)), within=exponents)  # fmt: skip
 # The approximation by tanh has a cube in it.

@@ -57,7 +57,7 @@ def broadcast_type(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def draw_second_shape(context: NodeContext) -> Shape:
-    """A shape that broadcasts to the primary input's: mostly the same, else some lengths 1, or fewer of them."""
+    """A shape that broadcasts to the primary input's: mostly the same, else with some 1s, or shorter."""
     if context.rng.chance(_BROADCAST):
         return _shrunk(context, context.shape)
     return _known(context.shape)

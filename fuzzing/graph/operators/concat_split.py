@@ -207,7 +207,9 @@ register(
                  empty=True, attribute_specs=(planned_attribute("axis", 0, Axis()),),
                  torch=requires_static_inputs(_torch_split)),
     # No empty tensors: onnxruntime refuses `num_outputs` along an axis of length 0, perhaps the only one.
-    OperatorSpec("Split", 18, input_specs=(PRIMARY_INPUT, ConstantInput(lambda context: int64(*context.plan))), degrees=(1, 2),
+    OperatorSpec("Split", 18,
+                 input_specs=(PRIMARY_INPUT, ConstantInput(lambda context: int64(*context.plan))),
+                 degrees=(1, 2),
              ranks=_RANKED, plan=_split_plan, infer=_split, within=full_range, dtypes=ANY,
              attribute_specs=(planned_attribute("axis", 0, Axis()),
                        planned_attribute("num_outputs",
@@ -217,5 +219,6 @@ register(
                  within=full_range, dtypes=ANY, empty=True, torch=requires_static_inputs(_torch_expand)),
     OperatorSpec("Tile", 13, input_specs=(PRIMARY_INPUT, ConstantInput(_repeats)), infer=_tiled,
                  within=full_range, dtypes=ANY, empty=True,
-                 torch=requires_static_inputs(lambda context, names: f"{names[0]}.tile({context.numbers(1)})")),
+                 torch=requires_static_inputs(
+                     lambda context, names: f"{names[0]}.tile({context.numbers(1)})")),
 )  # fmt: skip

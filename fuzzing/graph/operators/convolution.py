@@ -200,7 +200,7 @@ def _transposed_values(context: NodeContext) -> Interval:
 
 
 def _transposed_torch(context: NodeContext, names: Sequence[str]) -> str:
-    """In full, then cut: torch only has equal pads on both sides. The bias is added last: pads have it too."""
+    """In full, then cut: torch only has equal pads on both sides. The bias is last: pads have it too."""
     count = context.rank - 2
     text = (
         f"torch.nn.functional.conv_transpose{count}d({names[0]}, {names[1]}, "

@@ -32,7 +32,7 @@ class Equation(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> Equation:
-    """Parses an equation; without an arrow the output has the letters that occur once, in alphabetical order."""
+    """Parses an equation; without an arrow the output has the letters that occur once, sorted."""
     left, arrow, right = text.replace(" ", "").replace(_DOTS, ".").partition("->")
     inputs = tuple(left.split(","))
     if not arrow:

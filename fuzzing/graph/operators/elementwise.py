@@ -137,7 +137,7 @@ register_pointwise(
 register_pointwise("Sign", increasing_bounds(_sign, exact), "torch.sign({0})", forms=((13, NUMBERS),))
 register_pointwise("Floor", increasing_bounds(lambda x: float(math.floor(x)), exact), "torch.floor({0})")
 register_pointwise("Ceil", increasing_bounds(lambda x: float(math.ceil(x)), exact), "torch.ceil({0})")
-# Halves go to the even neighbour, as in Python and torch.
+# Halves go to the even neighbor, as in Python and torch.
 register_pointwise(
     "Round", increasing_bounds(lambda x: float(round(x)), exact), "torch.round({0})", forms=LATE
 )

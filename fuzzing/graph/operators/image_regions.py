@@ -278,7 +278,8 @@ register(
                               ConstantInput(lambda context: int64(*[fold.image for fold in context.plan])),
                               ConstantInput(lambda context: int64(*[fold.block for fold in context.plan]))),
                  plan=_fold_plan,
-                 attribute_specs=tuple([planned_attribute(name, domain=_POSITIVE) for name in ("strides", "dilations", "pads")]),
+                 attribute_specs=tuple([planned_attribute(name, domain=_POSITIVE)
+                                        for name in ("strides", "dilations", "pads")]),
                  torch=requires_static_inputs(_torch_fold)),
     _roi_align(10, _BUT_BFLOAT16),
     _roi_align(16, _BUT_BFLOAT16),

@@ -101,7 +101,8 @@ def _instance(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
     return OperatorSpec(
         "InstanceNormalization", since, dtypes=dtypes, ranks=_IMAGES, within=_STEADY,
         takes=_several, draw_shape=_fresh_several,
-        input_specs=(PRIMARY_INPUT, DataInput(_channels, within=lambda context: _GAIN), DataInput(_channels, within=addend)),
+        input_specs=(PRIMARY_INPUT, DataInput(_channels, within=lambda context: _GAIN),
+                     DataInput(_channels, within=addend)),
         attribute_specs=(_EPSILON,),
         values=lambda context: _bounded(context, math.prod(context.dims(0)[2:])),
         torch=lambda context, names: (

@@ -33,7 +33,7 @@ def _weight(terms: int, largest: float) -> Interval:
     return Interval(-most, most)
 
 
-def _normalise(builder: Builder, context: NodeContext) -> tuple[int, ...]:
+def _normalize(builder: Builder, context: NodeContext) -> tuple[int, ...]:
     """(x - mean) / sqrt(mean of squares + ε) · scale + bias over the last axis."""
     x, gain, bias = _edges(context)
     make, last = PatternBuilder(builder, context.dtype), context.rank - 1
@@ -47,7 +47,7 @@ def _normalise(builder: Builder, context: NodeContext) -> tuple[int, ...]:
     return (make.node("Add", scaled, bias),)
 
 
-def _normalised(context: NodeContext) -> Interval:
+def _normalized(context: NodeContext) -> Interval:
     most = math.sqrt(context.dims(0)[-1]) * context.range(1).largest
     return add(widen(Interval(-most, most), 1e-2), context.range(2))
 
@@ -150,7 +150,7 @@ def _point(context: NodeContext) -> tuple[int, ...]:
     return (1,) * (context.rank - 2)
 
 
-def _quantised(builder: Builder, context: NodeContext) -> tuple[int, ...]:
+def _quantized(builder: Builder, context: NodeContext) -> tuple[int, ...]:
     """A product of two tensors that pass through eight bits, as quantizers write it."""
     x, step, zero, weight, other = _edges(context)
     make, pairs = PatternBuilder(builder, context.dtype), []
@@ -161,7 +161,7 @@ def _quantised(builder: Builder, context: NodeContext) -> tuple[int, ...]:
     return (make.node("MatMul", *pairs),)
 
 
-def _quantised_values(context: NodeContext) -> Interval:
+def _quantized_values(context: NodeContext) -> Interval:
     """255 steps at most, of at most half a unit each by the scales drawn."""
     inner = context.dims(0)[-1]
     most = (
@@ -187,11 +187,11 @@ _MATRICES = tuple(range(2, 9))
 
 register_pattern(
     OperatorSpec("pattern.LayerNormalization", 13, dtypes=NARROW, ranks=_ANY, within=_STEADY,
-                 expand=_normalise,
+                 expand=_normalize,
                  input_specs=(PRIMARY_INPUT,
                               DataInput(lambda context: context.shape[-1:], within=lambda context: _GAIN),
                               DataInput(lambda context: context.shape[-1:], within=lambda context: _GAIN)),
-                 values=_normalised),
+                 values=_normalized),
     OperatorSpec("pattern.Gelu", 13, dtypes=NARROW, within=within(-15, 15), expand=_gelu_of_erf,
                  values=_gelu),
     OperatorSpec("pattern.GeluTanh", 13, dtypes=NARROW, within=within(-15, 15), expand=_gelu_of_tanh,
@@ -224,8 +224,8 @@ register_pattern(
                                                          *_point(context)),
                                         within=lambda context: _weight(context.dims(0)[1], 1.0))),
                  values=lambda context: widen(hull((context.range(0), Interval(0, 0))))),
-    OperatorSpec("pattern.QuantisedMatMul", 13, dtypes=("float32",), ranks=_MATRICES, within=_STEADY,
-             expand=_quantised, infer=_product, values=_quantised_values,
+    OperatorSpec("pattern.QuantizedMatMul", 13, dtypes=("float32",), ranks=_MATRICES, within=_STEADY,
+             expand=_quantized, infer=_product, values=_quantized_values,
              input_specs=(PRIMARY_INPUT, ConstantInput(scales), ConstantInput(lambda context: zeros(context,
                                                                                                     "uint8")),
                     DataInput(_matrix, within=lambda context: _STEADY(context.x)), ConstantInput(scales))),

@@ -30,7 +30,7 @@ BYTES = ("int8", "uint8")
 _SHORTS = ("int16", "uint16")
 _NAMES = {number: name for name, number in DTYPES.items()}
 _SCALES = (0.01, 0.02, 0.05, 0.125, 0.25, 0.5)
-#: Powers of two: products of quantised numbers with them are exact, and so is where a result is half way
+#: Powers of two: products of quantized numbers with them are exact, and so is where a result is half way
 #: between two, which ONNX rounds to even. With others the last bit of a scale decides that.
 EXACT_SCALES = (0.0625, 0.125, 0.25, 0.5)
 
@@ -95,7 +95,7 @@ def _to_plan(types: Sequence[str], blocks: bool) -> Callable[[NodeContext], _Gri
     return plan
 
 
-def _quantised(context: NodeContext) -> tuple[TensorType, ...]:
+def _quantized(context: NodeContext) -> tuple[TensorType, ...]:
     number = context.get("output_dtype")
     if context.given(2):
         dtype = context.type(2).dtype
@@ -112,7 +112,7 @@ def _restored(context: NodeContext) -> tuple[TensorType, ...]:
 
 def _to_values(context: NodeContext) -> Interval:
     """The quotients, rounded by at most one, plus the zero points; then saturated."""
-    (type_,) = _quantised(context)
+    (type_,) = _quantized(context)
     low, high = _quotients(context)
     if context.given(2) and context.constants[2] is not None:
         points = bounds(context.constants[2])
@@ -148,7 +148,7 @@ def _along(context: NodeContext, name: str, position: int) -> str:
 
 
 def _torch_to(context: NodeContext, names: Sequence[str]) -> str | None:
-    (type_,) = _quantised(context)
+    (type_,) = _quantized(context)
     if type_.dtype not in INTEGERS:
         return None  # floats of eight bits and less are rounded by rules of their own
     low, high = FULL_RANGES[type_.dtype]
@@ -186,7 +186,8 @@ def _to(
                                                  context.dtype if since > 13 else "float32")),
             ConstantInput(lambda context: zeros(context, context.plan.dtype, context.plan.shape)),
         ),
-        degrees=(2, 3), attribute_specs=(_AXIS, *attribute_specs), infer=_quantised, values=_to_values, torch=_torch_to,
+        degrees=(2, 3), attribute_specs=(_AXIS, *attribute_specs), infer=_quantized, values=_to_values,
+        torch=_torch_to,
     )  # fmt: skip
 
 

@@ -58,7 +58,8 @@ def _weight(gates: int) -> DataInput:
 
 
 def _recurrence(gates: int) -> DataInput:
-    return DataInput(lambda context: (_directions(context), gates * context.get("hidden_size"), context.get("hidden_size")),
+    return DataInput(lambda context: (_directions(context), gates * context.get("hidden_size"),
+                                      context.get("hidden_size")),
                 within=lambda context: _WEIGHTS)  # fmt: skip
 
 

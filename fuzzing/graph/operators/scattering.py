@@ -174,7 +174,8 @@ def _torch_cache(context: NodeContext, names: Sequence[str]) -> str:
     return f"torch.scatter({names[0]}, {axis}, {where}, {names[1]})"
 
 
-def _scatter(name: str, since: int, indices: Callable[[NodeContext], Constant], updates: Callable[[NodeContext], Shape],
+def _scatter(name: str, since: int, indices: Callable[[NodeContext], Constant],
+             updates: Callable[[NodeContext], Shape],
              torch: Callable[[NodeContext, Sequence[str]], str]) -> OperatorSpec:  # fmt: skip
     axis = (AttributeSpec("axis", Axis(), omit=0.3, default=0),) if name == "ScatterElements" else ()
     reductions = (_reduction(since),) if since >= 16 else ()

@@ -126,11 +126,23 @@ def _torch_slice(context: NodeContext, names: Sequence[str]) -> str:
 
 
 register(
-    OperatorSpec("Slice", 13,
-             input_specs=(PRIMARY_INPUT, ConstantInput(lambda context: context.plan.constant([cut.start for cut in context.plan.cuts])),
-                    ConstantInput(lambda context: context.plan.constant([cut.end for cut in context.plan.cuts])),
-                    ConstantInput(lambda context: context.plan.axes and context.plan.constant(context.plan.axes)),
-                    ConstantInput(lambda context: context.plan.constant([cut.step for cut in context.plan.cuts]))),
-             degrees=(3, 4, 5), ranks=tuple(range(1, 9)), plan=_slice_plan, infer=_sliced, within=full_range,
-             dtypes=ANY, empty=True, torch=requires_static_inputs(_torch_slice)),
-)  # fmt: skip
+    OperatorSpec(
+        "Slice",
+        13,
+        input_specs=(
+            PRIMARY_INPUT,
+            ConstantInput(lambda context: context.plan.constant([cut.start for cut in context.plan.cuts])),
+            ConstantInput(lambda context: context.plan.constant([cut.end for cut in context.plan.cuts])),
+            ConstantInput(lambda context: context.plan.axes and context.plan.constant(context.plan.axes)),
+            ConstantInput(lambda context: context.plan.constant([cut.step for cut in context.plan.cuts])),
+        ),
+        degrees=(3, 4, 5),
+        ranks=tuple(range(1, 9)),
+        plan=_slice_plan,
+        infer=_sliced,
+        within=full_range,
+        dtypes=ANY,
+        empty=True,
+        torch=requires_static_inputs(_torch_slice),
+    ),
+)

@@ -108,7 +108,7 @@ class Keras:
 
         def serialize_arguments() -> tuple[KerasLayer, Serializer]:
             if getattr(instance, "quantization_mode", None) and not _quantized_from_start(instance):
-                raise NotSerializableError("a layer was quantised after it was made")
+                raise NotSerializableError("a layer was quantized after it was made")
             teller = Serializer(_input_dtype(instance))
             positional, named = teller.call(instance.call, args, said)
             named = tuple(item for item in named if item[0] != "training")

@@ -100,7 +100,7 @@ def test_bfloat16_keeps_the_whole_of_its_range_finite() -> None:
     assert np.isfinite((value.array().astype(np.uint32) << 16).view(np.float32)).all()
 
 
-def test_initialisers_give_the_same_results_as_inputs() -> None:
+def test_initializers_give_the_same_results_as_inputs() -> None:
     asked = GeneratorSettings(
         nodes=(1, 6), operators=("Add", "Relu", "MatMul", "Conv", "Softmax", "Transpose")
     )

@@ -99,7 +99,7 @@ def test_outputs_left_out_keep_their_places() -> None:
     assert from_onnx(again) == graph
 
 
-def test_constant_nodes_stay_nodes_and_initialisers_initialisers() -> None:
+def test_constant_nodes_stay_nodes_and_initializers_initializers() -> None:
     text = """g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
         c = Constant<value = float {3}>()
         s = Add(x, w)
@@ -110,7 +110,7 @@ def test_constant_nodes_stay_nodes_and_initialisers_initialisers() -> None:
     assert [graph.names[edge] for edge in graph.constants] == ["w"]
 
 
-def test_an_initialiser_that_is_an_input_stays_both() -> None:
+def test_an_initializer_that_is_an_input_stays_both() -> None:
     made = model("g (float[2] x, float[2] w) => (float[2] y) { y = Add(x, w) }")
     made.graph.initializer.append(numpy_helper.from_array(X, "w"))
     graph = from_onnx(made)
@@ -229,7 +229,7 @@ def test_external_data_are_refused() -> None:
         from_onnx(made)
 
 
-def test_sparse_initialisers_are_refused() -> None:
+def test_sparse_initializers_are_refused() -> None:
     made = model("g (float[2] x) => (float[2] y) { y = Relu(x) }")
     sparse = made.graph.sparse_initializer.add()
     sparse.values.CopyFrom(numpy_helper.from_array(np.ones(1, np.float32), "w"))

@@ -58,7 +58,7 @@ def test_names_of_edges_and_nodes_are_identifiers_and_none_is_twice(made: Genera
 def test_the_oldest_format_that_may_hold_the_opset() -> None:
     assert to_onnx(replace(relu(), opset=21)).ir_version == 10
     assert to_onnx(replace(relu(), opset=17)).ir_version == 8
-    # Opset 6 is of IR 3, in which an initialiser had to be an input too.
+    # Opset 6 is of IR 3, in which an initializer had to be an input too.
     assert to_onnx(replace(relu(), opset=6)).ir_version == 4
 
 

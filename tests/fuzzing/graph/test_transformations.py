@@ -176,7 +176,7 @@ def test_what_bodies_capture_is_replaced_too() -> None:
 
 
 def forgotten(graph: Graph) -> Graph:
-    """The graph with the types of inputs and initialisers alone."""
+    """The graph with the types of inputs and initializers alone."""
     known = {*graph.inputs, *graph.constants}
     types = [
         type_ if edge in known or type_ == ABSENT else replaced(type_)

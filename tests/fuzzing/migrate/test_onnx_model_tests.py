@@ -62,7 +62,7 @@ def test_provenance(migrated: dict[str, list[TestCase]]) -> None:
 
 
 def test_inputs_are_the_graphs(migrated: dict[str, list[TestCase]]) -> None:
-    """Old models list their weights as inputs, with initialisers, after those that the test gives."""
+    """Old models list their weights as inputs, with initializers, after those that the test gives."""
     for case in (case for cases in migrated.values() for case in cases):
         assert isinstance(case.program, OnnxModel)
         graph = onnx.load_model_from_string(case.program.model).graph

@@ -99,7 +99,7 @@ def test_dropout(
     assert is_random_model(model([node], opset), given) == draws
 
 
-def test_dropout_reads_initialisers() -> None:
+def test_dropout_reads_initializers() -> None:
     node = helper.make_node("Dropout", ["x", "r", "t"], ["y"])
 
     def stored(*, trains: bool) -> onnx.ModelProto:
@@ -113,4 +113,4 @@ def test_dropout_reads_initialisers() -> None:
 
     assert is_random_model(stored(trains=True), {})
     assert not is_random_model(stored(trains=False), {})
-    assert is_random_model(stored(trains=False), {"t": TRUE})  # an input overrides its initialiser
+    assert is_random_model(stored(trains=False), {"t": TRUE})  # an input overrides its initializer

@@ -39,7 +39,7 @@ def _cases() -> Iterator[tuple[ModelProto, list[Any], list[Any]]]:
 
 
 def _with_constants(model: ModelProto, inputs: list[Any], primary: int) -> ModelProto:
-    """The same with all inputs but the lead as initialisers."""
+    """The same with all inputs but the lead as initializers."""
     made = ModelProto()
     made.CopyFrom(model)
     declared = list(made.graph.input)

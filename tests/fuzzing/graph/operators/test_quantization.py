@@ -12,12 +12,12 @@ from tests.support.operators import check, check_torch, single
 STEP = make_scalar("float32", 0.1)
 
 
-def test_to_quantised() -> None:
+def test_to_quantized() -> None:
     check("QuantizeLinear", (13, 19, 21, 23), ("float32",), 10)
     check("QuantizeLinear", (21,), ("float16",), 10)
 
 
-def test_from_quantised() -> None:
+def test_from_quantized() -> None:
     check("DequantizeLinear", (13, 21), ("int8", "uint8", "int32"), 8)
     check("DequantizeLinear", (21,), ("int16", "uint16"), 8)
 

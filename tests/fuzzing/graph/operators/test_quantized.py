@@ -37,7 +37,7 @@ def test_filters_have_one_scale_or_one_each() -> None:
 
 
 @pytest.mark.parametrize("name", ["QLinearMatMul", "QLinearConv"])
-def test_scales_of_quantised_results_are_powers_of_two(name: str) -> None:
+def test_scales_of_quantized_results_are_powers_of_two(name: str) -> None:
     """So that ties are ties in every order of multiplication, and rounded to even."""
     for seed in range(40):
         graph = single(name, seed, 21, ("uint8",)).graph

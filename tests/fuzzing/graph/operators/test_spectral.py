@@ -46,7 +46,7 @@ def test_half_a_spectrum_goes_back_to_real_numbers(length: int | None, want: int
 
 
 def test_frames_of_no_stated_length_are_open() -> None:
-    """ONNX's checker passes a STFT with neither window nor length; minimisers make them."""
+    """ONNX's checker passes a STFT with neither window nor length; reducers make them."""
     text = (
         '<ir_version: 8, opset_import: ["" : 17]> g (float[1,8,1] x) => (float[1,f,b,2] y) '
         "<int64 step = {2}> { y = STFT (x, step) }"
