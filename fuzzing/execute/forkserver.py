@@ -18,6 +18,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Callable
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from fuzzing.execute.worker_process import WorkerCommand
 
 _EXIT_REPORT_S = 10.0  # for a forkserver to say that a worker which was killed is dead
+_CREDENTIALS = struct.Struct("iII")  # struct ucred: process, user, group
 _EXIT_S = 5.0  # for a forkserver to end that is not needed any more
 
 #: Starts the process behind one end of a pair of sockets.
@@ -69,6 +71,8 @@ class ForkServer:
         """
         if self._process is None:
             self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            # The kernel adds the sender's number as it is here: in there, processes have other numbers.
+            self._control.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
             with theirs:
                 self._process = start(theirs)
         assert self._control is not None
@@ -86,22 +90,21 @@ class ForkServer:
         if not select.select([self._control], [], [], timeout)[0]:
             return {}
         try:
-            message = json.loads(self._control.recv(MAX_REQUEST))
+            data, more, _, _ = self._control.recvmsg(MAX_REQUEST, socket.CMSG_SPACE(_CREDENTIALS.size))
+            message = json.loads(data)
         except (OSError, ValueError):
             message = None
         if not isinstance(message, dict):
             self._close_control()
             return None
-        return message
+        senders = [_CREDENTIALS.unpack(body)[0] for _, kind, body in more if kind == socket.SCM_CREDENTIALS]
+        return {**message, "sender": senders[0] if senders else 0}
 
-    def is_parent_of(self, pid: int) -> bool:
-        """Whether the kernel says so: a number is not to be killed because somebody names it."""
+    def is_ancestor_of(self, pid: int) -> bool:
+        """Whether the forkserver, or the launcher that it runs under, started the process `pid`."""
         assert self._process is not None
-        try:
-            status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-        except OSError:
-            return False
-        return int(status.rpartition(")")[2].split()[1]) == self._process.pid
+        parent = _parent(pid)
+        return self._process.pid in (parent, _parent(parent))
 
     def mark_worker_exited(self) -> None:
         """Its worker is dead."""
@@ -126,6 +129,15 @@ class ForkServer:
                     os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
         self._folder.remove()
+
+
+def _parent(pid: int) -> int:
+    """The parent of a process; 0 if there is none, or no such process."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0
+    return int(status.rpartition(")")[2].split()[1])
 
 
 class ForkedWorker:
@@ -178,9 +190,9 @@ class ForkedWorker:
         message = self._forkserver.receive(timeout)
         if not message:
             return False
-        spawned, exited = message.get("spawned"), message.get("exited")
-        if isinstance(spawned, int) and spawned > 1 and self._forkserver.is_parent_of(spawned):
-            self._pid = spawned
+        sender, exited = message["sender"], message.get("exited")
+        if message.get("spawned") and sender > 1 and self._forkserver.is_ancestor_of(sender):
+            self._pid = sender
         elif isinstance(exited, int) and self._pid is not None:
             self._code = exited
             self._forkserver.mark_worker_exited()

@@ -15,14 +15,16 @@ import shutil
 import socket
 import sys
 import tempfile
+import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from fuzzing.execute.sandbox import landlock
 from fuzzing.execute.sandbox.isolation import LIBC, NAMESPACES, NONE, NotPermitted
 
 # linux/prctl.h
-_PR_SET_PDEATHSIG, _PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 1, 3, 4
+_PR_SET_PDEATHSIG, _PR_GET_DUMPABLE, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 3, 4, 36
 _SIGKILL = 9
+_REAP_S = 5.0  # for orphans to end that are killed
 MAX_REQUEST = 1 << 16
 #: What a worker is handed, in this order.
 PASSED_DESCRIPTORS = ("in", "out", "log", "page")
@@ -45,6 +47,7 @@ def fork_workers(spec: Dict[str, Any], level: str, *, may_fork: bool = True) -> 
         gc.freeze()  # what was imported stays: to look through it would copy every page of it
         # Workers are of the same user: none shall trace this process, or look into it.
         LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+        LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     while True:
         found = _receive(control)
         if found is None:
@@ -55,11 +58,12 @@ def fork_workers(spec: Dict[str, Any], level: str, *, may_fork: bool = True) -> 
         for descriptor in descriptors:
             os.close(descriptor)
         _report_exit(control, child)
+        _end_orphans()
         if level == NAMESPACES:
             _empty_folder(_SHARED_MEMORY)
     if forks:
         _detach(parent, dumpable, level)
-        control.send(json.dumps({"spawned": os.getpid()}).encode())
+        control.send(json.dumps({"spawned": True}).encode())  # the kernel adds which process
     control.close()
     return _apply_request(spec, request, descriptors)
 
@@ -85,6 +89,23 @@ def _report_exit(control: socket.socket, child: int) -> None:
     control.send(json.dumps({"exited": code}).encode())
     control.recv(1, socket.MSG_PEEK)  # the next request, or the end
     os.waitpid(child, 0)
+
+
+def _end_orphans() -> None:
+    """Ends what a dead worker has left: its orphans are children of this process now."""
+    until = time.monotonic() + _REAP_S
+    while time.monotonic() < until:
+        try:
+            with open(f"/proc/self/task/{os.listdir('/proc/self/task')[0]}/children") as file:
+                orphans = [int(number) for number in file.read().split()]
+        except OSError:  # a kernel without CONFIG_PROC_CHILDREN
+            return
+        if not orphans:
+            return
+        for orphan in orphans:
+            with contextlib.suppress(OSError):
+                os.kill(orphan, _SIGKILL)
+                os.waitpid(orphan, 0)
 
 
 def _detach(parent: int, dumpable: int, level: str) -> None:

@@ -175,6 +175,7 @@ class WorkerProcess:
             sandboxed_command(
                 worker,
                 writable=[scratch, *([cache_folder] if cache_folder else [])],
+                readable=[_PACKAGE, *([command.backend] if Path(command.backend).is_absolute() else [])],
                 best=command.isolation,
                 cores=self.cores,
                 # Private writable memory, touched or not. The supervisor watches resident memory, which is

@@ -1,20 +1,19 @@
 """Isolation: what a case cannot do to the machine it runs on.
 
-A worker enters it before it imports anything of the toolchain. There are three levels, and the strongest
-that the kernel allows is taken:
+There are three levels. The strongest that the kernel allows is taken:
 
-    namespaces  user, mount and network namespaces of its own: the whole file system is read-only but for
-                the folders named, /dev holds the harmless devices and the GPUs' only, there is no network
-    landlock    the same by Landlock and seccomp, where namespaces are refused (most containers); the owner
-                or mode of a file of the same user can still be changed
-    none        neither: cases can do whatever the user can
+    namespaces  user, mount, process and network namespaces of its own: the file system holds the system's
+                libraries and the folders named, /dev the harmless devices and the GPUs, there is no network
+    landlock    the same by Landlock and seccomp, where namespaces are refused (most containers); names and
+                sizes of files can still be seen, and the owner or mode of a file of the same user changed
+    none        no limit: cases can do whatever the user can
 
-In both of the first, a case opens no socket of any kind, signals and traces no process but its own (where
-Landlock is of version 6, Linux 6.12), and gains no privilege, be it root that started us.
+In both of the first, a case connects no socket, signals and traces no process but its own (Landlock version
+6, Linux 6.12), and gains no privilege, even if root started it.
 
-`python -m fuzzing.execute.sandbox.isolation --json` tells this machine's level, and why it is not a better one.
+`python -m fuzzing.execute.sandbox.isolation --json` prints this machine's level, and why it is not a better one.
 
-Python 3.8 and the standard library only (law 3): this runs in the worker.
+Python 3.8 and the standard library only.
 """
 
 from __future__ import annotations
@@ -36,8 +35,31 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _ACCELERATORS = ("nvidia", "dri", "kfd", "accel", "dxg")
 
 
+#: What every program may read, where it is there: programs and libraries, their configuration, the machine's
+#: processors and GPUs. Not the rest of /etc, which holds keys and passwords.
+_SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"),
+    *("/opt/cuda", "/opt/nvidia", "/opt/rocm", "/opt/intel", "/run/opengl-driver"),
+    *("/sys/devices", "/sys/class", "/sys/bus", "/sys/dev", "/sys/module", "/sys/fs/cgroup"),
+    *("/sys/kernel/mm/transparent_hugepage", "/sys/kernel/mm/hugepages"),
+)
+_SYSTEM_CONFIGURATION = (
+    *(
+        "alternatives",
+        "group",
+        "hosts",
+        "ld.so.cache",
+        "ld.so.conf",
+        "ld.so.conf.d",
+        "localtime",
+        "mime.types",
+    ),
+    *("nsswitch.conf", "OpenCL", "passwd", "protocols", "services", "ssl/certs", "timezone", "vulkan"),
+)
+
+
 class NotPermitted(Exception):  # noqa: N818 - a statement about the kernel, not an error of ours
-    """The kernel, or who configured it, does not allow this."""
+    """The kernel, or its configuration, does not allow this."""
 
 
 class AllowedAccess(NamedTuple):
@@ -45,10 +67,12 @@ class AllowedAccess(NamedTuple):
 
     writable  folders in which a case may write
     shared    bytes of shared memory (/dev/shm) it may fill
+    readable  files and folders that it may read, beside those and `system_paths`
     """
 
     writable: Tuple[str, ...]
     shared: int
+    readable: Tuple[str, ...] = ()
 
 
 class SandboxStatus(NamedTuple):
@@ -61,7 +85,8 @@ class SandboxStatus(NamedTuple):
 def enter(access: AllowedAccess, best: str = NAMESPACES) -> SandboxStatus:
     """Takes the strongest level allowed, `best` or below, for this process and all that it starts.
 
-    There is no way back. The process must have one thread.
+    There is no way back. The process must have one thread. Its children are in a process namespace of their
+    own at the level `namespaces`.
     """
     refused: Dict[str, str] = {}
     entry_functions = _entry_functions()
@@ -82,7 +107,7 @@ def _entry_functions() -> Dict[str, Callable[[AllowedAccess], None]]:
 
     def by_namespaces(access: AllowedAccess) -> None:
         namespaces.enter(access)
-        _drop_privileges()
+        drop_privileges()
         for extra in (landlock.scope_signals, seccomp.deny_sockets):  # beyond what makes the level
             try:
                 extra()
@@ -90,7 +115,7 @@ def _entry_functions() -> Dict[str, Callable[[AllowedAccess], None]]:
                 continue
 
     def by_landlock(access: AllowedAccess) -> None:
-        _drop_privileges()
+        drop_privileges()
         landlock.enter(access)
         seccomp.deny_sockets()
 
@@ -102,8 +127,8 @@ def no_new_privileges() -> None:
     check_call(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
 
 
-def _drop_privileges() -> None:
-    """For ever. Under Landlock, too, root's capabilities would let a case read any process's environment."""
+def drop_privileges() -> None:
+    """Gives up all capabilities for good. Under Landlock, root's would show any process's environment."""
     no_new_privileges()
     capability = 0
     while LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:  # fails after the last, or if we have none
@@ -113,10 +138,16 @@ def _drop_privileges() -> None:
 
 
 def check_call(result: int, what: str) -> int:
-    """`result` of a call into the C library; raises Refused with `what` and the reason if it is negative."""
+    """`result` of a call into the C library; raises NotPermitted with `what` and the reason if it is negative."""
     if result < 0:
         raise NotPermitted(f"{what}: {os.strerror(ctypes.get_errno())}")
     return result
+
+
+def system_paths() -> List[str]:
+    """The files and folders of the system that every program may read."""
+    paths = [*_SYSTEM, *(f"/etc/{name}" for name in _SYSTEM_CONFIGURATION)]
+    return [path for path in paths if os.path.lexists(path)]
 
 
 def writable_devices() -> List[str]:
@@ -138,7 +169,7 @@ def main(argv: List[str]) -> int:
         sys.stderr.write("usage: python -m fuzzing.execute.sandbox.isolation --json\n")
         return 2
     folder = tempfile.mkdtemp(prefix="assay-isolation-")
-    pid = os.fork()  # the folder must be removed by one who still can
+    pid = os.fork()  # this process, which has not entered, removes the folder
     if pid == 0:
         entered = enter(AllowedAccess((folder,), 1 << 20))
         sys.stdout.write(json.dumps(entered._asdict()) + "\n")

@@ -1,6 +1,6 @@
-"""Landlock: files can be written below some folders only, and nobody outside be signalled.
+"""Landlock: files can be read and written below some folders only, no process outside can be signalled.
 
-Any process may ask for it, in most containers too. Linux 5.13 and later; each version handles more rights
+It needs no privilege, and most containers allow it. Linux 5.13 and later; each version handles more rights
 (Documentation/userspace-api/landlock.rst), and we ask for what the running one knows.
 """
 
@@ -10,13 +10,21 @@ import ctypes
 import os
 import stat
 
-from fuzzing.execute.sandbox.isolation import LIBC, AllowedAccess, NotPermitted, check_call, writable_devices
+from fuzzing.execute.sandbox.isolation import (
+    LIBC,
+    AllowedAccess,
+    NotPermitted,
+    check_call,
+    system_paths,
+    writable_devices,
+)
 
 _SYS_CREATE_RULESET, _SYS_ADD_RULE, _SYS_RESTRICT_SELF = 444, 445, 446  # of every architecture
 _CREATE_RULESET_VERSION = 1
 _RULE_PATH_BENEATH = 1
 # linux/landlock.h
-_WRITE_FILE, _REFER, _TRUNCATE = 1 << 1, 1 << 13, 1 << 14
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _REFER, _TRUNCATE = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 13, 1 << 14
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
 _MAKE_AND_REMOVE = 0b1111_1111_1 << 4  # REMOVE_DIR .. MAKE_SYM
 _NET_BIND_TCP, _NET_CONNECT_TCP = 1, 2
 _SCOPE_ABSTRACT_UNIX_SOCKET, _SCOPE_SIGNAL = 1, 2
@@ -34,27 +42,31 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """Landlock's version in the running kernel; raises Refused where there is none."""
+    """Landlock's version in the running kernel; raises NotPermitted where there is none."""
     return check_call(LIBC.syscall(_SYS_CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION), "landlock")
 
 
 def enter(access: AllowedAccess) -> None:
-    """Confines this process, which must have no_new_privs set; raises isolation.Refused."""
+    """Confines this process, which must have no_new_privs set; raises isolation.NotPermitted."""
     known = version()
-    files = _WRITE_FILE | _MAKE_AND_REMOVE | (_REFER if known >= 2 else 0) | (_TRUNCATE if known >= 3 else 0)
+    files = _READ | _WRITE_FILE | _MAKE_AND_REMOVE
+    files |= (_REFER if known >= 2 else 0) | (_TRUNCATE if known >= 3 else 0)
     network = _NET_BIND_TCP | _NET_CONNECT_TCP if known >= 4 else 0
     ruleset = _create(_Ruleset(files, network, _scoped(known)))
     try:
         for path in (*writable_devices(), *access.writable, _SHARED):
             if os.path.exists(path):  # noqa: PTH110
                 _allow(ruleset, path, files)
+        for path in (*system_paths(), *access.readable, "/proc"):
+            if os.path.exists(path):  # noqa: PTH110
+                _allow(ruleset, path, _READ)
         _restrict(ruleset)
     finally:
         os.close(ruleset)
 
 
 def scope_signals() -> None:
-    """Confines this process's signals alone; raises isolation.Refused, also where Landlock is too old.
+    """Confines this process's signals alone; raises isolation.NotPermitted, also where Landlock is too old.
 
     Once more in a child, it keeps that from its parent. Upon other rules, one that says nothing of moving
     files between folders forbids it; so it is said to be allowed.
@@ -84,7 +96,7 @@ def _allow(ruleset: int, path: str, files: int) -> None:
     parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         if not stat.S_ISDIR(os.fstat(parent).st_mode):
-            files &= _WRITE_FILE | _TRUNCATE  # what a single file can be allowed
+            files &= _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE  # what a single file can be allowed
         rule = _PathBeneath(files, parent)
         check_call(
             LIBC.syscall(_SYS_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0),

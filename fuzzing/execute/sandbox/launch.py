@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -11,12 +12,16 @@ from fuzzing.execute.sandbox import isolation, launcher
 
 #: Largest file that a program may write, in bytes, where nothing else is said.
 FILE_BYTES = 1 << 30
+#: Names further folders that every sandboxed program may read, such as a compiler built from source.
+READABLE_VARIABLE = "ASSAY_READABLE"
+_MAX_LINKS = 40  # between an environment's interpreter and the installation's, as the kernel follows
 
 
 def sandboxed_command(
     command: Sequence[str],
     *,
     writable: Sequence[str | Path],
+    readable: Sequence[str | Path] = (),
     best: str = isolation.NAMESPACES,
     required: str = isolation.NONE,
     cores: Collection[int] = (),
@@ -25,7 +30,9 @@ def sandboxed_command(
 ) -> list[str]:
     """`command` as it is started behind the walls; nothing of it runs outside.
 
+    command       an absolute path and its arguments; if an interpreter, its folders can be read
     writable      folders, absolute, in which it may write
+    readable      files and folders, absolute, that it may read, beside those and the system's
     best          the best level to take, of isolation.LEVELS; the kernel may allow only a lower one
     required      the lowest level that will do; below it the process exits with launcher.NOT_CONFINED
     memory_bytes  private writable memory of each process
@@ -38,8 +45,51 @@ def sandboxed_command(
         "isolation": best,
         "required": required,
         "writable": [str(folder) for folder in writable],
+        "readable": [
+            command[0],
+            *interpreter_folders(Path(command[0])),
+            *_operators_folders(),
+            *map(str, readable),
+        ],
         "cores": sorted(cores),
         "memory_bytes": memory_bytes,
         "file_bytes": file_bytes,
     }
     return [sys.executable, "-I", "-S", launcher.__file__, json.dumps(spec)]
+
+
+def interpreter_folders(python: Path) -> list[str]:
+    """The folders that an interpreter needs: its environment, and those that this one is made from.
+
+    Each is one only if it looks like an installation of Python, so that no link opens a home folder.
+    """
+    found: list[str] = []
+    here = python.absolute()
+    for _ in range(_MAX_LINKS):
+        for folder in (here.parent.parent, *_made_from(here.parent.parent)):
+            if str(folder) not in found and _is_installation(folder):
+                found.append(str(folder))
+        if not here.is_symlink():
+            break
+        here = Path(os.path.normpath(here.parent / here.readlink()))
+    return found
+
+
+def _made_from(environment: Path) -> list[Path]:
+    """Of a virtual environment, the installation that its interpreter was made from."""
+    try:
+        lines = (environment / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    pairs = [line.partition("=") for line in lines]
+    return [Path(value.strip()).parent for name, _, value in pairs if name.strip() == "home"]
+
+
+def _is_installation(folder: Path) -> bool:
+    return (folder / "pyvenv.cfg").is_file() or any(folder.glob("lib*/python3*/os.py"))
+
+
+def _operators_folders() -> list[str]:
+    """What the operator allows: folders of libraries, and those named in ASSAY_READABLE."""
+    names = [os.environ.get(name, "") for name in (READABLE_VARIABLE, "LD_LIBRARY_PATH")]
+    return [path for text in names for path in text.split(os.pathsep) if Path(path).is_absolute()]

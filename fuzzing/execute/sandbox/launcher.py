@@ -1,6 +1,6 @@
 """Starts a program behind the walls: `python -I -S launcher.py SPEC`, SPEC a JSON object.
 
-It runs under Assay's own interpreter, enters the walls, sets the limits, and only then becomes the program.
+It runs under Assay's own interpreter, enters the walls, sets the limits, and only then starts the program.
 So nothing of a toolchain runs outside: neither its interpreter nor what that runs at its start (`.pth` files,
 sitecustomize). `fuzzing.execute.sandbox.launch.sandboxed_command` makes the command line.
 
@@ -8,11 +8,13 @@ sitecustomize). `fuzzing.execute.sandbox.launch.sandboxed_command` makes the com
     isolation     the best level to take, of isolation.LEVELS
     required      the lowest level that will do; below it the launcher exits with NOT_CONFINED
     writable      folders in which the program may write
+    readable      files and folders that it may read, beside those and the system's
     cores         processors it may use; [] for all
     memory_bytes  private writable memory of each process; null for no limit
     file_bytes    largest file
 
-The program finds the level taken in the variable ASSAY_ISOLATION.
+The program finds the level taken in the variable ASSAY_ISOLATION. The launcher stays until it ends, passes
+SIGABRT on to it, kills the processes that it leaves, and ends with its exit code or signal.
 """
 
 from __future__ import annotations
@@ -22,44 +24,101 @@ import importlib.util
 import json
 import os
 import resource
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 #: Exit codes: the required isolation is not to be had; the program cannot be started (as in a shell).
 NOT_CONFINED, NOT_FOUND = 125, 127
 LEVEL_VARIABLE = "ASSAY_ISOLATION"
-_PR_SET_PDEATHSIG, _SIGKILL = 1, 9  # linux/prctl.h
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36  # linux/prctl.h
+#: Processes and threads of one program. Compilers start a pool of threads for each of their libraries, of as
+#: many threads as there are processors. The kernel does not apply it to root.
+_MAX_TASKS = 4096
+_REAP_S = 5.0  # for orphans to end that are killed
 
 
 def main(argument: str) -> None:
-    """Becomes the program that `argument` describes."""
+    """Runs the program that `argument` describes, and ends as it ends."""
     spec = json.loads(argument)
     _import_package()
-    from fuzzing.execute.sandbox import isolation
+    from fuzzing.execute.sandbox import isolation, landlock
 
     if spec["cores"]:
         with contextlib.suppress(OSError):  # some of them may be gone by now
             os.sched_setaffinity(0, spec["cores"])
-    access = isolation.AllowedAccess(tuple(spec["writable"]), spec["file_bytes"])
+    access = isolation.AllowedAccess(tuple(spec["writable"]), spec["file_bytes"], tuple(spec["readable"]))
     level, refused = isolation.enter(access, spec["isolation"])
     if isolation.LEVELS.index(level) > isolation.LEVELS.index(spec["required"]):
         why = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         sys.stderr.write(f"isolation {spec['required']} is required, this machine allows {level} ({why})\n")
         sys.exit(NOT_CONFINED)
+    prctl = isolation.LIBC.prctl
     # No orphan survives a kill -9 of the parent. Not before: a change of privileges clears it.
-    isolation.LIBC.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
-    _set_limits(spec)
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # the program is of the same user
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    child = 0
+    signal.signal(signal.SIGABRT, lambda *_: os.kill(child, signal.SIGABRT) if child else None)
+    child = os.fork()
+    if child == 0:
+        if level != isolation.NONE:
+            with contextlib.suppress(isolation.NotPermitted):
+                landlock.scope_signals()  # once more: this keeps the parent from being signalled
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        _set_limits(spec, own_count=level == isolation.NAMESPACES)
+        _become(spec["command"], level)
+    os.closerange(3, 1 << 16)  # the program's pipes end with the program
+    _, status = os.waitpid(child, 0)
+    _end_orphans()
+    _end_alike(status)
+
+
+def _become(command: list[str], level: str) -> None:
     os.environ[LEVEL_VARIABLE] = level
     try:
-        os.execv(spec["command"][0], spec["command"])  # noqa: S606
+        os.execv(command[0], command)  # noqa: S606
     except OSError as error:
-        sys.stderr.write(f"cannot start {spec['command'][0]}: {error.strerror}\n")
-        sys.exit(NOT_FOUND)
+        os.write(2, f"cannot start {command[0]}: {error.strerror}\n".encode())
+    os._exit(NOT_FOUND)
 
 
-def _set_limits(spec: dict[str, Any]) -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def _end_orphans() -> None:
+    """Ends what the program has left: its orphans are children of this process, the subreaper.
+
+    In a process namespace it finds none: those end with the namespace.
+    """
+    until = time.monotonic() + _REAP_S
+    while time.monotonic() < until:
+        try:
+            orphans = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        except OSError:  # a kernel without CONFIG_PROC_CHILDREN
+            return
+        if not orphans:
+            return
+        for orphan in map(int, orphans):
+            with contextlib.suppress(OSError):
+                os.kill(orphan, signal.SIGKILL)
+                os.waitpid(orphan, 0)
+
+
+def _end_alike(status: int) -> None:
+    """Ends this process as the program has ended: with its exit code, or by its signal."""
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        with contextlib.suppress(OSError):  # SIGKILL has no handler to reset
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def _set_limits(spec: dict[str, Any], *, own_count: bool) -> None:
+    """Limits of the program; `own_count` where the kernel counts its processes apart from the user's others."""
+    if own_count:
+        resource.setrlimit(resource.RLIMIT_NPROC, (_MAX_TASKS, _MAX_TASKS))
     resource.setrlimit(resource.RLIMIT_FSIZE, (spec["file_bytes"], spec["file_bytes"]))
     if spec["memory_bytes"] is not None:
         resource.setrlimit(resource.RLIMIT_DATA, (spec["memory_bytes"], spec["memory_bytes"]))

@@ -1,24 +1,46 @@
-"""Namespaces: a user, a mount and a network namespace of one's own, entered without any other program.
+"""Namespaces: user, mount, network and process namespaces of one's own, entered without any other program.
 
-The mounts are those that were there, made read-only; so a toolchain is found where it lies, wherever
-that is. Needs Linux 5.12 (mount_setattr) and leave to make user namespaces. About a millisecond.
+The new root holds the folders of `AllowedAccess` and the system's libraries where they lie, and nothing else
+of the file system. Needs Linux 5.12 (mount_setattr) and leave to make user namespaces. A few milliseconds.
 """
+
+# Paths are handed to system calls as they are: pathlib adds nothing.
+# ruff: noqa: PTH100, PTH103, PTH109, PTH110, PTH112, PTH114, PTH115, PTH118, PTH120, PTH211
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import signal
+from typing import Iterable, List, Tuple
 
-from fuzzing.execute.sandbox.isolation import LIBC, AllowedAccess, NotPermitted, check_call, writable_devices
+from fuzzing.execute.sandbox.isolation import (
+    LIBC,
+    AllowedAccess,
+    NotPermitted,
+    check_call,
+    drop_privileges,
+    system_paths,
+    writable_devices,
+)
 
 # linux/sched.h
-_CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
+_CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x00020000, 0x10000000, 0x20000000, 0x40000000
 # linux/mount.h
-_MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 1 << 12, 1 << 14, 1 << 18
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
+_MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
+_MNT_DETACH = 2
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 _SYS_MOUNT_SETATTR = 442  # of every architecture: numbers from 403 on are common
+_SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000  # linux/fcntl.h
-_SHARED = b"/dev/shm"
+# linux/prctl.h
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
+_SHARED = "/dev/shm"  # noqa: S108 - where POSIX semaphores and shared memory live
+_BASE = "/tmp"  # noqa: S108 - a folder that is everywhere; the new root is mounted on it, in our namespace only
+_ROOT_BYTES = 16 << 20  # of the new root itself, which holds mount points and links only
+_MAX_LINKS = 40  # followed in one path, as the kernel does
 
 
 class _MountAttr(ctypes.Structure):
@@ -26,26 +48,124 @@ class _MountAttr(ctypes.Structure):
 
 
 def enter(access: AllowedAccess) -> None:
-    """Enters them; raises isolation.Refused, after which this process may be in half of them.
+    """Enters them; raises isolation.NotPermitted, after which this process may be in half of them.
 
-    That half harms nobody: it can still be confined by Landlock, and does without a network already. Who
-    owns namespaces has all capabilities in them, which the caller must drop, or the walls can be moved.
+    That half does no harm: it can still be confined by Landlock. Whoever owns namespaces has all capabilities
+    in them, which the caller must drop, or the walls can be moved.
+
+    This process itself keeps its number. Its children are in the new process namespace, which ends, with all
+    that is in it, when this process ends.
     """
-    uid, gid = os.getuid(), os.getgid()
+    uid, gid, folder = os.getuid(), os.getgid(), os.getcwd()
+    machine = os.uname().machine
+    if machine not in _SYS_PIVOT_ROOT:
+        raise NotPermitted(f"pivot_root: its number on {machine} is not known")
     check_call(LIBC.unshare(_CLONE_NEWUSER | _CLONE_NEWNS | _CLONE_NEWNET), "unshare")
     _map_ids(uid, gid)
-    kept = [os.fsencode(name) for name in writable_devices()]
-    open_folders = [os.fsencode(os.path.realpath(name)) for name in access.writable]
-    for path in (*kept, *open_folders):
-        check_call(LIBC.mount(path, path, None, _MS_BIND | _MS_REC, None), f"binding {os.fsdecode(path)}")
-    forbidden = _ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV
-    _set_mount_attributes(b"/", _MountAttr(forbidden, 0, _MS_PRIVATE, 0), recursive=True)
-    for path in kept:
-        _set_mount_attributes(path, _MountAttr(0, _ATTR_NODEV, 0, 0), recursive=False)
-    for path in open_folders:
-        _set_mount_attributes(path, _MountAttr(0, _ATTR_RDONLY, 0, 0), recursive=False)
-    _mount_shared(access.shared)
-    _reenter_working_directory()
+    check_call(LIBC.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "making mounts private")
+    _Root(access).enter(_SYS_PIVOT_ROOT[machine])
+    try:
+        os.chdir(folder)
+    except OSError:  # it is not among the folders allowed
+        os.chdir("/")
+    _separate_processes()
+
+
+class _Root:
+    """The new root while it is made, on _BASE."""
+
+    def __init__(self, access: AllowedAccess) -> None:
+        self._access = access
+        self._bound: List[str] = []
+
+    def enter(self, pivot_root: int) -> None:
+        """Makes it and enters it; what is not in it is gone from this process's view for good."""
+        devices = [os.path.realpath(path) for path in writable_devices()]
+        writable = [os.path.realpath(folder) for folder in self._access.writable]
+        readable = [path for path in (*system_paths(), *self._access.readable) if os.path.lexists(path)]
+        # What is bound is opened first: the new root hides what lies below _BASE.
+        sources = self._open([*readable, "/proc", *devices, *writable])
+        check_call(
+            LIBC.mount(b"assay", os.fsencode(_BASE), b"tmpfs", _MS_NOSUID, b"mode=755,size=%d" % _ROOT_BYTES),
+            "mounting a new root",
+        )
+        for path, descriptor in sources:
+            self._bind(path, descriptor, nested=path in writable)
+        self._link_devices()
+        os.makedirs(f"{_BASE}{_SHARED}", exist_ok=True)
+        _set_attributes(_BASE, _MountAttr(_ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV, 0, 0, 0), recursive=True)
+        for path in devices:
+            _set_attributes(f"{_BASE}{path}", _MountAttr(0, _ATTR_NODEV, 0, 0), recursive=False)
+        for path in writable:
+            _set_attributes(f"{_BASE}{path}", _MountAttr(0, _ATTR_RDONLY, 0, 0), recursive=False)
+        # Shared memory of its own. Where that is refused there is none, which is safe too.
+        LIBC.mount(
+            b"tmpfs",
+            os.fsencode(f"{_BASE}{_SHARED}"),
+            b"tmpfs",
+            _MS_NOSUID | _MS_NODEV,
+            b"mode=1777,size=%d" % self._access.shared,
+        )
+        os.chdir(_BASE)
+        check_call(LIBC.syscall(pivot_root, b".", b"."), "pivot_root")
+        check_call(LIBC.umount2(b".", _MNT_DETACH), "leaving the old root")
+        os.chdir("/")
+
+    def _open(self, paths: Iterable[str]) -> List[Tuple[str, int]]:
+        """Each path, its links followed, with a descriptor of what is there; links are kept for the new root."""
+        self._links: List[Tuple[str, str]] = []
+        found = {}
+        for path in paths:
+            real = self._follow(os.path.abspath(path))
+            if real not in found and os.path.exists(real):
+                found[real] = os.open(real, os.O_PATH | os.O_CLOEXEC)
+        return list(found.items())
+
+    def _follow(self, path: str) -> str:
+        """The path without links; each link on the way is noted."""
+        done, left = "/", [name for name in path.split("/") if name]
+        for _ in range(_MAX_LINKS * 64):
+            if not left:
+                break
+            here = os.path.join(done, left.pop(0))
+            if os.path.islink(here):
+                target = os.readlink(here)
+                self._links.append((here, target))
+                joined = os.path.normpath(os.path.join(done, target))
+                done, left = "/", [name for name in joined.split("/") if name] + left
+            else:
+                done = here
+        return done
+
+    def _bind(self, path: str, descriptor: int, *, nested: bool) -> None:
+        place = f"{_BASE}{path}"
+        try:
+            if not nested and any(path == one or path.startswith(f"{one}/") for one in self._bound):
+                return  # it is in there already
+            if not os.path.lexists(place):
+                if os.path.isdir(f"/proc/self/fd/{descriptor}"):
+                    os.makedirs(place)
+                else:
+                    os.makedirs(os.path.dirname(place), exist_ok=True)
+                    os.close(os.open(place, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+            source = b"/proc/self/fd/%d" % descriptor
+            check_call(
+                LIBC.mount(source, os.fsencode(place), None, _MS_BIND | _MS_REC, None), f"binding {path}"
+            )
+            self._bound.append(path)
+        except OSError as error:
+            raise NotPermitted(f"binding {path}: {error.strerror}") from None
+        finally:
+            os.close(descriptor)
+
+    def _link_devices(self) -> None:
+        links = [("/dev/fd", "/proc/self/fd")]
+        links += [(f"/dev/std{name}", f"/proc/self/fd/{n}") for n, name in enumerate(("in", "out", "err"))]
+        for path, target in (*self._links, *links):
+            place = f"{_BASE}{path}"
+            with contextlib.suppress(OSError):  # it is there, in what was bound
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                os.symlink(target, place)
 
 
 def _map_ids(uid: int, gid: int) -> None:
@@ -62,29 +182,50 @@ def _map_ids(uid: int, gid: int) -> None:
         raise NotPermitted(f"writing /proc/self/{name}: {error.strerror}") from None
 
 
-def _set_mount_attributes(path: bytes, attributes: _MountAttr, *, recursive: bool) -> None:
+def _set_attributes(path: str, attributes: _MountAttr, *, recursive: bool) -> None:
     check_call(
         LIBC.syscall(
             _SYS_MOUNT_SETATTR,
             _AT_FDCWD,
-            path,
+            os.fsencode(path),
             _AT_RECURSIVE if recursive else 0,
             ctypes.byref(attributes),
             ctypes.sizeof(attributes),
         ),
-        f"mount_setattr {os.fsdecode(path)}",
+        f"mount_setattr {path}",
     )
 
 
-def _mount_shared(size: int) -> None:
-    """Shared memory of its own. Where it is refused, it has none, and that is safe too."""
-    if os.path.isdir(_SHARED):  # noqa: PTH112
-        LIBC.mount(b"tmpfs", _SHARED, b"tmpfs", _MS_NOSUID | _MS_NODEV, b"mode=1777,size=%d" % size)
+def _separate_processes() -> None:
+    """A process namespace for the children of this process, and its first process, which only waits.
+
+    The kernel kills all others in it when that one ends, and kills that one when this process ends.
+    """
+    check_call(LIBC.unshare(_CLONE_NEWPID), "unshare processes")
+    ready, write = os.pipe()
+    if os.fork() == 0:
+        _run_init(write)
+    os.close(write)
+    started = os.read(ready, 1)
+    os.close(ready)
+    if not started:
+        raise NotPermitted("the first process of a namespace did not start")
 
 
-def _reenter_working_directory() -> None:
-    """The working directory is still that of the mounts we left, which can be written."""
+def _run_init(write: int) -> None:
     try:
-        os.chdir(os.getcwd())  # noqa: PTH109
-    except OSError:  # it was removed, or cannot be entered any more
-        os.chdir("/")
+        # Its own view of processes, where the kernel allows it: not where a container hides parts of /proc.
+        flags = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC | _MS_RDONLY
+        LIBC.mount(b"proc", b"/proc", b"proc", flags, None)
+        LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # nobody traces it
+        drop_privileges()
+        LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # orphans leave no zombies
+        os.write(write, b"x")  # fails if the parent has died meanwhile
+        for descriptor in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                os.close(int(descriptor))
+        while True:
+            signal.pause()
+    finally:
+        os._exit(1)

@@ -1,8 +1,8 @@
-"""seccomp: system calls that fail, whoever asks.
+"""seccomp: system calls that fail for every caller.
 
-A network namespace has no network, but a socket in the file system is reached from it all the same, on a
-read-only mount too: that of Docker, say, if root started us. So nothing can be connected to, and no socket
-be made but of the local family: CUDA's driver opens one of those to listen on, and pairs lead nowhere.
+A socket in the file system or of an abstract name can be reached without a network. So no socket connects,
+and none is made but streams of the local family: CUDA's driver listens on one, and pairs of them lead
+nowhere. A local datagram socket, also one of a pair, would reach others by their names.
 """
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ import ctypes
 import errno
 import os
 import struct
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from fuzzing.execute.sandbox.isolation import LIBC, NotPermitted, check_call
 
 # linux/filter.h, linux/bpf_common.h
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_AT_NUMBER, _AT_ARCHITECTURE, _AT_ARGUMENT = 0, 4, 16  # struct seccomp_data, little-endian
+_LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
+_AT_NUMBER, _AT_ARCHITECTURE, _AT_ARGUMENTS = 0, 4, 16  # struct seccomp_data, little-endian
 # linux/seccomp.h
 _SET_MODE_FILTER = 1
 _SPEC_ALLOW = 1 << 2  # leaves the compiler its speed: cases are no threat to their own process
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _X32 = 0x40000000  # a second set of numbers on x86_64
 _IO_URING_SETUP = 425  # of every architecture; a ring makes sockets without the calls
-_AF_UNIX = 1
+_AF_UNIX, _SOCK_STREAM, _SOCK_SEQPACKET = 1, 1, 5
+_SOCK_TYPE_MASK = 0xF  # linux/net.h; flags are above
 
 
 class _Machine(NamedTuple):
@@ -34,11 +35,12 @@ class _Machine(NamedTuple):
     seccomp: int
     socket: int
     connect: int
+    socketpair: int
 
 
 _MACHINES: Dict[str, _Machine] = {
-    "x86_64": _Machine(0xC000003E, 317, 41, 42),
-    "aarch64": _Machine(0xC00000B7, 277, 198, 203),
+    "x86_64": _Machine(0xC000003E, 317, 41, 42, 53),
+    "aarch64": _Machine(0xC00000B7, 277, 198, 203, 199),
 }
 
 
@@ -46,26 +48,39 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]
 
 
+class ArgumentTest(NamedTuple):
+    """Holds where the argument of this index, of the bits of `mask`, is one of `values`."""
+
+    index: int
+    values: Tuple[int, ...]
+    mask: int = 0xFFFFFFFF
+
+
 class DeniedCall(NamedTuple):
-    """A system call by its number, the errno it fails with, and the first argument that excepts it."""
+    """A system call by its number, and the errno it fails with, except where all tests of `unless` hold."""
 
     number: int
     error: int
-    unless: Optional[int] = None
+    unless: Tuple[ArgumentTest, ...] = ()
 
 
 def deny_sockets() -> None:
-    """Lets socket(2) and connect(2) fail with EACCES, here and in every child; raises isolation.Refused."""
+    """Lets sockets fail with EACCES, here and in every child; raises isolation.NotPermitted."""
     machine = _machine()
+    local_streams = (
+        ArgumentTest(0, (_AF_UNIX,)),
+        ArgumentTest(1, (_SOCK_STREAM, _SOCK_SEQPACKET), _SOCK_TYPE_MASK),
+    )
     deny(
-        DeniedCall(machine.socket, errno.EACCES, unless=_AF_UNIX),
+        DeniedCall(machine.socket, errno.EACCES, unless=local_streams),
+        DeniedCall(machine.socketpair, errno.EACCES, unless=local_streams),
         DeniedCall(machine.connect, errno.EACCES),
         DeniedCall(_IO_URING_SETUP, errno.ENOSYS),
     )
 
 
 def deny(*calls: DeniedCall) -> None:
-    """Lets system calls fail from now on. Needs no_new_privs. Raises isolation.Refused."""
+    """Lets system calls fail from now on. Needs no_new_privs. Raises isolation.NotPermitted."""
     machine = _machine()
     code = _assemble(machine.architecture, calls)
     program = _Program(len(code) // 8, code)
@@ -90,12 +105,24 @@ def _assemble(architecture: int, calls: Sequence[DeniedCall]) -> bytes:
         _line(_RETURN, 0, 0, _ERRNO | errno.ENOSYS),
     ]
     for call in calls:
-        body = [_line(_RETURN, 0, 0, _ERRNO | call.error)]
-        if call.unless is not None:
-            allowed = _line(_RETURN, 0, 0, _ALLOW)
-            body = [_line(_LOAD, 0, 0, _AT_ARGUMENT), _line(_IF_EQUAL, 0, 1, call.unless), allowed, *body]
+        body = _except([_line(_RETURN, 0, 0, _ERRNO | call.error)], call.unless)
         lines += [_line(_IF_EQUAL, 0, len(body), call.number), *body]
     return b"".join([*lines, _line(_RETURN, 0, 0, _ALLOW)])
+
+
+def _except(denial: List[bytes], unless: Sequence[ArgumentTest]) -> List[bytes]:
+    """The lines of a denial, behind tests of the arguments: the first that does not hold jumps to it."""
+    lines = [_line(_RETURN, 0, 0, _ALLOW), *denial] if unless else denial
+    for test in reversed(unless):
+        to_denial = len(lines) - len(denial)
+        count = len(test.values)
+        tests = [
+            _line(_IF_EQUAL, count - 1 - place, 0 if place < count - 1 else to_denial, value)
+            for place, value in enumerate(test.values)
+        ]
+        load = _line(_LOAD, 0, 0, _AT_ARGUMENTS + 8 * test.index)
+        lines = [load, _line(_AND, 0, 0, test.mask), *tests, *lines]
+    return lines
 
 
 def _line(code: int, if_true: int, if_false: int, operand: int) -> bytes:

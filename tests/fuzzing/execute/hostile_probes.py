@@ -1,5 +1,5 @@
 """What a case of the worst kind tries. Each function is run in a worker, by its text: see `probing`."""
-# ruff: noqa: PTH100, PTH101, PTH102, PTH104, PTH108, PTH116, PTH211, SIM115
+# ruff: noqa: PTH100, PTH101, PTH102, PTH104, PTH108, PTH112, PTH116, PTH211, SIM115
 
 from __future__ import annotations
 
@@ -95,6 +95,53 @@ def connect(given: dict[str, Any]) -> object:
     return done
 
 
+def read(given: dict[str, Any]) -> object:
+    """What of the user's files can be read or listed."""
+    import os
+    from pathlib import Path
+
+    done = []
+    for name in given["private"]:
+        try:
+            Path(name).read_bytes() if not os.path.isdir(name) else os.listdir(name)
+        except OSError:
+            continue
+        # Folders on the way to an allowed one are there, and hold nothing else.
+        if not os.path.isdir(name) or given["level"] != "namespaces":
+            done.append(name)
+        else:
+            done += [f"{name}/{one}" for one in os.listdir(name) if f"{name}/{one}" in given["private"]]
+    return done
+
+
+def send_datagrams(given: dict[str, Any]) -> object:
+    """A datagram needs no connection, and one of a pair reaches others, too."""
+    import socket
+
+    done = []
+    for address in given["datagrams"]:
+        attempts = {
+            "socket": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
+            "raw": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_RAW),
+            "pair": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0],
+        }
+        for kind, make in attempts.items():
+            try:
+                with make() as sender:
+                    sender.sendto(b"out", address)
+            except OSError:
+                continue
+            done.append((kind, address))
+    return done
+
+
+def processes(given: dict[str, Any]) -> object:
+    """The processes that can be seen, by the numbers in /proc."""
+    import os
+
+    return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
+
+
 def interfaces(given: dict[str, Any]) -> object:
     from pathlib import Path
 
@@ -149,7 +196,7 @@ def identity(given: dict[str, Any]) -> object:
     import os
     import pwd
 
-    return [os.getuid(), os.getgid(), pwd.getpwuid(os.getuid()).pw_name, os.stat(given["victim"]).st_uid]
+    return [os.getuid(), os.getgid(), pwd.getpwuid(os.getuid()).pw_name, os.stat(".").st_uid]
 
 
 def environment(given: dict[str, Any]) -> object:
@@ -173,7 +220,7 @@ def compile_natively(given: dict[str, Any]) -> object:
 PROBES = {
     probe.__name__: probe_runner.source(probe)
     for probe in (
-        write_everywhere, harm, write_where_allowed, connect, interfaces, regain, privileges, spy,
+        write_everywhere, harm, read, write_where_allowed, connect, send_datagrams, processes, interfaces, regain, privileges, spy,
         signal_parent, identity, environment, compile_natively,
     )
 }  # fmt: skip

@@ -24,8 +24,8 @@ GPU 1: A100-SXM4-40GB (UUID: GPU-b1028956-cfa2-0990-bf4a-5da9abb51763)
 """
 HOLD = """
 import sys
-from fuzzing.execute.gpu_slots import Pool
-print(Pool(["0", "1"]).take(0).name, flush=True)
+from fuzzing.execute.gpu_slots import GpuPool
+print(GpuPool(["0", "1"]).acquire(0).name, flush=True)
 sys.stdin.read()
 """
 SEEN = "import os; result = os.environ['CUDA_VISIBLE_DEVICES']"

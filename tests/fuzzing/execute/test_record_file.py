@@ -80,8 +80,8 @@ def test_a_file_that_begins_with_something_else_is_used_behind_it(path: str) -> 
 
 def test_several_processes_add_to_one_pack(path: str) -> None:
     script = (
-        "import sys\nfrom fuzzing.execute.record_file import Pack\n"
-        "kept = Pack(sys.argv[1])\n"
+        "import sys\nfrom fuzzing.execute.record_file import RecordFile\n"
+        "kept = RecordFile(sys.argv[1])\n"
         "for number in range(200):\n    kept.put(f'{sys.argv[2]}{number}', sys.argv[2].encode() * number)\n"
     )
     writers = [subprocess.Popen([sys.executable, "-c", script, path, name]) for name in ("a", "b", "c")]
@@ -94,7 +94,7 @@ def test_several_processes_add_to_one_pack(path: str) -> None:
 
 
 def test_what_is_too_large_is_not_kept(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_file, "_LARGEST", 10)
+    monkeypatch.setattr(record_file, "_MAX_DATA", 10)
     kept = RecordFile(path)
     kept.put("large", bytes(11))
     kept.put("small", bytes(10))

@@ -20,6 +20,19 @@ from tests.fuzzing.execute import probe_runner
 from tests.fuzzing.execute.hostile_probes import PROBES
 
 
+@contextlib.contextmanager
+def datagram_servers(folder: Path) -> Iterator[list[str]]:
+    """Datagram sockets, in the file system and by an abstract name; they must get nothing."""
+    path, abstract = str(folder / "datagrams"), f"\0assay-test-datagrams-{os.getpid()}"
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as named,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as hidden,
+    ):
+        for server, address in ((named, path), (hidden, abstract)):
+            server.bind(address)
+        yield [path, abstract]
+
+
 @dataclass
 class Seen:
     level: str
@@ -60,13 +73,28 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         "/proc",
         Path(fuzzing.__file__).parent,
     ]
-    with pytest.MonkeyPatch.context() as patch, servers(folder) as reachable:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        servers(folder) as reachable,
+        datagram_servers(folder) as datagrams,
+    ):
         patch.setenv("ASSAY_TEST_TOKEN", "hush")
         patch.setenv("GITHUB_TOKEN", "hush")
         options = {
             "forbidden": [str(name) for name in forbidden],
             "victim": str(victim),
+            "private": [
+                str(victim),
+                str(folder),
+                str(Path.home()),
+                "/",
+                "/var",
+                "/etc/shadow",
+                "/run",
+                "/tmp",
+            ],
             "servers": reachable,
+            "datagrams": datagrams,
             "level": request.param,
         }
         command = probe_runner.command(options=options, cache=str(cache), isolation=request.param)
@@ -84,6 +112,20 @@ def test_nothing_can_be_written_outside(seen: Seen) -> None:
 def test_nothing_that_is_there_can_be_harmed(seen: Seen) -> None:
     assert seen.answers["harm"] == "[]"
     assert seen.victim.read_text() == "precious"
+
+
+def test_nothing_of_the_users_can_be_read(seen: Seen) -> None:
+    assert seen.answers["read"] == "[]"
+
+
+def test_no_datagram_leaves(seen: Seen) -> None:
+    assert seen.answers["send_datagrams"] == "[]"
+
+
+def test_other_processes_cannot_be_seen(seen: Seen) -> None:
+    if seen.level != NAMESPACES:
+        pytest.skip("Landlock and seccomp leave /proc as it is")
+    assert seen.answers["processes"] == "[1, 2, 3]"  # the first, the forkserver, the worker
 
 
 def test_scratch_and_cache_can_be_written(seen: Seen) -> None:

@@ -66,7 +66,7 @@ def _walls() -> None:
 
 @pytest.mark.parametrize(
     ("without", "reason"),
-    [((UNSHARE,), "unshare"), ((MOUNT_SETATTR,), "mount_setattr"), ((MOUNT,), "binding")],
+    [((UNSHARE,), "unshare"), ((MOUNT_SETATTR,), "mount_setattr"), ((MOUNT,), "making mounts private")],
     ids=["no user namespaces", "namespaces without mounts", "no mounts at all"],
 )
 def test_landlock_where_namespaces_are_refused(without: tuple[int, ...], reason: str) -> None:

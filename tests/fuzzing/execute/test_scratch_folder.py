@@ -14,8 +14,8 @@ from fuzzing.execute.scratch_folder import PREFIX, ScratchFolder, sweep
 
 HOLD = """
 import sys
-from fuzzing.execute.scratch_folder import Scratch
-print(Scratch().path, flush=True)
+from fuzzing.execute.scratch_folder import ScratchFolder
+print(ScratchFolder().path, flush=True)
 sys.stdin.read()
 """
 

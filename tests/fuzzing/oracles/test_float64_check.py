@@ -51,7 +51,7 @@ def heard(
     reference_runs = ReferenceRuns(
         runs=(of(library, dtype), of(library, dtype)),
         float64=of(exact, wide),
-        perturbed_equally=more.pop("alike", (given,)),
+        perturbed_equally=more.pop("perturbed_equally", (given,)),
         perturbed_independently=(given,),
         **more,
     )
