@@ -34,6 +34,7 @@ SAFE_VARIABLES = (
     "OPENBLAS_*",
     "CUDA_*",
     "NVIDIA_*",
+    "ASSAY_READABLE",
 )
 
 #: How a program reaches the network here: proxies and certificate authorities.

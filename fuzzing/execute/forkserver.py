@@ -124,11 +124,20 @@ class ForkServer:
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_EXIT_S if self._worker is None else 0)
-            if self._process.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait()
+            end_process(self._process)
         self._folder.remove()
+
+
+def end_process(process: subprocess.Popen[bytes] | ForkedWorker) -> None:
+    """Ends a process and its group, if it has not ended. A launcher ends what its program has left, first."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_EXIT_S)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _parent(pid: int) -> int:
@@ -158,6 +167,14 @@ class ForkedWorker:
         while self._pid is None and self._listen(0):
             pass
         return self._server.pid if self._pid is None else self._pid
+
+    def terminate(self) -> None:
+        """Kills it; its forkserver ends what it leaves. If it is the forkserver, the launcher is told to."""
+        if self.pid == self._server.pid:
+            self._server.terminate()
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
     def poll(self) -> int | None:
         """Its exit code, or minus the signal that ended it; None while it lives."""

@@ -27,7 +27,7 @@ from fuzzing.errors import ToolchainError
 from fuzzing.execute import batches, protocol
 from fuzzing.execute.case_cache import cached_request
 from fuzzing.execute.compiler_cache import resolve_cache_folder
-from fuzzing.execute.forkserver import ForkedWorker, ForkServer
+from fuzzing.execute.forkserver import ForkedWorker, ForkServer, end_process
 from fuzzing.execute.gpu_slots import VISIBLE_DEVICES
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.sandbox import isolation
@@ -268,7 +268,7 @@ class WorkerProcess:
     def abort(self) -> None:
         """Asks for a traceback in the log: SIGABRT, which faulthandler answers before it kills."""
         if self._process.poll() is None:
-            os.kill(self._process.pid, signal.SIGABRT)
+            os.kill(self._process.pid, signal.SIGABRT)  # which a launcher passes on
             try:
                 self._process.wait(_ABORT_GRACE_S)
             except subprocess.TimeoutExpired:
@@ -281,6 +281,7 @@ class WorkerProcess:
         """
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(grace_s)
+        end_process(self._process)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         code = self._process.wait()

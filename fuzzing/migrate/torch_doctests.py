@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import fuzzing
 from fuzzing.cases import TestCase
 from fuzzing.errors import InternalError
 from fuzzing.execute.sandbox import isolation
@@ -158,7 +159,8 @@ def main(arguments: Sequence[str]) -> int:
     names = json.load(sys.stdin)
     descriptor = os.dup(1)
     os.dup2(2, 1)  # what examples print is not for our reader
-    isolation.enter(isolation.AllowedAccess((arguments[0],), FILE_BYTES))
+    readable = (sys.prefix, sys.base_prefix, *fuzzing.__path__)
+    isolation.enter(isolation.AllowedAccess((arguments[0],), FILE_BYTES, readable))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))

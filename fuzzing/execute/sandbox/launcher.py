@@ -14,7 +14,7 @@ sitecustomize). `fuzzing.execute.sandbox.launch.sandboxed_command` makes the com
     file_bytes    largest file
 
 The program finds the level taken in the variable ASSAY_ISOLATION. The launcher stays until it ends, passes
-SIGABRT on to it, kills the processes that it leaves, and ends with its exit code or signal.
+SIGABRT on to it, kills it on SIGTERM, kills the processes that it leaves, and ends with its exit code or signal.
 """
 
 from __future__ import annotations
@@ -62,7 +62,15 @@ def main(argument: str) -> None:
     prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # the program is of the same user
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     child = 0
-    signal.signal(signal.SIGABRT, lambda *_: os.kill(child, signal.SIGABRT) if child else None)
+
+    def forward(number: int, _: object) -> None:
+        if child == 0:
+            os._exit(128 + number)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGABRT if number == signal.SIGABRT else signal.SIGKILL)
+
+    for number in (signal.SIGABRT, signal.SIGTERM):
+        signal.signal(number, forward)
     child = os.fork()
     if child == 0:
         if level != isolation.NONE:
