@@ -1,5 +1,5 @@
 """The data plane: test cases, their execution on compilers, and the verdicts.
 
-Knows no GitHub and no database (law 1). Importing this package imports nothing else, because the
-worker loads it inside interpreters that hold only numpy and one compiler (law 3).
+Knows no GitHub and no database. Importing this package imports nothing else, because the
+worker loads it inside interpreters that hold only numpy and one compiler.
 """

@@ -1,10 +1,10 @@
 """What the programs of the data plane share: events on stdout, notes on stderr, exit codes.
 
-An event is a JSON object on a line of its own. What a program could not do is its last one:
+An event is a JSON object on a line of its own. A failure is the last one:
 
     {"event": "error", "kind": "usage" | "toolchain", "message": TEXT}
 
-Exit codes: 0 done, 2 the caller's mistake ("usage"), 3 the machine's ("toolchain").
+Exit codes: 0 success, 2 usage error, 3 failure of the toolchain or machine.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ _encode = json_encoder.encoder()  # ASCII: what compilers say may hold half a su
 
 
 def emit_event(**fields: object) -> None:
-    """Prints an event. It waits in the buffer: a program tells thousands."""
+    """Prints an event, buffered: programs print thousands."""
     sys.stdout.write(_encode(fields) + "\n")
 
 
 def emit_event_now(**fields: object) -> None:
-    """Prints an event that somebody waits for, or that must not be lost when the program dies."""
+    """Prints an event and flushes it."""
     emit_event(**fields)
     sys.stdout.flush()
 
 
 def note(text: str) -> None:
-    """Says on stderr, at once, how far the program is."""
+    """Prints progress on stderr, flushed."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
 
 def run_main(name: str, work: Callable[[], None], *, events: bool = True) -> int:
-    """Does the work of the program `name`; its exit code. What it could not do is an event, and noted.
+    """Runs `work` as the program `name` and returns its exit code. Failures become events and notes.
 
-    events  False for a program that prints text for people: it only notes
+    events  False for a program that prints text: failures are noted only
 
-    Errors of any other kind are our own, and pass.
+    Internal errors propagate.
     """
     try:
         work()

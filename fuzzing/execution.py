@@ -1,4 +1,4 @@
-"""Execution: what the supervisor saw of one case, before any oracle has judged it."""
+"""Execution: the evidence of one run of one case, before any oracle decides."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Execution:
     """One run of one case, as evidence.
 
     ending      returned: every phase ended; raised: an exception ended the last phase; killed: the
-                process died of a signal, or exited, by itself; hung: it was ended for exceeding a
-                phase's time; out_of_memory: it was ended, by us or by the kernel, for its memory
+                process died of a signal or exited; hung: a phase exceeded its time; out_of_memory:
+                the supervisor or the kernel ended it for its memory
     phase       the last phase that was entered
     durations   seconds spent in each phase that was entered
     outputs     by name, in the program's order; only when it returned
@@ -31,7 +31,7 @@ class Execution:
     peak_bytes  the largest resident set of the worker, or of a program that it started, while the case ran;
                 0 if not sampled
     missing_inputs  inputs of the case that the compiled program would not take
-    seen        what a watched case went through (`fuzzing.backends.base.Instrumentation.notes`)
+    notes       of an instrumented case (`fuzzing.backends.base.Instrumentation`)
     """
 
     ending: Ending
@@ -51,7 +51,7 @@ class Execution:
 
     @property
     def matches_expected(self) -> bool:
-        """Whether its outputs are known to be, byte for byte, what the case expects."""
+        """Whether the outputs are byte for byte those expected."""
         return False
 
     @property
@@ -61,17 +61,17 @@ class Execution:
 
 
 class MatchingExecution(Execution):
-    """One of which the outputs are what its case expects. They are read when asked for, which is seldom."""
+    """An execution with the expected outputs, which are read only on access."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Execution:  # type: ignore[misc]
-        """A plain one, where one is made of this one by `dataclasses.replace`."""
+        """Returns an Execution: `dataclasses.replace` calls this."""
         return Execution(*args, **kwargs)
 
     @classmethod
     def of(cls, case: TestCase, count: int, given: Dict[str, Any]) -> MatchingExecution:
-        """One that gave the `count` outputs that `case` expects.
+        """An execution with the `count` outputs that `case` expects.
 
-        given  fields of Execution; the dictionary becomes the execution's own
+        given  fields of Execution; the execution keeps the dictionary
         """
         execution = object.__new__(cls)
         given["ending"], given["phase"], given["_case"], given["_count"] = "returned", Phase.RUN, case, count

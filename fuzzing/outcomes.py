@@ -1,4 +1,4 @@
-"""Outcomes: what one case did on one toolchain and device, as every part of Assay sees it."""
+"""Outcomes: the result of one case on one toolchain and device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Phase(str, Enum):
 
 
 class Verdict(str, Enum):
-    """What an oracle makes of the evidence (DESIGN 1)."""
+    """An oracle's decision about the evidence."""
 
     PASS = "pass"
     CRASH = "crash"
@@ -32,14 +32,14 @@ class Verdict(str, Enum):
 
     @property
     def is_failure(self) -> bool:
-        """Whether this verdict, once confirmed, blames the compiler."""
+        """Whether this verdict, once repeated, blames the compiler."""
         return self in _FAILURES
 
 
 _FAILURES = frozenset({Verdict.CRASH, Verdict.HANG, Verdict.WRONG_RESULT, Verdict.OUT_OF_MEMORY})
 
 #: Longest text kept of a message, a traceback or a log, in characters. syzbot keeps 16 KB of log
-#: inline (service-anchors 2.1); the rest helps nobody inside a report.
+#: inline; more is of no use in a report.
 MAX_TEXT = 16_000
 
 
@@ -87,8 +87,8 @@ class Evidence:
     native      what faulthandler saw at a native crash
     log         the end of what the process printed during the case
     mismatches  outputs that differ
-    rungs       (options, verdict) of the same case with ever more of the compiler switched on, least first
-    component   the part of the compiler that the first failing rung added, "" if not looked for
+    ablation_runs  (options, verdict) of the case at each ablation level that was run, least first
+    component   what the first failing level adds; "" if there was no ablation
     """
 
     error: str = ""
@@ -158,7 +158,7 @@ class Outcome:
                 **fields,
             )
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise InfrastructureError(f"a runner sent an outcome that is none: {error}") from None
+            raise InfrastructureError(f"the runner sent an invalid outcome: {error}") from None
 
 
 def _mismatch(item: dict[str, Any]) -> Mismatch:

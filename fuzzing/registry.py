@@ -1,4 +1,4 @@
-"""Registries: things of one kind by name, which the files of a package register (law 4).
+"""Registries: things of one kind by name, which the files of a package register.
 
 A room that has such a kind keeps a `Registry` and a decorator of its own around `add`, which says what may be
 registered. Standard library only, in the syntax of Python 3.8.

@@ -2,7 +2,7 @@
 
 The class is read in two worlds. Outside the worker only its attributes are used, and no compiler need be
 installed; inside the worker `load` imports the compiler and the phases run. So a backend's file imports
-its compiler inside methods only, and otherwise the standard library, numpy and `fuzzing.cases` (law 3).
+its compiler inside methods only, and otherwise the standard library, numpy and `fuzzing.cases`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class UnsupportedPattern(NamedTuple):
 
 
 class AblationLevel(NamedTuple):
-    """A step of a backend's ablation.
+    """A configuration of a backend with part of the compiler switched on.
 
-    options    what to set for it, beside what the run sets anyway
-    component  the part of the compiler that this rung adds to the one before: guilty if it fails first
+    options    what to set for it, beside what the run sets
+    component  the part of the compiler that it adds to the previous level
     """
 
     options: Dict[str, str]
@@ -47,18 +47,18 @@ class AblationLevel(NamedTuple):
 
 
 class Instrumentation:
-    """How a backend is to take one case, where somebody asks where in the compiler it goes wrong.
+    """How a backend runs one case whose failure is localized.
 
-    without  names of parts of the compiler to leave out; names that it does not know mean nothing
-    closely  whether to note what the case goes through
-    until    the stage after which to evaluate the case by another way than the compiler's; "" for none
-    seen     what was noted, in order, as (what it is, its name):
-             part       can be left out by this name, and had something to do
-             entered    a pass that began, each time; `left` where it also ended
-             converter  what of the frontend takes an operator to the compiler's own
-             stage      a point at which `stop_after` can be
+    disabled    names of passes to leave out; unknown names are ignored
+    record      whether to note what the case goes through
+    stop_after  the stage after which the case is evaluated without the compiler; "" for none
+    notes       in order, as (kind, name):
+                bisectable_pass  a pass that can be disabled by this name, and did something
+                entered, left    a pass that began or ended, each time
+                converter        the frontend's converter of an operator
+                stage            a possible value of `stop_after`
 
-    Notes also go to the process's log, in case it does not live to tell them.
+    Notes also go to the process's log: a crash loses `notes`.
     """
 
     def __init__(self, disabled: Iterable[str] = (), record: bool = False, stop_after: str = "") -> None:
@@ -68,13 +68,13 @@ class Instrumentation:
         self.notes: List[Tuple[str, str]] = []
 
     def note(self, what: str, name: str) -> None:
-        """Notes one thing; each but what is entered and left only the first time that it is seen."""
+        """Adds a note. Only `entered` and `left` are repeated."""
         if self.record and (what in ("entered", "left") or (what, name) not in self.notes):
             self.notes.append((what, name))
             os.write(2, f"{NOTE_PREFIX}{what} {name}\n".encode())
 
 
-#: How lines begin that a Watch writes into the log.
+#: How lines begin that Instrumentation writes into the log.
 NOTE_PREFIX = "assay-note "
 
 
@@ -90,17 +90,17 @@ class Backend:
     import_name  the module that must be importable
     kinds        the program kinds it takes
     options      what can be set, with the values allowed, the default first
-    ablation       from the least of the compiler to all of it; () if it cannot be taken apart
-    sticky       messages (regular expressions) after which the process, or its device, is of no more use
+    ablation     levels from the least of the compiler to all of it; () if nothing can be switched off
+    sticky       messages (regular expressions) after which the process, or its device, is unusable
     devices      device names the backend accepts, the default first
     unsupported  how the compiler says that it lacks something
     environment  variables its worker needs; "{scratch}" becomes the folder that dies with the worker,
                  "{cache}" one that outlives it (also exported as ASSAY_CACHE; its TMPDIR stays scratch)
     packages     distributions whose versions belong into a report
-    reference    whether it is the judge rather than a compiler on trial
-    forkable     whether a process that has loaded it may be forked, provided that it has one thread
-    translates   whether its frontend has a translator in native code for each operator of ONNX
-    watch        how to take the case in hand; the worker sets it
+    reference    whether it is a library that computes references, not a compiler under test
+    forkable     whether a process that has loaded it may be forked if it has one thread
+    has_native_translators  whether its frontend has native code for each operator of ONNX
+    instrumentation  how to run the current case; the worker sets it
     """
 
     name: ClassVar[str]
@@ -186,7 +186,7 @@ def compilers() -> tuple[str, ...]:
 
 
 def reference_backend(kind: str) -> type[Backend]:
-    """The backend that judges programs of this kind: their own library. Raises UnknownNameError."""
+    """The backend that computes references of programs of this kind. Raises UnknownNameError."""
     for name in names():
         backend = get(name)
         if backend.reference and kind in backend.kinds:

@@ -1,4 +1,4 @@
-"""Eager Keras on its torch backend: the judge of KerasLayer, in the shard's own interpreter."""
+"""Eager Keras on its torch backend: the reference of KerasLayer, in the shard's interpreter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fuzzing.errors import InternalError
 
 @register
 class KerasEager(Backend):
-    """Calls the model as it is; options: `precision`, "float64" for the referee's run."""
+    """Calls the model as it is; options: `precision`, "float64" for the float64 check."""
 
     name: ClassVar[str] = "keras_eager"
     package: ClassVar[str] = "keras"

@@ -1,6 +1,6 @@
 """Values that go into and come out of programs, held as bytes.
 
-A compiler's environment may be years old, so values may use nothing but numpy (law 3): element types
+A compiler's environment may be years old, so values may use nothing but numpy: element types
 that numpy lacks (bfloat16, float8, int4) travel as raw unsigned integers of the same width, and each
 backend reinterprets them.
 """

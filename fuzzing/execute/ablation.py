@@ -1,12 +1,9 @@
-"""The ablation: which part of a compiler a failure belongs to.
+"""Ablation: which component of a compiler a failure belongs to.
 
-A backend that can be taken apart lists its rungs, from the least of the compiler to all of it
-(`Backend.ablation`). A case that failed is run on one rung after the other, each in a fresh process, until
-one shows the failure: what that rung adds to the one before is the component to look at. This is how
-PyTorch's own minifier and bisector tell dynamo from AOTAutograd from inductor (torch/_dynamo/repro,
-torch/_inductor/compiler_bisector.py).
-
-Nothing here starts a process: whoever climbs says how a rung is run.
+`Backend.ablation` lists levels from the least of the compiler to all of it. A failing case runs at one level
+after another, each in a fresh process, until one shows the failure; what that level adds is the component.
+PyTorch's minifier and bisector separate dynamo, AOTAutograd and inductor in the same way
+(torch/_dynamo/repro, torch/_inductor/compiler_bisector.py).
 """
 
 from __future__ import annotations
@@ -22,10 +19,10 @@ from fuzzing.outcomes import Outcome, Verdict
 
 @dataclass(frozen=True)
 class AblationResult:
-    """What a climb found.
+    """Result of an ablation.
 
-    rungs      (options as "name=value …", verdict) of each rung that was run, least first
-    component  what the first failing rung adds; "" if there is no ablation, or if no rung failed again
+    ablation_runs  (options as "name=value …", verdict) of each level that was run, least first
+    component      what the first failing level adds; "" if there are no levels or none failed
     """
 
     ablation_runs: tuple[tuple[str, str], ...] = ()
@@ -35,14 +32,14 @@ class AblationResult:
 def run_ablation(
     case: TestCase, run: Callable[[dict[str, str]], Outcome], backend: type[Backend], failing: Outcome
 ) -> AblationResult:
-    """Runs the rungs of `backend.ablation` until one fails as `failing` did.
+    """Runs the levels of `backend.ablation` until one fails as `failing` did.
 
     `run` runs `case` with the given options added to those it failed with, in a fresh process. The last
-    rung, all of the compiler, is run too if none before it fails: a failure that does not come back is
-    nobody's. Raises InternalError if `failing` accuses nobody; whatever `run` raises is passed on.
+    level is all of the compiler: a failure that does not recur there has no component. Raises InternalError
+    if `failing` is no failure, and what `run` raises.
     """
     if not failing.verdict.is_failure:
-        raise InternalError(f"nobody is to blame for case {case.id}: its verdict is {failing.verdict.value}")
+        raise InternalError(f"cannot localize case {case.id}: its verdict is no failure but {failing.verdict.value}")
     seen: list[tuple[str, str]] = []
     for level in backend.ablation:
         outcome = run(dict(level.options))

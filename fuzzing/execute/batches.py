@@ -1,6 +1,6 @@
-"""Cases and answers, several to a frame: some cases take no longer than a frame to be made, sent and read.
+"""Batches of cases and answers: one frame costs as much as a small case.
 
-The worker's side imports this too: Python 3.8, the standard library and numpy (law 3).
+The worker imports this too: Python 3.8, the standard library and numpy only.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Notes = Tuple[Tuple[str, str], ...]
 
 
 class CaseRequest(NamedTuple):
-    """A case as the worker has it.
+    """A case as the worker gets it.
 
-    watch  how the backend is to take it: arguments of `fuzzing.backends.base.Instrumentation`; None: as ever
+    instrumentation  arguments of `fuzzing.backends.base.Instrumentation`; None for a plain run
     """
 
     number: int
@@ -45,13 +45,13 @@ class CaseRequest(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a worker says of a case.
+    """A worker's result of one case.
 
-    marks  when each phase that was entered began, and the last one ended: nanoseconds, monotonic clock
-    error  what there is to say of an exception; None where none was raised
-    size   how many bytes of `data` tell of the outputs
+    marks  start of each phase entered, and end of the last one: nanoseconds, monotonic clock
+    error  description of an exception; None if none was raised
+    size   bytes of `data` that describe the outputs
     data   the outputs, see `protocol.encode_values`
-    seen   what a watched case went through
+    notes  of an instrumented case, see `fuzzing.backends.base.Instrumentation`
     """
 
     number: int
@@ -63,10 +63,10 @@ class Answer(NamedTuple):
 
 
 class RequestBatch:
-    """Supervisor: cases that wait to be sent in one frame.
+    """Supervisor: cases to send in one frame.
 
-    watch  how the backend is to take them all: arguments of `fuzzing.backends.base.Instrumentation`
-    size   bytes of them
+    instrumentation  of all of them: arguments of `fuzzing.backends.base.Instrumentation`
+    size             bytes
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class RequestBatch:
 
 
 def encode_request(case: TestCase) -> Tuple[bytes, bytes]:
-    """What a worker is told of a case, as it stands in a header behind the number; program and inputs."""
+    """A case in a frame: its part of the header, without the number; program and inputs."""
     program = case.program.to_bytes()
     description, blob = describe_values(case.values())
     return f"{encode_json(case.program.kind).decode()},{len(program)},{description}]".encode(), program + blob

@@ -10,9 +10,9 @@ where all but "corpus", "case" and each "backend" may be left out, and prints on
     {"case": id, "invalid": "" | why, "rows": [{"label", "backend", "options", "verdict", "summary",
      "seconds", "to_reference", "to_float64", "group", "outlier"}, …]}
 
-with the rows in the order given; what they mean is told in `fuzzing.oracles.differential.Row`. A compiler
+with the rows in the order given; described in `fuzzing.oracles.differential.Row`. A compiler
 that cannot be started, or takes no such programs, has the verdict "" and says why in its summary. Errors
-are told as `fuzzing.entry_point` does.
+are printed as in `fuzzing.entry_point`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _compared_backend(given: dict[str, Any]) -> ComparedBackend:
 
 
 class ComparisonTable:
-    """One case and its contenders. The library that judges it is the first contender's, if it is not ours."""
+    """One case and its contenders. The reference library is the first contender's, if not ours."""
 
     def __init__(self, spec: ComparisonSpec) -> None:
         self._spec = spec

@@ -1,8 +1,7 @@
-"""A bench: cases given a few at a time, judged in workers that wait for the next ones.
+"""The evaluator: decides about a few cases at a time, in workers that stay.
 
-A shard runs thousands of cases and ends; a minimiser asks about a handful, thinks, and asks again, some
-hundred times. What it asks about lies in no corpus, and what the library says of it is kept in a folder of
-its own, which the bench removes.
+A shard runs thousands of cases and ends; a reducer needs a handful some hundred times. Its cases lie in no
+corpus, so references go to a temporary folder.
 """
 
 from __future__ import annotations
@@ -37,13 +36,12 @@ Notes = tuple[tuple[str, str], ...]
 
 
 class Evaluator:
-    """Judges cases as a shard of these settings does; `shard.corpus` and `shard.cases` do not matter.
+    """Runs cases and decides as a shard of these settings does; `shard.corpus` and `shard.cases` are unused.
 
     A context manager: its workers end with it.
 
-    beside         a bench of the same toolchain that is open for as long: the library is imported, and asked
-                   about a case, once for both
-    configuration  that of its outcomes: options and profile that are not the default
+    share_with     an evaluator of the same toolchain, open for as long, whose reference runs are shared
+    configuration  options and profile of its outcomes that are not the default
     """
 
     def __init__(self, shard: Shard, share_with: Evaluator | None = None) -> None:
@@ -72,8 +70,8 @@ class Evaluator:
         self._own.close()
 
     def _open_runners(self, shard: Shard) -> ReferenceRunners:
-        """Libraries of its own; what they say is kept in a folder that ends with it."""
-        folder = Path(tempfile.mkdtemp(prefix="assay-bench-"))
+        """Reference runners with a temporary folder."""
+        folder = Path(tempfile.mkdtemp(prefix="assay-evaluator-"))
         self._own.callback(shutil.rmtree, folder, ignore_errors=True)
         made = ReferenceRunners(folder, shard.python, shard.limits, keep_workers=True)
         self._own.callback(made.close)
@@ -86,9 +84,9 @@ class Evaluator:
     def instrumented(
         self, cases: Sequence[TestCase], instrumentation: Mapping[str, Any] | None
     ) -> list[tuple[Outcome, Notes]]:
-        """The outcome of each case, and what it went through.
+        """The outcome and notes of each case.
 
-        watch  how the backend is to take them: arguments of `fuzzing.backends.base.Instrumentation`; None: as ever
+        instrumentation  arguments of `fuzzing.backends.base.Instrumentation`; None for plain runs
         """
         found: dict[int, Outcome] = {}
         notes: dict[int, Notes] = {}
@@ -119,7 +117,7 @@ class Evaluator:
         ]
 
     def reference(self, case: TestCase) -> Outputs | None:
-        """What the library gives for a case that ships no outputs; None if it fails."""
+        """The library's outputs of a case that ships none; None if it fails."""
         [(completed, error)] = self._references.complete([case])
         return None if error else completed.expected
 
@@ -150,7 +148,7 @@ class Evaluator:
 
 
 def split_notes(log: str) -> tuple[Notes, str]:
-    """What a watched process has written into its log of what the case went through, and the rest of it."""
+    """The notes in the log of an instrumented process, and the rest of the log."""
     lines = log.splitlines(keepends=True)
     logged_notes = [
         line[len(NOTE_PREFIX) :].strip().partition(" ") for line in lines if line.startswith(NOTE_PREFIX)

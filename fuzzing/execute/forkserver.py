@@ -1,13 +1,11 @@
-"""Nurseries: processes that have imported a compiler and fork a worker whenever one is needed.
+"""Fork servers: processes that have imported a compiler and fork workers.
 
-To replace a worker that a case has ended then costs a fork, some ten milliseconds, and not the import of the
-compiler, a third of a second (OpenVINO) to twenty (inductor). A forkserver stands behind the same walls and
-limits as its workers, runs no case, has one worker at a time, and dies with the supervisor. Its workers share
-what a process gets when it starts: the layout of its memory and the seed of Python's hashes. A run that is
-evidence is one of a fresh interpreter all the same (`Supervisor.fresh`).
+Replacing a worker then costs a fork, some ten milliseconds, not the import of the compiler, 0.3 s (OpenVINO)
+to 20 s (inductor). A fork server has the walls and limits of its workers, runs no case, has one worker at a
+time, and dies with the supervisor. Its workers share memory layout and hash seed; evidence comes from fresh
+interpreters (`Supervisor.fresh`).
 
-A compiler whose import leaves threads cannot be forked: then the process is the worker itself, as if there
-were no forkservers.
+A compiler whose import leaves threads cannot be forked: the process is then the only worker itself.
 """
 
 from __future__ import annotations
@@ -67,7 +65,7 @@ class ForkServer:
         """A worker that is, or will be when the compiler is imported. `start` is for the first.
 
         request  its environment, scratch folder and cores
-        handed   its descriptors by name, those of forking.HANDED
+        descriptors  by name, those of PASSED_DESCRIPTORS
         """
         if self._process is None:
             self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -169,7 +167,7 @@ class ForkedWorker:
         return self._server.pid if self._pid is None else self._pid
 
     def terminate(self) -> None:
-        """Kills it; its forkserver ends what it leaves. If it is the forkserver, the launcher is told to."""
+        """Kills the worker. If the forkserver is the worker, its launcher kills it."""
         if self.pid == self._server.pid:
             self._server.terminate()
         else:

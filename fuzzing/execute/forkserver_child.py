@@ -1,6 +1,6 @@
 """The forkserver's side of a fork: a process that has imported a compiler becomes one worker after another.
 
-Python 3.8 and the standard library only (law 3): this runs in the toolchain's interpreter. The other side,
+Python 3.8 and the standard library only: this runs in the toolchain's interpreter. The other side,
 and why, is in `fuzzing.execute.forkserver`.
 """
 

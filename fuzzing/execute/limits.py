@@ -13,7 +13,7 @@ from fuzzing.outcomes import Phase
 class Limits:
     """Wall-clock seconds for each phase, and bytes.
 
-    The times are generous beside what phases take (milliseconds for one operator, facts 1), because a
+    The times are generous beside what phases take (milliseconds for one operator), because a
     hang is an accusation: ten thousand times the usual, not ten.
 
     memory_bytes  resident memory of a worker, compiler included, and of each program that it starts

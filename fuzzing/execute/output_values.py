@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def outputs(shard: Shard) -> Iterator[dict[str, Any]]:
-    """What is told of each output. Raises UsageError for a case that its own library fails."""
+    """Summary of each output. Raises UsageError for a case that its own library fails."""
     bare = Corpus(shard.corpus).get(shard.case)
     reference_runners = ReferenceRunners(Path(shard.corpus), shard.python, shard.limits)
     [(case, error)] = ReferenceOutputs(reference_runners).complete([bare])

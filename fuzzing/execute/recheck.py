@@ -1,4 +1,4 @@
-"""Appeals: the library's further runs of cases whose outputs differ, and the rulings they lead to.
+"""Rechecks: the library's further runs of cases whose outputs differ, and the decisions they lead to.
 
 Appeals are heard many at once, so that the library is imported once for all of them in each of the ways it
 is run; what it says is kept beside its references, so that a case is heard once for all compilers, releases
@@ -44,7 +44,7 @@ class RecheckRequest:
     case      with its reference
     computed  whether the library computed the reference, rather than shipping it with its test
     outputs   what the compiled program gave
-    outcome   as judged so far
+    outcome   as decided so far
     """
 
     case: TestCase
@@ -67,13 +67,13 @@ class _Subject:
 
 
 class Rechecker:
-    """Hears appeals about the cases of one corpus."""
+    """Rechecks cases of one corpus."""
 
     def __init__(self, reference_runners: ReferenceRunners) -> None:
         self._reference_runners = reference_runners
 
     def recheck(self, recheck_requests: list[RecheckRequest]) -> Iterator[Outcome]:
-        """The outcome of each appeal, in their order."""
+        """The outcome of each request, in their order."""
         subjects = {recheck_request.case.id: recheck_request.subject for recheck_request in recheck_requests}
         reference_runs: dict[str, ReferenceRuns] = {}
         for runner, some in self._reference_runners.groups(subject.case for subject in subjects.values()):

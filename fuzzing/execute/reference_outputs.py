@@ -1,7 +1,7 @@
 """Reference outputs for cases that ship none: their own library in a worker of its own, cached by content.
 
-Computed once per case, never once per compiler (DESIGN 4). A case that fails here fails in its own
-library, so it is invalid, whatever a compiler makes of it (DESIGN 5).
+Computed once per case, never once per compiler. A case that fails here fails in its own
+library, so it is invalid, whatever a compiler makes of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The library that a program belongs to, run as a judge: which backend, in which interpreter, kept where."""
+"""Runs the library of a program for references: which backend, interpreter and folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BUNDLED_KINDS = frozenset({"OnnxModel"})
 
 
 class ReferenceRunner:
-    """The judge of programs of one kind, and the folder beside a corpus that keeps what it says.
+    """The library for programs of one kind, and the folder of its outputs beside a corpus.
 
     Where nothing can be written beside the corpus, a folder of our own keeps it for as long as this lives.
 
@@ -139,7 +139,7 @@ class ReferenceRunners:
         self._known: dict[str, ReferenceRunner] = {}
 
     def of(self, case: TestCase) -> ReferenceRunner:
-        """The library that judges a case; raises UnknownNameError if none does."""
+        """The library of a case; raises UnknownNameError if none does."""
         kind = case.program.kind
         if kind not in self._known:
             self._known[kind] = ReferenceRunner(kind, *self._given, keep_workers=self._keep_workers)
@@ -151,7 +151,7 @@ class ReferenceRunners:
             runner.close()
 
     def groups(self, cases: Iterable[TestCase]) -> list[tuple[ReferenceRunner, list[TestCase]]]:
-        """The cases by the library that judges them; kinds may share one, and one worker."""
+        """The cases by their library; kinds may share one, and one worker."""
         groups: dict[str, tuple[ReferenceRunner, list[TestCase]]] = {}
         for case in cases:
             runner = self.of(case)

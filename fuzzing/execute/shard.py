@@ -1,4 +1,4 @@
-"""A shard: cases for one toolchain, run and judged in a process of their own.
+"""A shard: cases for one toolchain, run in a process of their own.
 
 `python -m fuzzing.execute.shard SHARD.json` prints what happens as JSON lines on stdout:
 
@@ -7,7 +7,7 @@
     {"event": "end", "outcomes": N, "respawns": R, "seconds": S, "busy": B, "stopped": "" | "budget",
      "versions": {…}, "cached": {"references": N}, "phases": {phase: seconds}}
 
-Errors are told as `fuzzing.entry_point` does. Exit codes: 0 after "end", 2 for a bad shard, 3 if the toolchain
+Errors are printed as `fuzzing.entry_point` does. Exit codes: 0 after "end", 2 for a bad shard, 3 if the toolchain
 cannot be started. A case whose files are spoiled, or that fails in its own library, is an outcome like
 others: invalid.
 """
@@ -40,7 +40,7 @@ class Shard:
     repeats    how often each case is run
     budget_s   stop drawing cases after so many seconds; None for no bound
     ablate     find the part of the compiler that is to blame for what fails, by the backend's ablation; only
-               the first repeat of a case is taken apart
+               the first repeat of a case gets an ablation
     """
 
     corpus: str
@@ -107,7 +107,7 @@ class Shard:
 
 
 def run_shard(shard: Shard) -> None:
-    """Runs `shard`, printing its events, each at once: what is not told is run again after a crash."""
+    """Runs `shard`, printing its events, flushed: after a crash, cases without one are run again."""
     run = ShardRun(shard)
     emit_event_now(event="start", cases=len(shard.cases))
     begin = time.monotonic()

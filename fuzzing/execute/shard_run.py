@@ -75,7 +75,7 @@ class ShardRun:
         return WorkerCommand(shard.python, shard.backend, shard.device, dict(options), shard.limits)
 
     def outcomes(self) -> Iterator[tuple[int, Outcome]]:
-        """(repeat, outcome) of each run, as they end; those that are appealed, when they are heard."""
+        """(repeat, outcome) of each run as it ends, or after its recheck."""
         if self._shard.budget_s is not None:
             self._deadline = time.monotonic() + self._shard.budget_s
         with contextlib.closing(self._reference_runners):
@@ -127,7 +127,7 @@ class ShardRun:
             outcome = replace(outcome, evidence=evidence)
         return outcome
 
-    # -- appeals and rungs -------------------------------------------------------------------------
+    # -- rechecks and ablation ----------------------------------------------------------------------
 
     def _pending_bytes(self) -> int:
         return sum(_size(recheck_request) for _, recheck_request in self._pending_rechecks)
@@ -221,6 +221,6 @@ class ShardRun:
 
 
 def _size(recheck_request: RecheckRequest) -> int:
-    """Bytes of outputs held for an appeal, roughly."""
+    """Bytes of outputs held for a recheck, roughly."""
     values = [*dict(recheck_request.outputs).values(), *dict(recheck_request.case.expected or ()).values()]
     return sum(len(getattr(value, "data", b"")) for value in values)

@@ -1,7 +1,7 @@
 """The worker: one compiler, imported once, serving many cases.
 
 Started by the supervisor as a script, under any toolchain's interpreter, in isolated mode. It needs the
-standard library, numpy and the compiler (law 3). It decides nothing: it reports what happened.
+standard library, numpy and the compiler only. It decides nothing: it reports what happened.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Worker:
             flushed = self._flush(ended)
 
     def _run_instrumented(self, backend: Backend, case_request: CaseRequest) -> _Ended:
-        """A case of which somebody asks where it goes wrong: taken as asked, and what was seen told."""
+        """Runs a case with its instrumentation, and returns the notes too."""
         from fuzzing.backends.base import Instrumentation
 
         assert case_request.instrumentation is not None

@@ -1,4 +1,4 @@
-"""One worker process, as the supervisor holds it: pipes, page, log, and what its death means."""
+"""One worker process, as the supervisor sees it: pipes, status page, log, exit."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class WorkerProcess:
     def queue(self, number: int, case: TestCase, instrumentation: Mapping[str, Any]) -> None:
         """Has a case wait for the next `flush`: several at once wake the worker once.
 
-        watch  how the backend is to take it: arguments of `fuzzing.backends.base.Instrumentation`
+        instrumentation  arguments of `fuzzing.backends.base.Instrumentation`
         """
         batch = self._batch
         if instrumentation != batch.instrumentation:
@@ -300,7 +300,7 @@ def _resident(pid: int) -> int:
 
 
 def _process_tree(pid: int) -> list[int]:
-    """A process and those that it has started, and these in turn, as far as they can be told."""
+    """A process and its descendants, as far as the kernel lists them."""
     found = [pid]
     for one in found:  # which grows meanwhile
         try:

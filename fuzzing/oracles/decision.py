@@ -81,7 +81,7 @@ class Decision:
 
 
 def decide_wrong_result(mismatches: tuple[Mismatch, ...]) -> Decision:
-    """The ruling that outputs, at least one, are wrong."""
+    """The decision that at least one output is wrong."""
     first = mismatches[0]
     count = "" if len(mismatches) == 1 else f" (and {len(mismatches) - 1} more)"
     return Decision(Verdict.WRONG_RESULT, f"output {first.output}: {first.detail}{count}", mismatches)
@@ -154,7 +154,7 @@ def _decide(oracle_input: OracleInput) -> Decision:
 
 
 def with_decision(outcome: Outcome, decision: Decision) -> Outcome:
-    """The outcome under another ruling."""
+    """The outcome with another decision."""
     return replace(
         outcome,
         verdict=decision.verdict,

@@ -80,8 +80,9 @@ class ReferenceRuns:
 
     runs     as the case says, in different processes with different bytes in fresh memory
     float64  with every narrower float widened; None if that cannot be had, then `problem` says why
-    alike    the same with inputs moved by at most a rounding, equal numbers by the same amount
-    apart    the same, each element by its own amount, so that ties break; one run against the other
+    perturbed_equally  float64, inputs moved by at most a rounding, equal numbers by the same amount
+    perturbed_independently  the same, each element by its own amount, so that ties break; one run has all
+             opposite moves
     refilled the same as `float64` with another number wherever the standard leaves a result open
     """
 
@@ -119,7 +120,7 @@ def is_integer_trap(outcome: Outcome) -> bool:
 
 
 def decide_trap(reference_runs: ReferenceRuns) -> Decision | None:
-    """The ruling on an outcome that is `is_integer_trap`; None if the program asks for no such division itself."""
+    """The decision on an `is_integer_trap` outcome; None if the program itself has no such division."""
     one, other = reference_runs.float64, reference_runs.refilled
     if one is None or other is None or one == other:
         return None
@@ -131,7 +132,7 @@ def decide_trap(reference_runs: ReferenceRuns) -> Decision | None:
 
 
 def decide_outputs(case: TestCase, outputs: Outputs, reference_runs: ReferenceRuns) -> Decision:
-    """The ruling on what a compiled program gave; `case` must come with its reference."""
+    """The decision on a compiled program's outputs; `case` must have its reference."""
     assert case.expected is not None
     nondeterminism = _find_nondeterminism(case, reference_runs.runs)
     if nondeterminism:
@@ -224,7 +225,7 @@ def _decide_with_float64(
 
 @dataclass(frozen=True)
 class _PartViews:
-    """One part of the outputs, as each witness has it; None where it has no such part."""
+    """One part of the outputs of each reference run; None where a run lacks it."""
 
     library: Value | None
     float64: Value | None
@@ -247,7 +248,7 @@ class _PartViews:
 
 
 class _RunsByPart:
-    """The witnesses' outputs by the names of their parts."""
+    """The outputs of the reference runs, by the names of their parts."""
 
     def __init__(self, expected: Outputs, reference_runs: ReferenceRuns) -> None:
         def by_part(outputs: Outputs | None) -> dict[str, Value | None]:
@@ -260,16 +261,16 @@ class _RunsByPart:
 
         self._library = by_part(reference_runs.runs[0])
         self._float64 = by_part(reference_runs.float64)
-        self._alike = [by_part(run) for run in reference_runs.perturbed_equally]
-        self._apart = [by_part(run) for run in reference_runs.perturbed_independently]
+        self._equally = [by_part(run) for run in reference_runs.perturbed_equally]
+        self._independently = [by_part(run) for run in reference_runs.perturbed_independently]
         self._refilled = by_part(reference_runs.refilled)
 
     def of(self, part: str) -> _PartViews:
         return _PartViews(
             self._library.get(part),
             self._float64.get(part),
-            tuple(run.get(part) for run in self._alike),
-            tuple(run.get(part) for run in self._apart),
+            tuple(run.get(part) for run in self._equally),
+            tuple(run.get(part) for run in self._independently),
             self._refilled.get(part),
         )
 
@@ -277,7 +278,7 @@ class _RunsByPart:
 def _check_part(
     first: Mismatch, got: Value | None, want: Value, views: _PartViews, case: TestCase, tally: _Tally
 ) -> Iterator[Mismatch]:
-    """What is left of a mismatch once the witnesses are heard: it, a smaller one, or nothing."""
+    """The part of a mismatch that the reference runs do not explain: all, less, or None."""
     if first.kind == "shape":
         if isinstance(want, Tensor) and all(_shape(view) == want.shape for view in views.all()):
             yield first  # shapes that depend on numbers, as NonZero's, are compared where all agree
@@ -302,7 +303,7 @@ def _shape(value: Value | None) -> tuple[int, ...] | None:
 
 @dataclass(frozen=True)
 class _Elements:
-    """The elements of one output that differ from the reference, before the witnesses."""
+    """The elements of one output that differ from the reference, before the check."""
 
     pair: OutputPair
     bounds: Bounds
@@ -332,7 +333,7 @@ class _Elements:
         return ~OutputPair("", _like(other, one), one).same
 
     def _discrete(self) -> tuple[Array, Array, tuple[float | None, float | None]]:
-        """Integers, bools, strings and floats of a byte: compared only where all witnesses agree.
+        """Integers, bools, strings and floats of a byte: compared only where all reference runs agree.
 
         A comparison of equal numbers is no tie to be broken: bools hear only runs that keep equals equal.
         """

@@ -1,4 +1,4 @@
-"""Comparing outputs with the reference: every difference is told, the first does not hide the rest.
+"""Compares outputs with the reference; reports every difference, not only the first.
 
 NaN equals NaN, infinities must agree in sign, both zeros are equal, empty tensors pass. Equal bytes are
 recognised before anything is decoded, since this runs once per case beside a compile of a millisecond.

@@ -12,9 +12,9 @@ from functools import lru_cache
 from fuzzing.cases import Tolerance
 from fuzzing.errors import UnknownNameError
 
-#: The profile that counts where nothing else is said, and the only one whose verdicts are appealed.
+#: The default profile, the only one whose mismatches are rechecked.
 DEFAULT = "default"
-#: The one that counts in its place where an appeal finds no float64 run to go by.
+#: Its replacement where a recheck has no float64 run.
 WITHOUT_FLOAT64 = "without-float64"
 
 
@@ -119,7 +119,7 @@ def format_configuration(options: Mapping[str, str], profile: str = DEFAULT) -> 
 def default(dtype: str, own: Tolerance | None) -> Bounds:
     """The looser of the source's own tolerance and the type's; integers and the like exact.
 
-    What lies outside is appealed to a float64 run, see `fuzzing.oracles.float64_check`.
+    What lies outside is rechecked, see `fuzzing.oracles.float64_check`.
     """
     if dtype in COARSE_DTYPES:
         return Bounds(ulps=1)

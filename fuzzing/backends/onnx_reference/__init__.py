@@ -1,4 +1,4 @@
-"""ONNX's reference evaluator: slow, but no compiler; the judge where a case ships no outputs."""
+"""ONNX's reference evaluator: computes references where a case ships no outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX's reference evaluator with what it gets wrong put right: it judges compilers, so it must not be wrong.
+"""ONNX's reference evaluator with corrected operators.
 
 onnx's own implementations pass onnx's own node tests, and little else: on generated models many are wrong, or
 refuse what the operator reference allows. Either way every compiler would stand accused, or no model of that
@@ -201,7 +201,7 @@ def _corrected(op_type: str, opset: int) -> Any:
             return found[: len(self.onnx_node.output)]
 
         def need_context(self) -> bool:
-            """Whether it is told what is known outside its body."""
+            """Whether it gets the names known outside its body."""
             return correction.context
 
         def own(self, *inputs: Any, **attributes: Any) -> Any:

@@ -1,4 +1,4 @@
-"""An ONNX model with every float narrower than float64 widened: the same program, run as a referee.
+"""An ONNX model with every float narrower than float64 widened: the same program in higher precision.
 
 float8 and float4 stay: they are storage, and rounding to them is what the program asks for, while float16,
 bfloat16 and float32 are how precisely it is computed. Needs onnx; runs inside the reference worker.

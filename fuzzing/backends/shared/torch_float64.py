@@ -1,6 +1,6 @@
 """A torch program in float64: every float narrower than that is widened where it appears. No backend itself.
 
-The library's own error can only be judged against something more exact than the library (DESIGN 5). A
+The library's own error can only be judged against something more exact than the library. A
 dispatch mode sees every operator below Python, however deep a composite function hides it.
 Imported inside the worker, by functions, once torch is wanted.
 """

@@ -1,4 +1,4 @@
-"""Eager torch: the judge of TorchCall and TorchProgram, in the shard's own interpreter."""
+"""Eager torch: the reference of TorchCall and TorchProgram, in the shard's interpreter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fuzzing.cases.programs import Program
 class TorchEager(Backend):
     """Runs the module as it is.
 
-    options: `precision`, "float64" for the referee's run; `undefined`, what to put where torch leaves
+    options: `precision`, "float64" for the float64 check; `undefined`, what to put where torch leaves
     a result open (`_torch_undefined`), by default what it happens to give.
     """
 
