@@ -51,7 +51,9 @@ def probe(python: Path, import_name: str, *, extra_modules: Sequence[str] | None
             "content": extra_modules is not None,
         }
         command = sandboxed_command(
-            [str(python), "-I", probe_script.__file__, json.dumps(asked)], writable=[home]
+            [str(python), "-I", probe_script.__file__, json.dumps(asked)],
+            writable=[home],
+            readable=[probe_script.__file__],
         )
         try:
             done = processes.run(

@@ -39,7 +39,9 @@ def run_ablation(
     if `failing` is no failure, and what `run` raises.
     """
     if not failing.verdict.is_failure:
-        raise InternalError(f"cannot localize case {case.id}: its verdict is no failure but {failing.verdict.value}")
+        raise InternalError(
+            f"cannot localize case {case.id}: its verdict is no failure but {failing.verdict.value}"
+        )
     seen: list[tuple[str, str]] = []
     for level in backend.ablation:
         outcome = run(dict(level.options))
