@@ -14,6 +14,7 @@ from fuzzing.execute.sandbox import isolation, launcher
 FILE_BYTES = 1 << 30
 #: Names further folders that every sandboxed program may read, such as a compiler built from source.
 READABLE_VARIABLE = "ASSAY_READABLE"
+_PROVISIONED = "toolchains"  # the folder in which `bot.toolchains` makes environments
 _MAX_LINKS = 40  # between an environment's interpreter and the installation's, as the kernel follows
 
 
@@ -68,7 +69,7 @@ def interpreter_folders(python: Path) -> list[str]:
     for _ in range(_MAX_LINKS):
         for folder in (here.parent.parent, *_made_from(here.parent.parent)):
             if str(folder) not in found and _is_installation(folder):
-                found.append(str(folder))
+                found += [str(folder), *_linked_folders(folder)]
         if not here.is_symlink():
             break
         here = Path(os.path.normpath(here.parent / here.readlink()))
@@ -83,6 +84,22 @@ def _made_from(environment: Path) -> list[Path]:
         return []
     pairs = [line.partition("=") for line in lines]
     return [Path(value.strip()).parent for name, _, value in pairs if name.strip() == "home"]
+
+
+def _linked_folders(environment: Path) -> list[str]:
+    """Folders that the `.pth` files of an environment add to the path, as `pip install -e` does.
+
+    Of an operator's environment only: in one that Assay has made, a package could have named any folder.
+    """
+    if _PROVISIONED in environment.parts:
+        return []
+    found = []
+    for file in sorted(environment.glob("lib*/python3*/*-packages/*.pth")):
+        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+            folder = Path(line.strip())
+            if folder.is_absolute() and folder.is_dir() and not Path.home().is_relative_to(folder):
+                found.append(str(folder))
+    return found
 
 
 def _is_installation(folder: Path) -> bool:

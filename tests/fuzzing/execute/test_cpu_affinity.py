@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fuzzing.cases import OnnxModel, Provenance, TestCase
+from fuzzing.execute.sandbox.isolation import LANDLOCK
 from fuzzing.execute.supervisor import Supervisor
 from tests.fuzzing.execute.probe_runner import answer, command, source
 
@@ -24,7 +25,9 @@ def where(given: dict[str, Any]) -> object:
 
 def used(workers: int) -> dict[int, set[int]]:
     """The processors of each worker that answered, until all have."""
-    supervisor: Supervisor[int] = Supervisor(command(), workers=workers)
+    supervisor: Supervisor[int] = Supervisor(
+        command(isolation=LANDLOCK), workers=workers
+    )  # numbers as outside
     case = TestCase(OnnxModel(source(where).encode()), (), Provenance("tests", "where", "", "", ""))
     found: dict[int, set[int]] = {}
 

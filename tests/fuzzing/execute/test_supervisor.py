@@ -14,6 +14,7 @@ from fuzzing.cases.values import Absent, Value
 from fuzzing.errors import ToolchainError
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.prefetch import MAX_PREFETCH
+from fuzzing.execute.sandbox.isolation import LANDLOCK
 from fuzzing.execute.supervisor import PREFETCH_BYTES, Supervisor
 from fuzzing.execute.worker_process import PIPE_BYTES, WorkerCommand
 from fuzzing.execution import Execution
@@ -27,7 +28,10 @@ HANGS_S = 3.0
 
 def command(**given: Any) -> WorkerCommand:
     limits, cache = given.pop("limits", Limits()), given.pop("cache", "")
-    return WorkerCommand(sys.executable, BACKEND, options=given, limits=limits, cache=cache)
+    # Under Landlock, processes have the same numbers inside as outside.
+    return WorkerCommand(
+        sys.executable, BACKEND, options=given, limits=limits, cache=cache, isolation=LANDLOCK
+    )
 
 
 def case(program: str, *inputs: tuple[str, Value]) -> TestCase:
