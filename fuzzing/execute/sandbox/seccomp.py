@@ -49,9 +49,9 @@ class _Program(ctypes.Structure):
 
 
 class ArgumentTest(NamedTuple):
-    """Holds where the argument of this index, of the bits of `mask`, is one of `values`."""
+    """Holds where the argument at this place (from 0), of the bits of `mask`, is one of `values`."""
 
-    index: int
+    place: int
     values: Tuple[int, ...]
     mask: int = 0xFFFFFFFF
 
@@ -120,7 +120,7 @@ def _except(denial: List[bytes], unless: Sequence[ArgumentTest]) -> List[bytes]:
             _line(_IF_EQUAL, count - 1 - place, 0 if place < count - 1 else to_denial, value)
             for place, value in enumerate(test.values)
         ]
-        load = _line(_LOAD, 0, 0, _AT_ARGUMENTS + 8 * test.index)
+        load = _line(_LOAD, 0, 0, _AT_ARGUMENTS + 8 * test.place)
         lines = [load, _line(_AND, 0, 0, test.mask), *tests, *lines]
     return lines
 

@@ -117,10 +117,11 @@ def read(given: dict[str, Any]) -> object:
 def send_datagrams(given: dict[str, Any]) -> object:
     """A datagram needs no connection, and one of a pair reaches others, too."""
     import socket
+    from collections.abc import Callable
 
     done = []
     for address in given["datagrams"]:
-        attempts = {
+        attempts: dict[str, Callable[[], socket.socket]] = {
             "socket": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
             "raw": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_RAW),
             "pair": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0],
