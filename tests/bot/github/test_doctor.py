@@ -157,7 +157,7 @@ def test_the_manifest_asks_for_what_is_needed() -> None:
 def test_the_page_on_installing_and_the_example_are_of_the_table() -> None:
     root = Path(__file__).parents[3]
     page = (root / "docs" / "install.md").read_text(encoding="utf-8")
-    assert page.partition("needs.py -->\n")[2].partition("<!-- end")[0] == markdown_tables()
+    assert page.partition("permissions.py -->\n")[2].partition("<!-- end")[0] == markdown_tables()
     example = json.loads((root / "templates" / "github-app" / "manifest.json").read_text(encoding="utf-8"))
     assert example == manifest("https://assay.example.org")
     assert manifest("http://127.0.0.1", webhook=False)["hook_attributes"] == {
