@@ -1,4 +1,4 @@
-"""Limits on connections that hold before a request is authenticated: how many there are, and how long a head takes.
+"""Limits on connections that hold before authentication: their number, and the time and size of a head.
 
 Without them, a thousand half-open connections keep deliveries out. A request's body is bounded in
 `bot.webhooks.request_body`.
@@ -83,7 +83,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 def raise_file_limit() -> None:
-    """Lets the process open as many files as it may, so that connections do not use up those of the database."""
+    """Raises the limit on open files, so that connections leave enough of them to the database."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 4 * MAX_CONNECTIONS if most == resource.RLIM_INFINITY else most
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

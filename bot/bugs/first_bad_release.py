@@ -25,7 +25,7 @@ from bot.store.bug_states import RESOLVED
 from bot.store.models import Bug, BugState, Campaign, Effect
 from bot.store.outbox import EffectDraft
 
-FIRST_BAD_RELEASE, NOTE = "since", "note"
+FIRST_BAD_RELEASE, NOTE = "first_bad_release", "note"
 #: Ours: what the comment needs at most.
 MAX_NOTE = 6_000
 
@@ -36,7 +36,9 @@ def request_search(session: Session, effect: Effect, bug: Bug | None, at: dateti
     if bug is None or campaign is None or _stored_result(bug) is not None:
         return
     if _is_enabled(session, campaign, campaign.head_toolchain):
-        name = idempotency_key(FIRST_BAD_RELEASE, effect.key, f"{effect.created_at.timestamp():.0f}")
+        name = idempotency_key(
+            jobs.key_word(FIRST_BAD_RELEASE), effect.key, f"{effect.created_at.timestamp():.0f}"
+        )
         arguments = {"effect": effect.key}
         jobs.enqueue(session, FIRST_BAD_RELEASE, bug.target, name, at, bug_id=bug.id, arguments=arguments)
 
@@ -58,7 +60,11 @@ def request_search_again(
     ):
         return
     name = idempotency_key(
-        FIRST_BAD_RELEASE, targets.stable_name(session, bug.target), "bug", str(bug.id), str(occurrence)
+        jobs.key_word(FIRST_BAD_RELEASE),
+        targets.stable_name(session, bug.target),
+        "bug",
+        str(bug.id),
+        str(occurrence),
     )
     arguments = {"effect": "", "toolchain": toolchain}
     jobs.enqueue(session, FIRST_BAD_RELEASE, bug.target, name, at, bug_id=bug.id, arguments=arguments)
@@ -123,7 +129,7 @@ def is_reportable(answer: Mapping[str, Any]) -> bool:
 def comment_key(session: Session, bug: Bug) -> str:
     """The effect that is the comment: a bug has one."""
     return idempotency_key(
-        NOTE, targets.stable_name(session, bug.target), "bug", str(bug.id), FIRST_BAD_RELEASE
+        NOTE, targets.stable_name(session, bug.target), "bug", str(bug.id), jobs.key_word(FIRST_BAD_RELEASE)
     )
 
 

@@ -17,7 +17,7 @@ from bot.store.bugs import Sighting
 from bot.store.models import Bug, BugState, Campaign, EffectState, SuppressionCause
 from bot.store.outbox import ISSUE, EffectDraft
 
-FILING, LOCALIZE = "filing", "localize"
+FILING, LOCALIZE = "issue_filing", "localize"
 #: Why an issue is held for the moment, and why it still is where the checks came to nothing.
 CHECKING = "being checked before it is filed"
 UNCHECKED = "could not be checked before it is filed"
@@ -61,7 +61,7 @@ def _record_duplicate_sighting(
         return
     before = BugState(first.state)
     why = f"its duplicate, bug {bug.id}, was seen after it was {before.value}"
-    bugs.again(session, first, why, campaign, at)
+    bugs.record_failure(session, first, why, campaign, at)
     transitions.handle_sighting(session, first, before, campaign, at)
 
 
@@ -116,9 +116,9 @@ def request_checks(
     requested_by, number  who asked for it in a comment, and in which issue or pull request the answer goes
     """
     if bug is not None and bug.case_id:
-        name = f"{LOCALIZE}:{bug.id}:{bug.case_id[:16]}"
+        name = f"{jobs.key_word(LOCALIZE)}:{bug.id}:{bug.case_id[:16]}"
         jobs.enqueue(session, LOCALIZE, target, name, at, bug_id=bug.id)
-    name = idempotency_key(FILING, effect)
+    name = idempotency_key(jobs.key_word(FILING), effect)
     known = jobs.of_key(session, name)
     if number is None and known is not None and jobs.is_unfinished(known):
         number = known.arguments.get("number")  # where somebody else waits for the answer

@@ -33,7 +33,8 @@ def register(api_url: str, code: str) -> RegisteredApp:
         transport.close()
     if answer.status in (404, 422):
         raise UsageError(
-            f"GitHub does not know the code ({answer.error_message}): it is good once and for an hour; register again"
+            f"GitHub does not know the code ({answer.error_message}): it is good once and for an hour; "
+            "register again"
         )
     if answer.status >= 300:
         raise make_error(answer, "the App's manifest", "", now())

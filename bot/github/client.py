@@ -67,7 +67,7 @@ class Authenticator(Protocol):
 class Client:
     """Requests on behalf of one account. For any number of threads.
 
-    governor  None for a client that nothing limits and that keeps no answers
+    rate_limiter  None for a client that nothing limits and that keeps no answers
     """
 
     def __init__(

@@ -20,7 +20,7 @@ MAX_SHOWN = 5  # deliveries that failed
 class CheckResult:
     """One thing that was looked at.
 
-    state   ok, missing (something is lost), broken (nothing works until it is mended)
+    state   ok, missing (something is lost), broken (nothing works until it is fixed)
     detail  what was seen; `advice` what to do about it, "" where all is well
     """
 

@@ -1,4 +1,4 @@
-"""The sink of rehearsals: each effect becomes two files, the exact request and the text people would read."""
+"""The sink of dry runs: each effect becomes two files, the exact request and the text people would read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNKNOWN_ID = "{id}"
 class DryRunSink:
     """Writes `FOLDER/owner/name/KIND-KEY.json` and `.md`; writing again changes nothing.
 
-    Later contents of a living effect are files of their own, `KIND-KEY.2.json` and so on.
+    Later contents of an editable effect are files of their own, `KIND-KEY.2.json` and so on.
     """
 
     live = False

@@ -1,4 +1,4 @@
-"""The hub: one GitHub or GitHub Enterprise Server, and who we are there. The sink and the reader share it."""
+"""The API: one GitHub or GitHub Enterprise Server, and who we are there. The sink and the reader share it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bot.github.transport import PUBLIC_API, Transport
 from bot.loop import Loop
 from bot.store.database import now
 
-PRUNE_INTERVAL_S = 3600.0  # between two tidyings
+PRUNE_INTERVAL_S = 3600.0  # between two prunings
 
 log = structlog.get_logger(__name__)
 
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 class GitHubApi:
     """A server's API under one identity. For any number of threads.
 
-    governor  None where nothing is limited and no answer kept: for a look around, not for a service
+    rate_limiter  None where nothing is limited and no answer kept: for a look around, not for a service
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class GitHubApi:
             return None
 
     def close(self) -> None:
-        """Gives tokens back and closes all connections."""
+        """Revokes tokens and closes connections."""
         self.identity.close()
         self._transport.close()
 
@@ -93,19 +93,19 @@ class GitHubApi:
 
 
 class CacheCleaner(Loop):
-    """Forgets spent limits now and then while the service runs, and gives back every token at its end."""
+    """Prunes old rate usage hourly; revokes all tokens when the service stops."""
 
     def __init__(self, github_api: GitHubApi) -> None:
         super().__init__("github", PRUNE_INTERVAL_S)
         self._github_api = github_api
 
     def run_once(self, _stop: threading.Event | None = None, /) -> bool:
-        """Tidies up once."""
+        """Prunes once."""
         if self._github_api.rate_limiter is not None:
             self._github_api.rate_limiter.prune()
         return False
 
     def run_forever(self, stop: threading.Event) -> None:
-        """Works until `stop` is set, then closes the hub."""
+        """Works until `stop` is set, then closes the API."""
         super().run_forever(stop)
         self._github_api.close()

@@ -1,7 +1,7 @@
-"""Who we are on GitHub: an App with its installations, or, for trying out, the owner of a token.
+"""Identity on GitHub: an App with its installations, or, for trying out, the owner of a token.
 
-An installation's token can do only what its job needs (`TokenScope`), for an hour; it is kept until shortly before
-that, given back at the end, and never written anywhere.
+An installation's token has the permissions of one `TokenScope` for an hour. It is cached until shortly
+before it expires, revoked at shutdown, and never written to disk.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Identity(Protocol):
         ...
 
     def close(self) -> None:
-        """Gives back what was handed out."""
+        """Revokes the tokens that were issued."""
         ...
 
 
@@ -175,7 +175,7 @@ class TokenIdentity:
         return self._token
 
     def account(self, target: str) -> str:
-        """Always the same."""
+        """TOKEN_ACCOUNT."""
         del target
         return TOKEN_ACCOUNT
 
@@ -192,7 +192,7 @@ class TokenIdentity:
         return self._login
 
     def close(self) -> None:
-        """Nothing was handed out."""
+        """Nothing to revoke."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ SECONDARY_WAIT_S = 60.0
 class ThrottledError(InfrastructureError):
     """GitHub asks to slow down; the request was not carried out. `wait_s` is how long, in seconds.
 
-    begun  whether an earlier request of the same effect was carried out
+    partially_sent  whether an earlier request of the same effect was carried out
     """
 
     def __init__(self, message: str, wait_s: float) -> None:

@@ -45,8 +45,8 @@ class GitHubSink:
             raise RepositoryUnavailableError(str(error), SuppressionCause.UNWATCHED) from error
         if _has_parent(effect):
             raise RefusalError(
-                f"somebody deleted this {effect.kind} or what it belongs to ({error.error_message}); nothing more "
-                "is said there. Release the effect to have it made anew"
+                f"somebody deleted this {effect.kind} or its parent ({error.error_message}); nothing more is "
+                "posted there. Approve the effect to have it made anew"
             ) from error
         raise error
 
@@ -67,7 +67,7 @@ class GitHubSink:
         return self.github_api.identity.account(target)
 
     def close(self) -> None:
-        """Closes the hub."""
+        """Closes the API."""
         self.github_api.close()
 
     def _kind(self, effect: ClaimedEffect) -> EffectKind:

@@ -118,7 +118,7 @@ class LocalRepository:
         return read_change(self._run_local, lambda _ids: None, base, head)
 
     def commits(self, _target: str, base: str, head: str, paths: Sequence[str]) -> tuple[str, ...]:
-        """The commits after base up to head that change one of these paths, oldest first, by first parents."""
+        """Commits after base up to head that change one of these paths, by first parents, oldest first."""
         options = ("--first-parent", "--reverse", "--topo-order")
         return tuple(self._run("rev-list", *options, f"{base}..{head}", "--", *paths).decode().split())
 

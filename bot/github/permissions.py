@@ -121,9 +121,8 @@ def markdown_tables() -> str:
     permissions = ["| permission | level | for | without it |", "|---|---|---|---|"]
     for requirement in (*PERMISSIONS, *PROPOSAL_PERMISSIONS):
         optional = " (optional)" if requirement.optional else ""
-        permissions.append(
-            f"| `{requirement.name}` | {requirement.level}{optional} | {requirement.why} | {requirement.lost} |"
-        )
+        cells = (f"`{requirement.name}`", f"{requirement.level}{optional}", requirement.why, requirement.lost)
+        permissions.append(f"| {' | '.join(cells)} |")
     events = ["| event | for | without it |", "|---|---|---|"]
     for requirement in EVENTS:
         optional = " (optional)" if requirement.optional else ""

@@ -46,7 +46,7 @@ class Publisher(Loop):
 
     sink        where effects go
     clock       the time, for leases and waits
-    rehearsal   where effects of targets in dry-run mode go; needed if `sink` is live
+    dry_run   where effects of targets in dry-run mode go; needed if `sink` is live
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Publisher(Loop):
                 outbox.release_senders(session)
 
     def run_once(self, _stop: threading.Event | None = None, /) -> bool:
-        """Handles one effect that is due; False if there is none, or a brake is set."""
+        """Handles one effect that is due; False if there is none, or a kill switch is set."""
         with self.database.reading() as session:
             if not outbox.has_unsent(session):
                 return False

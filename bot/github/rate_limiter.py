@@ -1,6 +1,6 @@
-"""The governor: no process asks GitHub for more than all of them together may.
+"""The rate limiter: all processes together stay within GitHub's limits.
 
-What it counts and whom it stops lies in the database (`bot.store.rate_usage`), so that every process obeys.
+Usage and pauses are rows (`bot.store.rate_usage`), so that every process obeys them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RateLimiter:
     def acquire_write(self, account: str, *, creates_content: bool) -> None:
         """Waits for the account's turn to write; raises ThrottledError if that takes long.
 
-        creates  whether the request creates content, of which GitHub allows 80 a minute and 500 an hour
+        creates_content  whether the request creates content: GitHub allows 80 a minute and 500 an hour
         """
         self.check_pause(account)
         self._reserve(

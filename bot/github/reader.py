@@ -37,7 +37,7 @@ MAX_QUERY_LENGTH = 200
 
 
 class Reader:
-    """Reads through a hub. For any number of threads."""
+    """Reads through the API. For any number of threads."""
 
     def __init__(self, github_api: GitHubApi) -> None:
         self._github_api = github_api
@@ -91,7 +91,7 @@ class Reader:
         return parse(IssueInfo.of, self._client(target).get(f"/repos/{target}/issues/{number}"))
 
     def search_issues(self, target: str, words: str, *, state: str = "") -> list[IssueInfo]:
-        """Issues that hold all the words, the best match first, at most MAX_SEARCH_RESULTS; state "" is any."""
+        """At most MAX_SEARCH_RESULTS issues with all the words, the best match first; state "" is any."""
         query = f"{_search_terms(words)} repo:{checked_target(target)} is:issue" + (
             f" state:{state}" if state else ""
         )

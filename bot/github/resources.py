@@ -310,7 +310,7 @@ def parse_time(text: str) -> datetime:
 
 
 def parse(read: Callable[..., R], *data: Any) -> R:
-    """One answer, read by a resource's `of`. Raises UnexpectedResponseError: it lacks a field that `of` uses."""
+    """One answer, read by a resource's `of`. Raises UnexpectedResponseError: a field is missing or odd."""
     with expected_shape(read.__qualname__.partition("Info")[0].lower()):
         return read(*data)
 

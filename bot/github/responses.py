@@ -24,7 +24,7 @@ _BLOCKED = re.compile(r"\bblocked\b", re.IGNORECASE)
 
 
 class NotFoundError(RefusalError):
-    """What was asked for is not there (any more), or is hidden from us; `error_message` is GitHub's own message."""
+    """The resource does not exist, or is hidden from us; `error_message` is GitHub's own message."""
 
     def __init__(self, message: str, error_message: str = "") -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class RepositoryUnavailableError(RefusalError):
 
 
 class UnexpectedResponseError(InfrastructureError):
-    """A successful answer does not have the form that GitHub's API describes: a proxy's page, a missing field.
+    """A successful answer lacks the form that GitHub's API describes: a proxy's page, a missing field.
 
     Nobody knows whether the request was carried out.
     """
@@ -53,15 +53,16 @@ def expected_shape(about: str) -> Iterator[None]:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise UnexpectedResponseError(
-            f"GitHub's answer about {about} cannot be read ({type(error).__name__}: {error}); a proxy may have "
-            "answered instead of GitHub. It is tried again later"
+            f"GitHub's answer about {about} cannot be read ({type(error).__name__}: {error}); a proxy may "
+            "have answered instead of GitHub. It is tried again later"
         ) from error
 
 
 @dataclass(frozen=True)
 class ApiResponse:
-    """One answer. Names of headers are in lower case; `data` is the parsed body; `redirected` tells of a redirect,
-    which GitHub gives where a repository was renamed or transferred.
+    """One answer: header names in lower case, the parsed body as `data`.
+
+    redirected  whether GitHub redirected the request: the repository was renamed or transferred
     """
 
     status: int
@@ -106,7 +107,7 @@ def make_error(answer: ApiResponse, about: str, permission: str, at: datetime) -
     """The error an answer of status 400 or more is.
 
     about  what was asked about, such as acme/graphs
-    need   the permission the request needs, as GitHub writes it (`issues=write`); its own word wins
+    permission  the permission the request needs, as GitHub writes it (`issues=write`); its own word wins
     """
     status, error_message = answer.status, answer.error_message
     if answer.is_throttled:

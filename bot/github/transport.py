@@ -26,7 +26,7 @@ USER_AGENT = "assay (https://docs.github.com/rest)"
 PUBLIC_API, API_VERSION = "https://api.github.com", "2022-11-28"
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _MAX_REDIRECTS = 3  # GitHub: "clients should follow", renames of renames lead straight to the last name
-#: Only what changes nothing is repeated at once, after 0.5 and 1 s; `retry-after` is the governor's business.
+#: Only reads are repeated at once, after 0.5 and 1 s; the rate limiter handles `retry-after`.
 _RETRY = Retry(
     total=3,
     allowed_methods=["GET"],

@@ -89,7 +89,7 @@ def handle(
             session,
             CHECK_RUN_ACTION,
             intent.target,
-            idempotency_key(CHECK_RUN_ACTION, intent.delivery, check.key),
+            idempotency_key(jobs.key_word(CHECK_RUN_ACTION), intent.delivery, check.key),
             at,
             arguments={"action": intent.action, "check": check.key},
             campaign_id=check.campaign_id,

@@ -127,7 +127,7 @@ def _discard_request(session: Session, pull: Pull, at: datetime) -> bool:
 
     One that is under way has decided for a test already, perhaps: its run_number is over.
     """
-    name = idempotency_key(EVALUATE_PULL, pull.target, str(pull.number))
+    name = idempotency_key(jobs.key_word(EVALUATE_PULL), pull.target, str(pull.number))
     job, plain = jobs.of_key(session, name), {"number": pull.number}
     if job is None or (not jobs.is_unfinished(job) and not _pending_request(session, name)):
         return False
@@ -160,7 +160,7 @@ def schedule_evaluation(
     again      why the head it has now is to be tested even if it has been, "" if that is no reason
     overrides  fields of the configuration that whoever asks wants otherwise
     """
-    name = idempotency_key(EVALUATE_PULL, target, str(number))
+    name = idempotency_key(jobs.key_word(EVALUATE_PULL), target, str(number))
     request = (
         _build_request(session, target, number, again, overrides or {}, requested_by)
         if again

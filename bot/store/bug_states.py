@@ -1,4 +1,4 @@
-"""The life of a bug as a table: which event leads from which state to which. No rows here.
+"""The states of a bug as a table: which event leads from which state to which. No rows here.
 
     new ──▶ held ──▶ reported ──passes──▶ fixed ──passes elsewhere──▶ verified ──▶ closed
      ▲                                     │                            │             │
@@ -34,7 +34,7 @@ FIXED, VERIFIED, CLOSED = BugState.FIXED, BugState.VERIFIED, BugState.CLOSED
 #: States in which nobody need do anything about a bug.
 RESOLVED = frozenset({FIXED, VERIFIED, CLOSED})
 
-#: State and event → state. FAILED in a state that is OVER leads back: see `after`.
+#: State and event → state. FAILED in a state that is OVER leads back: see `next_state`.
 _TRANSITIONS: dict[tuple[BugState, Event], BugState] = {
     **{(state, Event.FAILED): state for state in (NEW, HELD, REPORTED)},
     **{(state, Event.HELD): HELD for state in (NEW, HELD, REPORTED)},
@@ -46,14 +46,14 @@ _TRANSITIONS: dict[tuple[BugState, Event], BugState] = {
     (FIXED, Event.PASSED_ELSEWHERE): VERIFIED,
     **{(state, Event.CLOSED): CLOSED for state in BugState},
     **{(state, Event.REOPENED): REPORTED for state in BugState},
-    # An issue that was in the outbox when its bug was found mended goes out all the same: it stays mended.
+    # An issue that was in the outbox when its bug was found fixed goes out all the same: it stays fixed.
     **{(state, Event.REPORTED): state for state in RESOLVED},
     **{(state, Event.UNSENT): state for state in RESOLVED},
     **{(state, Event.HELD): state for state in RESOLVED},
 }
 
 
-def after(state: BugState, event: Event, *, issue: bool) -> BugState:
+def next_state(state: BugState, event: Event, *, issue: bool) -> BugState:
     """The state that an event leads to; `issue` says whether the bug has its issue on GitHub.
 
     Raises InternalError for what cannot happen in that state.

@@ -1,4 +1,4 @@
-"""Bugs: one row for each signature of a target, and the life it leads (DESIGN 1)."""
+"""Bugs: one row for each signature of a target, and its states."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sqlalchemy.orm import Session
 from bot.errors import UsageError
 from bot.store import audit
 from bot.store.audit import ASSAY
-from bot.store.bug_states import RESOLVED, Event, after
+from bot.store.bug_states import RESOLVED, Event, next_state
 from bot.store.campaigns import find as find_campaign
 from bot.store.campaigns import on_branch
 from bot.store.models import Bug, BugState, Campaign, Classification, Finding
 
 _WAITING = (BugState.NEW, BugState.HELD, BugState.REPORTED)
-#: The fact that counts a bug's occurrence.
+#: The fact that counts a bug's occurrences.
 _OCCURRENCE = "occurrence"
 
 
@@ -61,9 +61,9 @@ def record_sighting(
 ) -> Bug:
     """The bug of this signature, made if it is new; it was seen `at`.
 
-    reason   why nothing is said of it, "" if an issue is to follow. It is recorded only while no issue
-             exists, so that a later silence does not overwrite the reason of a report. A bug that was
-             thought fixed begins a new life, unless people ruled on it, or who saw it began before.
+    reason   why it is not reported, "" if an issue is to follow; recorded only while no issue exists. A
+             fixed bug starts a new occurrence, unless people set its resolution or the campaign began
+             before the fix.
     by       who saw it. What a pull request shows changes nothing about a known bug: it is not merged.
     """
     bug = find(session, target, signature)
@@ -81,14 +81,14 @@ def record_sighting(
             f"seen again after it was {before}",
             session.get(Campaign, by.campaign) if by else None,
         )
-        again(session, bug, why, campaign, at)
+        record_failure(session, bug, why, campaign, at)
     if reason and bug.state == BugState.NEW.value and bug.reason != reason:
         bug.reason = reason
         audit.record(session, target, "silent", audit_subject(bug), reason, at)
     return bug
 
 
-def again(session: Session, bug: Bug, why: str, by: Campaign | None, at: datetime) -> None:
+def record_failure(session: Session, bug: Bug, why: str, by: Campaign | None, at: datetime) -> None:
     """A campaign saw the bug. One that was asked for before the bug was over tells nothing new of it.
 
     A campaign may take hours, and a fix is pushed, or its issue closed, while it runs.
@@ -117,7 +117,7 @@ def apply_event(
     A change of state is told in the audit and gives the bug its reason; what changes nothing leaves both.
     """
     before = BugState(bug.state)
-    now = after(before, event, issue=bug.issue is not None)
+    now = next_state(before, event, issue=bug.issue is not None)
     if now is before:
         return False
     bug.state, bug.reason = now.value, reason
@@ -129,12 +129,12 @@ def apply_event(
 
 
 def occurrence(bug: Bug) -> int:
-    """Which of its occurrence the bug leads: 2 after it was over and came back."""
+    """The number of the current occurrence: 2 after the bug was resolved and came back."""
     return int(bug.facts.get(_OCCURRENCE, 1))
 
 
 def _start_occurrence(bug: Bug) -> None:
-    """Begins its next life: when and by which commit the last one began says nothing of this one."""
+    """Begins its next occurrence: when and by which commit the last one began says nothing of this one."""
     kept = {name: value for name, value in bug.facts.items() if name != "bisection"}
     bug.facts = kept | {_OCCURRENCE: occurrence(bug) + 1}
 
@@ -190,7 +190,7 @@ def hold(session: Session, bug_id: int, reason: str, at: datetime) -> None:
 
 
 def mark_reported(session: Session, bug_id: int, issue: int | None, reason: str, at: datetime) -> None:
-    """The bug's issue is out; `issue` is its number on GitHub, None for a rehearsal."""
+    """The bug's issue is out; `issue` is its number on GitHub, None for a dry run."""
     bug = session.get_one(Bug, bug_id)
     bug.issue = issue if issue is not None else bug.issue
     _apply_issue_event(session, bug, Event.REPORTED, reason, at)
@@ -230,7 +230,7 @@ def signatures_to_announce(session: Session, found: Iterable[Bug]) -> Iterator[s
 def unseen_since(session: Session, at: datetime, after: int, limit: int) -> list[Bug]:
     """Bugs that wait for something and were not seen since; of ids above `after`, in their order.
 
-    Those that people ruled on, and duplicates, wait for nothing.
+    Those whose resolution people set, and duplicates, wait for nothing.
     """
     waiting = [state.value for state in (*_WAITING, BugState.FIXED)]
     query = select(Bug).where(Bug.state.in_(waiting), Bug.last_seen < at, Bug.id > after)

@@ -1,6 +1,6 @@
 """The one place that opens the database.
 
-Every step of Assay reads rows and writes rows in one transaction (DESIGN 3), so there are two ways to
+Every step of Assay reads rows and writes rows in one transaction, so there are two ways to
 get a session: `with database.transaction() as session`, and `with database.reading() as session`
 for those that only look. Trouble with the database itself, such as a full disk, leaves both as an
 `InfrastructureError`; the other rooms never see SQLAlchemy's own errors.

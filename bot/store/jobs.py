@@ -1,8 +1,8 @@
-"""Jobs in the database: what is to be done about a bug, a pull request or a campaign, long or short.
+"""Jobs in the database: work about a bug, a pull request or a campaign.
 
-A job has a key: asked for again under it, a job that waits or runs stays one job, and one that is over is set
-going again only where that is wanted. While it is pending, `lease_until` is when it is due; while it runs,
-when its worker is given up. Its `run_number` counts how often it was set going: whose run_number is over changes nothing.
+A job has a key. Requesting a key again while its job waits or runs changes nothing; a finished job starts
+again only on demand. `lease_until` is when a pending job is due, and when the worker of a running one is
+given up. `run_number` counts the starts: a worker with an older number may not change the row.
 """
 
 from __future__ import annotations
@@ -21,6 +21,16 @@ from bot.store.models import Job, JobState
 MAX_KEY = 64
 #: How the reason of a job begins that a bug of ours has ended: trying again would end alike.
 INTERNAL_ERROR = "a bug of Assay"
+
+#: Kind of job → its word in idempotency keys, where the kind was renamed: existing keys must not change.
+_KEY_WORDS = {
+    "check_run_action": "press",
+    "first_bad_release": "since",
+    "issue_filing": "filing",
+    "localize": "localise",
+    "mirror_deletion": "mirrors",
+    "pull_evaluation": "pull",
+}
 
 _UNFINISHED = (JobState.PENDING.value, JobState.RUNNING.value)
 
@@ -42,7 +52,7 @@ def enqueue(
     """The job of this key, made if there is none.
 
     due    when it may begin, None for at once
-    again  whether one that waits, runs or is over is set going anew, with these arguments and a new run_number
+    again  whether an existing job starts anew, with these arguments and a new run_number
     """
     fresh = {
         "key": key,
@@ -70,6 +80,11 @@ def enqueue(
         job.state, job.owner, job.lease_until, job.attempts = JobState.PENDING.value, "", due, 0
         job.done_at, job.target, job.requested_by = None, target, requested_by or before
     return job
+
+
+def key_word(kind: str) -> str:
+    """What idempotency keys call a kind of job."""
+    return _KEY_WORDS.get(kind, kind)
 
 
 def is_unfinished(job: Job) -> bool:

@@ -1,17 +1,16 @@
-"""The outbox: every effect on GitHub is a row first (DESIGN 3), and the brake that stops them all.
+"""The outbox: every effect on GitHub is a row first, and the kill switch that stops them all.
 
     pending ──claim──▶ sending ──finish──▶ sent
         ▲                  │ ├──give_up──▶ failed     GitHub refuses it; a person must act
         └────── retry ─────┘ └──retry──▶ sending      nobody knows whether it arrived: looked up first
     held ──release──▶ pending
 
-While a sender has an effect in hand, others may decide about it: its target is left, its bug is found mended,
-its rows are forgotten. That it is out is recorded all the same; that it is tried again is not (`is_still_claimed`).
-While a row is `sending`, `not_before` is the end of its sender's lease.
+While an effect is being sent, its target may stop being watched, its bug may be fixed, its rows deleted. A
+success is recorded all the same, a retry is not (`is_still_claimed`). While a row is `sending`,
+`not_before` is the end of its sender's lease.
 
-A living effect (`EffectDraft.editable`: a check run, the one comment of a pull request) is changed in place. Posting
-it with other content raises its `revision` and sends it again, however many revisions were passed over: only
-the last one matters.
+An editable effect (`EffectDraft.editable`: a check run, the one comment of a pull request) is changed in
+place. Posting it with other content raises its `revision`; only the latest revision is sent.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from bot.store import bugs, suppression
 from bot.store.models import Bug, BugState, Campaign, Effect, EffectState, KillSwitch, SuppressionCause
 from bot.store.suppression import ISSUE as ISSUE
 
-ALL_TARGETS = "all"  # the brake that stops every target
+ALL_TARGETS = "all"  # the kill switch that stops every target
 DRY_RUN = "dry-run"  # reports.mode of a target that hears nothing yet
 
 _COUNTED = (EffectState.PENDING.value, EffectState.SENDING.value, EffectState.SENT.value)
@@ -48,10 +47,10 @@ class EffectDraft:
     signature  of the bug an issue is about, "" for other kinds
     hold       why it must wait, "" if it need not
     cause      for what it waits where that is no maintainer
-    number     the issue or pull request it belongs to; None for what stands alone, and where `depends_on` is the
-               issue, whose number is not known yet
-    after      the key of the effect that must be out before, "" for none
-    living     changed in place when it is posted again
+    number     the issue or pull request it belongs to; None for none, and where `depends_on` is that issue,
+               which has no number yet
+    depends_on  key of the effect that must be sent before, "" for none
+    editable   changed in place when it is posted again
     urgent     somebody waits for it
     mode       "live" or "dry-run"; "" for what the campaign's configuration says, dry-run without a campaign
     bug_id     the bug it is about, where the kind is not an issue
@@ -86,11 +85,11 @@ class PostResult:
 class ClaimedEffect:
     """An effect that one sender works on.
 
-    rehearsal  its target is in dry-run mode: it may be written down, not sent
+    dry_run    its target is in dry-run mode: it may be written down, not sent
     resumed    an earlier sender did not finish: it may be on GitHub already
     attempts   counting this one
     number     the issue or pull request it belongs to
-    remote     GitHub's id of what is there already and is to be changed; "" for what is new
+    remote_id  GitHub's id of what is there already and is to be changed; "" for what is new
     revision   which of its contents this is
     withdrawn  why it is not wanted any more: if it is not out by now, it stays here; "" if it is wanted
     """
@@ -244,7 +243,7 @@ def _leaves_dry_run(session: Session, effect: Effect, campaign_id: int | None) -
 
 
 def _is_new_occurrence(effect: Effect, bug: Bug) -> bool:
-    """Whether what nobody has seen yet was about an earlier life of the bug, which was mended before."""
+    """Whether what nobody has seen yet was about an earlier occurrence of the bug, which was fixed."""
     unseen = effect.state == EffectState.HELD.value or _is_dry_run(effect)
     return unseen and bug.state == BugState.NEW.value
 
@@ -298,7 +297,7 @@ def claim(
     live: bool,
     paused: Callable[[str], bool] = lambda _target: False,
 ) -> ClaimedEffect | None:
-    """Takes the oldest effect that is due and not braked, the urgent ones first, for `lease`; None if there
+    """Takes the oldest effect that is due and not stopped, the urgent ones first, for `lease`; None if there
     is none.
 
     live    whether the sender reaches GitHub. What is only written down may be written twice, so a
@@ -390,7 +389,7 @@ def mark_sent(
     """The effect is out, at `url`.
 
     number    an issue's, None where GitHub gave none
-    remote    GitHub's id of it, by which it can be changed
+    remote_id  GitHub's id of it, by which it can be changed
     revision  the content that was sent; if there is a later one by now, that is sent next
     """
     effect = session.get(Effect, key)
@@ -434,7 +433,7 @@ def retry(
     """The effect is tried again at `not_before`.
 
     unsent  whether it surely did not arrive
-    tried   False if it only waited for its turn, which is no attempt
+    counts_as_attempt  False if it only waited for its turn, which is no attempt
     """
     effect = session.get_one(Effect, key)
     effect.attempts -= 0 if counts_as_attempt else 1
@@ -480,7 +479,7 @@ def give_up(
 
 
 def approve(session: Session, key: str) -> None:
-    """A person wants the effect sent: what is held, failed or only rehearsed. Raises UsageError."""
+    """A person wants the effect sent: what is held, failed or only written down. Raises UsageError."""
     effect = session.get(Effect, key)
     if effect is None:
         raise UsageError(f"there is no effect {key}")
@@ -569,7 +568,7 @@ def enable_kill_switch(session: Session, name: str, reason: str, at: datetime) -
 
 
 def disable_kill_switch(session: Session, name: str) -> bool:
-    """Takes the brake off; False if none was set."""
+    """Ends the stop; False if there was none."""
     kill_switch = session.get(KillSwitch, name)
     if kill_switch is None:
         return False
@@ -579,5 +578,5 @@ def disable_kill_switch(session: Session, name: str) -> bool:
 
 
 def kill_switches(session: Session) -> Sequence[KillSwitch]:
-    """The brakes that are set."""
+    """The kill switches that are set."""
     return session.scalars(select(KillSwitch).order_by(KillSwitch.name)).all()

@@ -76,8 +76,7 @@ class Overview:
 
     held, failed  effects that wait for a person, and that GitHub refused, each with its reason
     retrying      effects that could not be sent and are tried again, each with its reason
-    acts          what was done and what was left, the newest first, each with its reason; not what was sent,
-                  which GitHub shows
+    audit_events  what was done and decided, the newest first, without sent effects, which GitHub shows
     """
 
     watched: TargetSummary

@@ -1,7 +1,7 @@
-"""Duties: what is done now and then by one process, however many run.
+"""Periodic tasks: done now and then by one process, however many run.
 
-A duty is due when it was last done long enough ago and nobody holds its lease. Whoever takes it works
-outside any transaction and writes down at the end when that was, and what to know the next time.
+A periodic task is due when it was last done long enough ago and nobody holds its lease. Its process works
+outside any transaction, then records the time and the state to keep for the next run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bot.store.models import PeriodicTask
 
 @dataclass(frozen=True)
 class ClaimedTask:
-    """A duty that is ours for now: when it was last done, and what was to be remembered."""
+    """A periodic task that is ours for now: when it was last done, and what was to be remembered."""
 
     name: str
     last: datetime | None
@@ -30,7 +30,7 @@ class ClaimedTask:
 def claim(
     session: Session, name: str, owner: str, at: datetime, every: timedelta, lease: timedelta
 ) -> ClaimedTask | None:
-    """The duty, leased to `owner`, if it is due and nobody is at it; else None."""
+    """The task, leased to `owner`, if it is due and nobody is at it; else None."""
     insert_missing(session, PeriodicTask, [{"name": name}])
     free = or_(PeriodicTask.lease_until.is_(None), PeriodicTask.lease_until <= at)
     waited = or_(PeriodicTask.done_at.is_(None), PeriodicTask.done_at <= at - every)
@@ -71,7 +71,7 @@ def done(
     note: str,
     saved_state: dict[str, Any] | None = None,
 ) -> bool:
-    """The duty was done, or failed for now, which `note` says; False if the lease was lost meanwhile.
+    """The task was done, or failed for now, which `note` says; False if the lease was lost meanwhile.
 
     Where it was rerun_requested since it was taken, it stays due.
     """
@@ -104,12 +104,12 @@ def release_other_leases(session: Session, owner: str) -> None:
 
 
 def run_soon(session: Session, name: str) -> None:
-    """Makes the duty due at once; one that somebody is at is done once more after that."""
+    """Makes the task due at once; one that somebody is at is done once more after that."""
     session.execute(
         update(PeriodicTask).where(PeriodicTask.name == name).values(done_at=None, rerun_requested=True)
     )
 
 
 def list_all(session: Session) -> Sequence[PeriodicTask]:
-    """Every duty that was ever due, by name; for people."""
+    """Every task that was ever due, by name; for people."""
     return session.scalars(select(PeriodicTask).order_by(PeriodicTask.name)).all()

@@ -18,7 +18,7 @@ from bot.store.campaigns import insert_missing
 from bot.store.jobs import INTERNAL_ERROR
 from bot.store.models import AuditEvent, Campaign, CampaignState, Effect, Job, JobState, Pull
 
-EVALUATE_PULL, CHECK_RUN_ACTION = "pull", "press"
+EVALUATE_PULL, CHECK_RUN_ACTION = "pull_evaluation", "check_run_action"
 OPEN = "open"  # Pull.state
 CHECK_RUN = "check_run"
 
@@ -221,7 +221,7 @@ def before(session: Session, campaign: Campaign) -> int:
 def supersede_campaigns(
     session: Session, target: str, number: int, reason: str, at: datetime, *, except_head: str = ""
 ) -> list[int]:
-    """Ends the unfinished campaigns of a pull request, but those of the head `except_head`; returns their ids.
+    """Ends a pull request's unfinished campaigns, except those of `except_head`; returns their ids.
 
     Their outcomes stay: a verdict is true whatever became of the campaign that asked for it.
     """

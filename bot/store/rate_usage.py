@@ -37,7 +37,7 @@ def reserve(
     """When `account` may act: not before `at`, `gap` after its last act, and within `windows`.
 
     The time is taken, for nobody else to take, if it is no further away than `max_wait`; else nothing is.
-    counted  whether the act counts in the windows
+    creates_content  whether the act counts in the windows
     """
     _queue(session, account)
     last = session.scalar(select(func.max(RateUsage.at)).where(RateUsage.account == account))

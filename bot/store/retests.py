@@ -34,7 +34,7 @@ def passed(row: Retest) -> bool:
 
 
 def passed_since(session: Session, bug_id: int, *, excluding: int = -1) -> list[Retest]:
-    """The retests that passed since the bug last failed one, that of the number `excluding` aside, oldest first."""
+    """The retests that passed since the bug last failed one, oldest first; without number `excluding`."""
     rows = [row for row in of_bug(session, bug_id) if row.number != excluding]
     failed = [row.number for row in rows if row.failed]
     return [row for row in rows if passed(row) and row.number > max(failed, default=-1)]
@@ -44,7 +44,7 @@ def wanted(session: Session, campaign: Campaign, limit: int) -> list[Bug]:
     """The bugs that a campaign's head should be asked about: those of its branch that it did not see.
 
     A bug is of the branch on which it was seen last: that another one passes mends nothing there. One that
-    was tested on this commit already is left out, and so are those that people ruled on.
+    was tested on this commit already is left out, and so are those whose resolution people set.
     """
     shown = exists().where(Finding.bug_id == Bug.id)
     seen = select(Finding.bug_id).where(Finding.campaign_id == campaign.id, Finding.bug_id.is_not(None))

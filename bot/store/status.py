@@ -1,4 +1,4 @@
-"""How a target stands: for whoever asks."""
+"""How a target stands: for the caller."""
 
 from __future__ import annotations
 

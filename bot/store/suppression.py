@@ -86,7 +86,7 @@ def reactivate(session: Session, target: str, cause: SuppressionCause, *, drop_u
 
     What lives on GitHub in an older revision is sent as it is now. What may have arrived stays given up.
 
-    dropping   whether what never left is dropped, so that the next campaign posts it with what it knows;
+    drop_unsent  whether what never left is dropped, so that the next campaign posts it with what it knows;
                else it is sent after all
     """
     query = select(Effect).where(

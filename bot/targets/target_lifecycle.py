@@ -14,7 +14,7 @@ from bot.store.models import Installation, SuppressionCause, Target, TargetState
 #: The duty that reads the installations again (`bot.targets.periodic_tasks.installations`).
 INSTALLATIONS = "installations"
 #: The kind of job that deletes git mirrors (`bot.targets.jobs.mirror_deletion`).
-MIRRORS = "mirrors"
+MIRRORS = "mirror_deletion"
 
 log = structlog.get_logger(__name__)
 
@@ -71,8 +71,8 @@ def _request_mirror_deletion(session: Session, target: str, names: Sequence[str]
 
     No transaction waits for files. What is needed of them is fetched once more.
     """
-    event_count = idempotency_key(MIRRORS, *names, at.isoformat())
-    jobs.enqueue(session, MIRRORS, target, event_count, at, arguments={"names": list(names)})
+    key = idempotency_key(jobs.key_word(MIRRORS), *names, at.isoformat())
+    jobs.enqueue(session, MIRRORS, target, key, at, arguments={"names": list(names)})
 
 
 def stop_watching(session: Session, target: Target, state: TargetState, reason: str, at: datetime) -> None:

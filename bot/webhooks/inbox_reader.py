@@ -99,7 +99,7 @@ class InboxReader:
             return inbox.pending(session, after, PAGE)
 
     def _read_contained(self, delivery: str) -> bool:
-        """`_read`; a delivery whose result cannot even be recorded is tried again later, behind the others."""
+        """`_read`; a delivery whose result cannot be recorded is tried again later, behind the others."""
         try:
             return self._read(delivery)
         except InfrastructureError:

@@ -47,7 +47,7 @@ class _VerifiedDelivery:
 
 
 def router() -> APIRouter:
-    """The route; it looks for its Intake in `app.state.webhook_context`."""
+    """The route; it reads its WebhookContext from `app.state.webhook_context`."""
     routes = APIRouter()
     # A plain route: FastAPI's own solve dependencies and validate, which nothing here needs.
     routes.add_route("/webhooks/github", receive, methods=["POST"])
@@ -81,7 +81,7 @@ async def receive(request: Request) -> JSONResponse:
 
 
 async def _check(request: Request, webhook_context: WebhookContext) -> _VerifiedDelivery:
-    """The delivery, once it is shown to be one. Strangers learn nothing but that they are strangers."""
+    """The delivery, once it is shown to be one. Unauthenticated callers get a generic 401."""
     if not webhook_context.secrets:
         raise DeliveryError(503, "no webhook secret is configured; set ASSAY_WEBHOOK_SECRET and start again")
     signed = request.headers.get(signature.HEADER)

@@ -16,7 +16,7 @@ from tests.github.state import Account, Clock, GitHubState, Installation, Reposi
 from tests.github.webhook_sender import Delivery, WebhookSender, new_guid
 from tests.github_api.api_schema import payload_faults
 
-#: What the App of DESIGN 6 asks for, and the events it wants to hear of.
+#: What the App asks for, and the events it wants to hear of.
 PERMISSIONS = {
     "metadata": "read",
     "contents": "read",

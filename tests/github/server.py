@@ -1,4 +1,4 @@
-"""The door: HTTP in front of the hub. Every request and every answer is held to GitHub's description."""
+"""The door: HTTP in front of the API. Every request and every answer is held to GitHub's description."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class RecordedRequest:
 
 
 class ApiServer:
-    """Serves the hub's routes on a free port of this machine, at a path of its own."""
+    """Serves the API's routes on a free port of this machine, at a path of its own."""
 
     def __init__(self, hub: GitHubCore, below: str = "") -> None:
         self.hub, self._below = hub, below

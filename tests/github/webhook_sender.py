@@ -1,4 +1,4 @@
-"""Deliveries of webhooks: signed, sent in a thread as GitHub does, and kept for whoever asks again."""
+"""Deliveries of webhooks: signed, sent in a thread as GitHub does, and kept for the caller again."""
 
 from __future__ import annotations
 

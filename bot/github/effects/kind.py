@@ -22,10 +22,10 @@ class EffectKind:
     """One kind of effect on GitHub.
 
     name     as in the outbox
-    need     the permission it takes, as GitHub writes it
-    living   whether it is changed in place
-    seeks    whether it is looked for even when it is new to the outbox
-    tokens   whether the owner of a token may make it, not only an App
+    permission  the permission it takes, as GitHub writes it
+    editable   whether it is changed in place
+    always_search  whether it is looked for even when it is new to the outbox
+    allowed_for_tokens  whether the owner of a token may make it, not only an App
     """
 
     name: ClassVar[str]
@@ -39,7 +39,7 @@ class EffectKind:
         raise NotImplementedError
 
     def change(self, effect: ClaimedEffect) -> Request:
-        """The request that gives `effect.remote_id` its present content; of living kinds only."""
+        """The request that gives `effect.remote_id` its present content; of editable kinds only."""
         raise InternalError(f"{effect.kind} {effect.key} is of a kind that is never changed")
 
     def requests(self, effect: ClaimedEffect) -> list[Request]:

@@ -15,7 +15,7 @@ from bot.store.models.states import EffectState, SuppressionCause
 class Effect(Base):
     """The outbox: one intended effect on GitHub.
 
-    A living effect (a check run, the one comment of a pull request) is changed in place: posting it again
+    An editable effect (a check run, the one comment of a pull request) is changed in place: posting it again
     with other content raises `revision`, and it is out once `sent_revision` is as high.
     """
 

@@ -55,7 +55,7 @@ class Classification(str, Enum):
 
 
 class BugState(str, Enum):
-    """A bug's life (DESIGN 1)."""
+    """How far a bug has come."""
 
     NEW = "new"
     HELD = "held"

@@ -1,7 +1,7 @@
 """`issue_comment`: somebody wrote under an issue or a pull request.
 
-New comments are read, and edited ones: a comment that held no command may hold one after the edit. Commands of
-a comment that had some already are not carried out again (`bot.commands.comment_events`).
+New comments are read, and edited ones: a comment that held no command may hold one after the edit. Commands
+of a comment that had some already are not carried out again (`bot.commands.comment_events`).
 """
 
 from __future__ import annotations

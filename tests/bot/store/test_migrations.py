@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -255,3 +256,99 @@ def test_first_starts_at_the_same_moment(database: Database) -> None:
         starter.stdin.flush()
     ends = [starter.communicate(timeout=600) for starter in starters]
     assert [out for out, _ in ends] == ["True\n"] * 3, ends
+
+
+#: (table, row at 0008, columns at 0009 with what they hold then)
+RENAMED: tuple[tuple[str, dict[str, Any], str, dict[str, Any]], ...] = (
+    (
+        "audit",
+        {
+            "target": "t",
+            "who": "ada",
+            "what": "filing",
+            "subject": "bug:1",
+            "why": "w",
+            "evidence": "{}",
+            "at": "2026",
+        },
+        "audit_events",
+        {"actor": "ada", "action": "issue_filing", "reason": "w"},
+    ),
+    (
+        "jobs",
+        {
+            "key": "k",
+            "kind": "since",
+            "target": "t",
+            "asked_by": "ada",
+            "state": "done",
+            "reason": "",
+            "arguments": '{"turn": 2, "asked_by": "ada"}',
+            "result": "{}",
+            "owner": "",
+            "attempts": 0,
+            "created_at": "2026-01-01",
+        },
+        "jobs",
+        {
+            "kind": "first_bad_release",
+            "requested_by": "ada",
+            "arguments": '{"run_number": 2, "requested_by": "ada"}',
+        },
+    ),
+    (
+        "duties",
+        {"name": "upkeep", "hurried": True, "memory": "{}", "owner": "", "note": ""},
+        "periodic_tasks",
+        {"name": "cleanup", "rerun_requested": True, "saved_state": "{}"},
+    ),
+    (
+        "brakes",
+        {"name": "all", "reason": "r", "set_at": "2026-01-01"},
+        "kill_switches",
+        {"name": "all", "reason": "r"},
+    ),
+    (
+        "spending",
+        {"installation": "7", "at": "2026-01-01", "creates": True},
+        "rate_usage",
+        {"account": "7", "creates_content": True},
+    ),
+    (
+        "pauses",
+        {"installation": "7", "until": "2026-01-01", "reason": "r"},
+        "rate_limit_pauses",
+        {"account": "7", "reason": "r"},
+    ),
+    (
+        "answers",
+        {"url": "u", "etag": "e", "body": "{}", "at": "2026-01-01"},
+        "cached_responses",
+        {"url": "u", "etag": "e"},
+    ),
+)
+
+
+def stored(at: Database, table: str, columns: Mapping[str, Any]) -> dict[str, Any]:
+    with at.engine.connect() as connection:
+        return dict(connection.execute(text(f"SELECT {', '.join(columns)} FROM {table}")).mappings().one())
+
+
+def test_standard_names_keep_every_row_there_and_back(database: Database) -> None:
+    config = migrations()
+    config.attributes["connection"] = database.engine
+    command.upgrade(config, "0008")
+    with database.engine.begin() as connection:
+        for table, row, _, _ in RENAMED:
+            names = [f":{name}" for name in row]
+            connection.execute(
+                text(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join(names)})"), row
+            )
+    for _ in range(2):
+        command.upgrade(config, "0009")
+        for _, _, table, expected in RENAMED:
+            assert stored(database, table, expected) == expected
+        command.downgrade(config, "0008")
+        for table, row, _, _ in RENAMED:
+            assert stored(database, table, row) == row
+    database.close()

@@ -52,12 +52,21 @@ _INDEXES = (
     ("audit_events", "ix_audit_subject", "ix_audit_events_subject", "subject", "subject"),
     ("rate_usage", "ix_spending_installation", "ix_rate_usage_account", "installation", "account"),
 )
+#: Kinds of jobs, by which the audit names what a job did
+_JOB_KINDS = {
+    "filing": "issue_filing",
+    "localise": "localize",
+    "mirrors": "mirror_deletion",
+    "press": "check_run_action",
+    "pull": "pull_evaluation",
+    "since": "first_bad_release",
+}
+_KIND_COLUMNS = (("audit_events", "action"), ("jobs", "kind"))
 #: (table, column, old value, new value)
 _VALUES = (
-    ("audit_events", "action", "localise", "localize"),
+    *((table, column, old, new) for table, column in _KIND_COLUMNS for old, new in _JOB_KINDS.items()),
     ("effects", "state", "intended", "pending"),
     ("findings", "classification", "unjudged", "inconclusive"),
-    ("jobs", "kind", "localise", "localize"),
     ("periodic_tasks", "name", "reconcile", "reconciliation"),
     ("periodic_tasks", "name", "redeliver", "redelivery"),
     ("periodic_tasks", "name", "silence", "stale_bugs"),

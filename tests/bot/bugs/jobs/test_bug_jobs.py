@@ -65,7 +65,7 @@ def effect(world: Real, name: str) -> Effect:
 def test_what_the_newest_commit_passes_is_not_filed(world: Real) -> None:
     name = held(world, "gone")
     world.github_reader.head = world.shas[3]
-    job = world.do("filing", effect=name)
+    job = world.do("issue_filing", effect=name)
     assert "passes in all of 3 fresh runs on openvino 2024.0.0" in job.reason
     assert (effect(world, name).state, effect(world, name).reason) == (EffectState.HELD.value, job.reason)
     assert (world.bug.state, world.bug.reason) == (BugState.FIXED.value, job.reason)
@@ -78,7 +78,7 @@ def test_what_is_still_there_goes_out_with_its_relatives(world: Real) -> None:
         Found(3, "AffineGrid @everyone crashes"),
         Found(4, "ours", "<!-- assay:x -->"),
     )
-    job = world.do("filing", effect=name)
+    job = world.do("issue_filing", effect=name)
     assert job.reason == "checked: it is still there, and nothing open says the same"
     row = effect(world, name)
     assert row.state == EffectState.PENDING.value

@@ -207,6 +207,6 @@ def test_the_release_in_which_the_last_life_began_is_not_told_of_this_one(
         return answer
 
     monkeypatch.setattr(ReleaseBisection, "find_first_bad", overtaken)
-    world.enqueue("since", effect="")
+    world.enqueue("first_bad_release", effect="")
     assert world.work().reason == "it was over and is back: its last life is nobody's question any more"
     assert "bisection" not in world.bug.facts
