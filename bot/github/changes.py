@@ -121,7 +121,7 @@ def _id(mode: str, name: str) -> str:
 
 
 def _moved(entries: Iterator[Entry]) -> Iterator[Entry]:
-    """The entries, a file that was moved as it was told as one."""
+    """The entries; a file moved without changes is one entry."""
     found = list(entries)
     gone = {entry.old: entry for entry in found if not entry.new}
     moved = {entry.new for entry in found if not entry.old} & gone.keys()
@@ -201,7 +201,7 @@ def _hunks(local: RunGit, base: str, head: str, entries: Sequence[Entry]) -> dic
             found[-1].append(parse_hunk(match))
     if len(found) != len(paths):
         raise CorruptMirrorError(
-            f"git tells of {len(found)} files between {base} and {head}, not of {len(paths)}"
+            f"git lists {len(found)} files between {base} and {head} instead of {len(paths)}"
         )
     return dict(zip(paths, found, strict=True))
 

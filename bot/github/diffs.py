@@ -48,7 +48,7 @@ class _File:
 
 
 def parse_unified_diff(text: str) -> dict[str, Any]:
-    """The change that a unified diff tells; raises UsageError if it tells none."""
+    """The change in a unified diff; raises UsageError if there is none."""
     files = [one.to_json() for one in _files(text) if one.path]
     if not files:
         raise UsageError("this is no unified diff: it names no file; make one with: git diff BASE HEAD")

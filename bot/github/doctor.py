@@ -126,7 +126,10 @@ def _hook(reader: Reader) -> CheckResult:
         )
     if hook.insecure:
         return CheckResult(
-            "webhook", "missing", f"{hook.url}, whose certificate nobody checks", "Switch SSL verification on"
+            "webhook",
+            "missing",
+            f"{hook.url}, whose certificate GitHub does not verify",
+            "Switch SSL verification on",
         )
     return CheckResult("webhook", "ok", hook.url)
 

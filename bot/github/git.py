@@ -147,8 +147,8 @@ class Git:
 
     def _classify_error(self, target: str, stderr: bytes) -> Exception:
         text = processes.tail(stderr)
-        told = [line for line in text.splitlines() if line.startswith(("fatal:", "error:", "remote:"))]
-        said = "; ".join(told[:3])[:600] or text[:600] or "nothing"
+        messages = [line for line in text.splitlines() if line.startswith(("fatal:", "error:", "remote:"))]
+        said = "; ".join(messages[:3])[:600] or text[:600] or "nothing"
         if _DAMAGED.search(text):
             return CorruptMirrorError(f"git cannot work with the mirror of {target}: {said}")
         if _NO_COMMIT.search(text):
@@ -169,7 +169,7 @@ class Git:
 def base_environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of every git of ours: no configuration but `_SETTINGS` and `settings`, no prompts."""
     return {
-        "LC_ALL": "C",  # messages are told apart by their text
+        "LC_ALL": "C",  # errors are classified by their text
         "HOME": "/nonexistent",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",

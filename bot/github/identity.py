@@ -80,11 +80,11 @@ class Identity(Protocol):
         ...
 
     def account(self, target: str) -> str:
-        """Whose limits count there, "" while nobody has asked."""
+        """The account whose limits count there, "" while unknown."""
         ...
 
     def installation_changed(self, target: str) -> bool:
-        """Whether somebody else lets us in there by now: what was not found may be asked for again."""
+        """Whether another installation has the repository now, so that a retry may succeed."""
         ...
 
     def login(self) -> str:

@@ -1,7 +1,7 @@
 """Where the git mirrors of repositories lie, and how one goes.
 
 ROOT/<owner>/<name>.git   a bare mirror, names in lower case as GitHub does not tell case apart
-ROOT/<owner>/<name>.lock  held while the mirror is used; it stays, as somebody may be waiting for it
+ROOT/<owner>/<name>.lock  held while the mirror is used; never deleted, since a process may wait for it
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def partial_path(mirror: Path) -> Path:
 
 
 def delete_mirror(root: Path, target: str) -> bool:
-    """Deletes the mirror under a name once nobody uses it; whether there was one.
+    """Deletes the mirror under a name once it is not in use; returns whether there was one.
 
     Raises InfrastructureError: a file cannot be deleted.
     """

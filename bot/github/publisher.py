@@ -1,4 +1,4 @@
-"""The publisher: takes effects out of the outbox, one at a time, and makes each exactly once.
+"""The publisher: sends the effects of the outbox, one at a time, each exactly once.
 
 A row is `sending` from before the request until after the answer is stored. Whatever ends the process in
 between, the next sender finds the row, looks for the effect's marker on GitHub, and sends only what is
@@ -32,7 +32,7 @@ LEASE = timedelta(minutes=5)
 #: Between tries: 30 s, doubling to an hour, as GitHub's best practices ask for ("exponentially").
 FIRST_WAIT = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(hours=1)
-#: Tries before a person is asked: with the waits above about half a day.
+#: Attempts before the effect is left to a person: with the waits above about half a day.
 MAX_ATTEMPTS = 16
 #: Attempts at an effect that meets a bug of Assay: with the waits above about eight minutes.
 MAX_QUARANTINED_ATTEMPTS = 5
@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 
 class Publisher(Loop):
-    """Sends what the outbox intends.
+    """Sends the effects of the outbox.
 
     sink        where effects go
     clock       the time, for leases and waits
@@ -63,7 +63,7 @@ class Publisher(Loop):
         self.dry_run = dry_run or sink
 
     def start(self, *, free_other_leases: bool = False) -> None:
-        """Call once before it works. `free_other_leases`: this process knows that no other sends."""
+        """Call once before it works. `free_other_leases`: no other process sends."""
         if free_other_leases:
             with self.database.transaction() as session:
                 outbox.release_senders(session)

@@ -1,4 +1,4 @@
-"""Reading GitHub: what is there now, as plain facts. Webhooks are hints; this is what they hint at.
+"""Reads GitHub's present state as plain facts. Webhooks are only hints at it.
 
 Every method may raise what a `Client` raises: NotFoundError (a RefusalError) for what is not there,
 RefusalError where we are not let in, ThrottledError and InfrastructureError where it is worth asking again
@@ -31,7 +31,7 @@ from bot.github.resources import (
 )
 from bot.github.responses import expected_shape
 
-MAX_SEARCH_RESULTS = 30  # results of one search: nobody reads more
+MAX_SEARCH_RESULTS = 30  # results of one search
 #: Letters of a search: GitHub refuses more than 256 characters, operators not counted.
 MAX_QUERY_LENGTH = 200
 
@@ -76,7 +76,7 @@ class Reader:
         return parse_each(FileInfo.of, self._client(target).pages(f"/repos/{target}/pulls/{number}/files"))
 
     def permission(self, target: str, login: str) -> str:
-        """What somebody may do in a repository: admin, maintain, write, triage, read or none."""
+        """The role of a login in a repository: admin, maintain, write, triage, read or none."""
         path = f"/repos/{target}/collaborators/{quote(login, safe='')}/permission"
         found = self._client(target).get_or_none(path)
         if found is None:

@@ -70,7 +70,7 @@ class Repositories:
     def commits(self, target: str, base: str, head: str, paths: Sequence[str]) -> tuple[str, ...]:
         """The commits after base up to head that change one of these files, oldest first.
 
-        By first parents: of what a merge brought it is the merge that is told. Raises as `read` does.
+        By first parents: a merge stands for all it brought. Raises as `read` does.
         """
         _check_sha(base)
         for path in paths:
@@ -128,7 +128,7 @@ class Repositories:
         if self._has_commit(mirror, sha):
             return
         # The commit itself first: it brings its history and nothing else. A reference keeps it from
-        # being collected, and tells the server next time what is here already.
+        # being collected, and lets the next fetch send only what is new.
         try:
             self._fetch_refs(target, mirror, f"+{sha}:refs/assay/commits/{sha}")
         except NoSuchCommitError:
@@ -146,7 +146,7 @@ class Repositories:
     def _prepare(self, target: str, mirror: Path) -> None:
         if (mirror / "HEAD").is_file():
             return
-        partial = partial_path(mirror)  # we hold the lock: it is nobody else's
+        partial = partial_path(mirror)  # under our lock
         for stale in (mirror, partial):
             shutil.rmtree(stale, ignore_errors=True)
         partial.mkdir(parents=True)

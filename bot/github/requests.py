@@ -1,4 +1,4 @@
-"""What is asked of GitHub's REST API, what comes of it, and where it goes."""
+"""Requests to GitHub's REST API, their results, and the sinks that send them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Sink(Protocol):
         """Makes the effect, or gives it its present content where `effect.remote_id` is known.
 
         Raises RefusalError if trying again is no use, ThrottledError if it was not carried out, and any
-        other InfrastructureError if nobody knows whether it arrived.
+        other InfrastructureError if it may have arrived.
         """
 
     def find(self, effect: ClaimedEffect) -> Sent | None:

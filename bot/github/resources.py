@@ -1,4 +1,4 @@
-"""What GitHub says, as plain facts: the parts of its answers that Assay uses, under Assay's words."""
+"""The parts of GitHub's answers that Assay uses, as plain dataclasses."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class FileInfo:
 
 @dataclass(frozen=True)
 class RepositoryInfo:
-    """A repository; `permissions` are ours there, as far as GitHub tells."""
+    """A repository; `permissions` are ours there, as far as given."""
 
     github_id: int
     full_name: str
@@ -277,7 +277,7 @@ class HookInfo:
 
 @dataclass(frozen=True)
 class AppInfo:
-    """The App itself: what it asks of an installation, and what it wants to hear of."""
+    """The App itself: the permissions and events it requests."""
 
     id: int
     slug: str

@@ -1,4 +1,4 @@
-"""GitHub's answers, and which of our errors each of them is: what happened, why, and what to do about it."""
+"""GitHub's answers and the error of each: what happened, why, and what to do about it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RepositoryUnavailableError(RefusalError):
 class UnexpectedResponseError(InfrastructureError):
     """A successful answer lacks the form that GitHub's API describes: a proxy's page, a missing field.
 
-    Nobody knows whether the request was carried out.
+    The request may have been carried out.
     """
 
 
@@ -86,8 +86,8 @@ class ApiResponse:
         """Whether GitHub asks to slow down: the request was not carried out."""
         if self.status == 429:
             return True
-        told = "retry-after" in self.headers or bool(_TOO_FAST.search(self.error_message))
-        return (self.status == 403 and told) or (self.status == 422 and "too quickly" in self.error_message)
+        asked = "retry-after" in self.headers or bool(_TOO_FAST.search(self.error_message))
+        return (self.status == 403 and asked) or (self.status == 422 and "too quickly" in self.error_message)
 
     @property
     def is_exhausted(self) -> bool:

@@ -22,7 +22,7 @@ from bot.github.limits import TIMEOUT_S
 from bot.github.responses import ApiResponse
 
 USER_AGENT = "assay (https://docs.github.com/rest)"
-#: The version we were written for. GitHub's own site alone is asked for it: others' servers may be older.
+#: Sent to github.com only: Enterprise servers may be older.
 PUBLIC_API, API_VERSION = "https://api.github.com", "2022-11-28"
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _MAX_REDIRECTS = 3  # GitHub: "clients should follow", renames of renames lead straight to the last name

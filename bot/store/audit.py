@@ -25,7 +25,7 @@ def record(
     actor: str = ASSAY,
     evidence: Mapping[str, Any] | None = None,
 ) -> None:
-    """Adds one row, in the transaction of what it tells of.
+    """Adds one row, in the transaction of the change it records.
 
     what     a verb in the past: "filed", "held", "muted", "approved", "silent"
     subject  "bug:12", "campaign:4", "pull:7", "effect:KEY", "command:COMMENT", "target"

@@ -31,10 +31,10 @@ class Event(Enum):
 NEW, HELD, REPORTED = BugState.NEW, BugState.HELD, BugState.REPORTED
 FIXED, VERIFIED, CLOSED = BugState.FIXED, BugState.VERIFIED, BugState.CLOSED
 
-#: States in which nobody need do anything about a bug.
+#: States in which a bug needs no action.
 RESOLVED = frozenset({FIXED, VERIFIED, CLOSED})
 
-#: State and event → state. FAILED in a state that is OVER leads back: see `next_state`.
+#: State and event → state. FAILED in a RESOLVED state leads back: see `next_state`.
 _TRANSITIONS: dict[tuple[BugState, Event], BugState] = {
     **{(state, Event.FAILED): state for state in (NEW, HELD, REPORTED)},
     **{(state, Event.HELD): HELD for state in (NEW, HELD, REPORTED)},

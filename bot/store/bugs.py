@@ -26,12 +26,12 @@ _OCCURRENCE = "occurrence"
 
 @dataclass(frozen=True)
 class Sighting:
-    """A campaign that saw a bug, and what it knows of it.
+    """A campaign that saw a bug, and its data about it.
 
     pull    whether it was about a pull request, or a group of them in a merge queue
     case    the reduced case, "" where none was reduced; backend, device and configuration are how it is run
     traits  of that case, as `fuzzing.triage.traits.Traits`
-    fields  what the signature is made of, which tells whether the bug explains other failures
+    fields  what the signature is made of, by which the bug explains other failures
     """
 
     campaign: int
@@ -89,7 +89,7 @@ def record_sighting(
 
 
 def record_failure(session: Session, bug: Bug, why: str, by: Campaign | None, at: datetime) -> None:
-    """A campaign saw the bug. One that was asked for before the bug was over tells nothing new of it.
+    """A campaign saw the bug. One requested before the bug was resolved changes nothing.
 
     A campaign may take hours, and a fix is pushed, or its issue closed, while it runs.
     """
@@ -114,7 +114,7 @@ def apply_event(
 ) -> bool:
     """Lets something happen to a bug; whether its state is another one now.
 
-    A change of state is told in the audit and gives the bug its reason; what changes nothing leaves both.
+    A change of state is recorded in the audit and gives the bug its reason; what changes nothing leaves both.
     """
     before = BugState(bug.state)
     now = next_state(before, event, issue=bug.issue is not None)
@@ -157,7 +157,7 @@ def _add(session: Session, target: str, signature: str, title: str, at: datetime
 
 
 def _update_case(bug: Bug, by: Sighting) -> None:
-    """What the campaign knows of the bug; its case, if none that is known needs as little."""
+    """Stores the campaign's data; its case, unless the known one needs less."""
     if by.fields and "signature" not in bug.facts:
         bug.facts = bug.facts | {"signature": dict(by.fields)}
     if by.case and (not bug.case_id or _count_needs(by.traits) < _count_needs(bug.traits)):
@@ -295,7 +295,7 @@ def duplicate(session: Session, bug: Bug, of: Bug | None, reason: str) -> None:
 def _copy_last_sighting(session: Session, first: Bug, duplicate: Bug) -> None:
     """Takes over the last sight of a duplicate, unless only a pull request showed it.
 
-    How many campaigns saw either is not told anew: some may have seen both.
+    The count of campaigns stays: some may have seen both.
     """
     by = find_campaign(session, duplicate.campaign_id)
     if by is not None and not on_branch(by.pull, by.ref):

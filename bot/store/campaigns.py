@@ -1,7 +1,7 @@
 """Campaigns in the database: creating, claiming, renewing, moving on.
 
 A lease is (`owner`, `lease_until`). A campaign is due when it has not ended and its lease is empty or
-over; a back-off is a lease that nobody owns. Every write of a step goes through `lock_held`, which refuses
+over; a back-off is a lease without an owner. Every write of a step goes through `lock_held`, which refuses
 when the lease or the campaign was taken away meanwhile.
 """
 
@@ -235,9 +235,9 @@ def release_lease(session: Session, campaign_id: int, owner: str) -> None:
 
 
 def release_other_leases(session: Session, owners: Collection[str]) -> int:
-    """Frees every lease held by anybody but `owners`; for a process that knows itself to be alone.
+    """Frees every lease held by processes other than `owners`; for a process that runs alone.
 
-    Back-offs, which nobody owns, stay.
+    Back-offs stay.
     """
     result = session.execute(
         update(Campaign)
@@ -328,13 +328,13 @@ def planned(session: Session, campaign_id: int) -> int:
 
 
 def set_toolchain(session: Session, campaign: Campaign, side: Side, row: Toolchain) -> None:
-    """Names the toolchain of one side; its row is added, or told where the interpreter lies by now."""
+    """Names the toolchain of one side; adds its row or updates the interpreter's path."""
     record_toolchain(session, row)
     setattr(campaign, f"{side.value}_toolchain", row.digest)
 
 
 def record_toolchain(session: Session, row: Toolchain) -> None:
-    """Adds the toolchain's row, or tells the one that is there where the interpreter lies by now."""
+    """Adds the toolchain's row, or updates the interpreter's path."""
     values = {column.key: getattr(row, column.key) for column in Toolchain.__table__.columns}
     insert_missing(session, Toolchain, [values])
     session.get_one(Toolchain, row.digest).python = row.python  # the data folder may have moved

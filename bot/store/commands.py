@@ -47,7 +47,7 @@ def of_comment(session: Session, comment: int) -> Sequence[Command]:
 
 
 def refused_before(session: Session, row: Command) -> frozenset[str]:
-    """Why this person was told before, in this thread, that something cannot be done."""
+    """The earlier refusal of this person in this thread."""
     query = select(Command.reason).where(
         Command.target == row.target,
         Command.number == row.number,

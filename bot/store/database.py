@@ -38,7 +38,7 @@ _WRITE_LOCK_ID = 1095979863
 #: A connection that was idle for so many seconds is tried before it is used. Whoever works all the time meets
 #: a server that starts again at work anyhow; to try each time is a tenth of all that is asked of it.
 PING_AFTER_IDLE_S = 1.0
-CHECKPOINT_PAGES = 16_384  # 64 MiB of log, should nobody call `checkpoint`
+CHECKPOINT_PAGES = 16_384  # 64 MiB of log, if `checkpoint` is not called
 
 
 def now() -> datetime:
@@ -97,8 +97,8 @@ class Database:
         """A session that commits at the end and rolls back on any exception.
 
         Writers take turns, on PostgreSQL as on SQLite: nothing that was read changes before the end, so that
-        no row's change is lost under another's, and no two wait for each other. Transactions ask nobody
-        outside, so a turn is milliseconds.
+        no row's change is lost under another's, and no two wait for each other. Transactions wait for nothing
+        outside, so a turn takes milliseconds.
 
         A commit survives the death of the process, whatever kills it. It survives a power cut, and the death
         of PostgreSQL's server, if it is `durable`, or followed by one that is: both databases lose the end of
@@ -112,7 +112,7 @@ class Database:
 
     @contextmanager
     def autocommit(self) -> Iterator[Session]:
-        """A session for one statement, which adds rows that nobody else changes, and is durable.
+        """A session for one statement, which adds rows that no other process changes, and is durable.
 
         On PostgreSQL it waits for no turn, and the statement is a transaction of its own: one message and its
         answer instead of three.

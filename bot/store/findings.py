@@ -70,7 +70,7 @@ def is_regression(session: Session, campaign_id: int, bug_id: int) -> bool:
 
 
 def unreduced(session: Session, bug_id: int) -> str:
-    """Why no case of the bug was made small, as the newest campaign that saw it tells; "" if it does not."""
+    """Why no case of the bug was reduced, from the newest campaign that saw it; "" if unknown."""
     newest = select(func.max(Finding.campaign_id)).where(Finding.bug_id == bug_id).scalar_subquery()
     query = select(Finding.reason).where(Finding.bug_id == bug_id, Finding.campaign_id == newest)
     query = query.where(Finding.reason.contains(NOT_REDUCED, autoescape=True)).order_by(Finding.case_id)

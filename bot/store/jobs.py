@@ -160,7 +160,7 @@ def release_lease(job: Job) -> None:
 
 
 def release_other_leases(session: Session, kinds: Collection[str], owner: str) -> None:
-    """Frees jobs of these kinds leased to anybody but `owner`, who knows that the others are dead."""
+    """Frees jobs of these kinds leased to processes other than `owner`, which are dead."""
     session.execute(
         update(Job)
         .where(Job.kind.in_(tuple(kinds)), Job.state == JobState.RUNNING.value, Job.owner != owner)

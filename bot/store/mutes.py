@@ -1,4 +1,4 @@
-"""What maintainers do not want to hear of."""
+"""Mutes: components, signatures or titles that maintainers do not want reported."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     pending ──claim──▶ sending ──finish──▶ sent
         ▲                  │ ├──give_up──▶ failed     GitHub refuses it; a person must act
-        └────── retry ─────┘ └──retry──▶ sending      nobody knows whether it arrived: looked up first
+        └────── retry ─────┘ └──retry──▶ sending      it may have arrived: looked up first
     held ──release──▶ pending
 
 While an effect is being sent, its target may stop being watched, its bug may be fixed, its rows deleted. A
@@ -30,7 +30,7 @@ from bot.store.models import Bug, BugState, Campaign, Effect, EffectState, KillS
 from bot.store.suppression import ISSUE as ISSUE
 
 ALL_TARGETS = "all"  # the kill switch that stops every target
-DRY_RUN = "dry-run"  # reports.mode of a target that hears nothing yet
+DRY_RUN = "dry-run"  # reports.mode of a target whose effects are only written down
 
 _COUNTED = (EffectState.PENDING.value, EffectState.SENDING.value, EffectState.SENT.value)
 _OPEN = (EffectState.PENDING.value, EffectState.SENDING.value)
@@ -51,7 +51,7 @@ class EffectDraft:
                which has no number yet
     depends_on  key of the effect that must be sent before, "" for none
     editable   changed in place when it is posted again
-    urgent     somebody waits for it
+    urgent     a person waits for it
     mode       "live" or "dry-run"; "" for what the campaign's configuration says, dry-run without a campaign
     bug_id     the bug it is about, where the kind is not an issue
     """
@@ -213,7 +213,7 @@ def _initial_state(draft: EffectDraft) -> str:
 
 
 def _renew(effect: Effect, draft: EffectDraft, campaign_id: int | None, at: datetime) -> None:
-    """What nobody has seen yet counts from now, with what the latest campaign knows."""
+    """Replaces an unseen draft with the data of the latest campaign."""
     effect.payload, effect.created_at = draft.payload, at
     effect.campaign_id, effect.attempts, effect.url, effect.sent_at = campaign_id, 0, "", None
     effect.state = _initial_state(draft)
@@ -243,7 +243,7 @@ def _leaves_dry_run(session: Session, effect: Effect, campaign_id: int | None) -
 
 
 def _is_new_occurrence(effect: Effect, bug: Bug) -> bool:
-    """Whether what nobody has seen yet was about an earlier occurrence of the bug, which was fixed."""
+    """Whether the unseen draft is about an earlier occurrence of the bug, which was fixed."""
     unseen = effect.state == EffectState.HELD.value or _is_dry_run(effect)
     return unseen and bug.state == BugState.NEW.value
 
@@ -372,7 +372,7 @@ def _number(session: Session, effect: Effect) -> int | None:
 
 
 def _mode(config: dict[str, Any] | None) -> str:
-    """`reports.mode` of a campaign's configuration; a target that states none hears nothing."""
+    """`reports.mode` of a campaign's configuration; dry-run where none is set."""
     return str(((config or {}).get("reports") or {}).get("mode", DRY_RUN))
 
 
@@ -394,7 +394,7 @@ def mark_sent(
     """
     effect = session.get(Effect, key)
     if effect is None:
-        return  # forgotten meanwhile
+        return  # deleted meanwhile
     later = effect.revision > revision
     if not (later and effect.state == EffectState.FAILED.value):  # else its target is watched no more
         effect.state = (EffectState.PENDING if later else EffectState.SENT).value
@@ -410,7 +410,7 @@ def mark_sent(
 
 
 def is_still_claimed(session: Session, effect: ClaimedEffect) -> bool:
-    """Whether the effect is still its sender's: nobody has given it up, released or forgotten it since."""
+    """Whether the effect is still its sender's: not given up, approved again or deleted since."""
     row = session.get(Effect, effect.key, with_for_update=True)
     return row is not None and row.state == _SENDING and row.attempts == effect.attempts
 
@@ -449,10 +449,9 @@ def retry(
 def refuse(
     session: Session, claimed: ClaimedEffect, reason: str, cause: SuppressionCause, at: datetime
 ) -> bool:
-    """GitHub refuses the effect; False if it was given up or forgotten meanwhile.
+    """GitHub refuses the effect; False if it was given up or deleted meanwhile.
 
-    One that nobody tried before has surely not arrived. Where its repository takes it some day, it goes on as
-    if it had not been tried; also where we were told of that repository before GitHub's answer was heard.
+    A first attempt has surely not arrived: once the repository accepts effects again, it does not count.
     """
     effect = session.get(Effect, claimed.key, with_for_update=True)
     if effect is None or effect.attempts != claimed.attempts:
@@ -548,7 +547,7 @@ def held_by(session: Session, campaign_id: int) -> list[Effect]:
 
 
 def release_senders(session: Session) -> None:
-    """What dead senders were at may be looked up at once; for a process that knows itself to be alone."""
+    """Ends the leases of dead senders; for a process that runs alone."""
     session.execute(update(Effect).where(Effect.state == EffectState.SENDING.value).values(not_before=None))
 
 

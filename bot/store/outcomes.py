@@ -143,7 +143,7 @@ def ran(session: Session, campaign_id: int, key: CacheKey) -> int:
 
 
 def counts(session: Session, campaign_id: int, key: CacheKey) -> dict[Verdict, int]:
-    """How many planned cases have each verdict under `key`; verdicts that nobody has are left out."""
+    """How many planned cases have each verdict under `key`; verdicts without cases are left out."""
     query = (
         select(OutcomeRow.verdict, func.count())
         .select_from(CampaignCase)

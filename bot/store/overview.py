@@ -24,10 +24,10 @@ from bot.store.models import (
     Target,
 )
 
-#: Ours: what somebody still reads on a page. The tables keep everything.
+#: Rows on a page; the tables keep everything.
 MAX_CAMPAIGNS, MAX_AUDIT_EVENTS, MAX_EFFECTS = 20, 60, 30
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
-_SENT = "sent"  # acts that GitHub itself shows
+_SENT = "sent"  # shown by GitHub itself
 _RESOLVED = tuple(state.value for state in RESOLVED)
 
 
@@ -35,7 +35,7 @@ _RESOLVED = tuple(state.value for state in RESOLVED)
 class RunningCampaign:
     """A campaign that has not ended.
 
-    waiting      whether nobody has begun it
+    waiting      whether no process has begun it
     done, total  of the present step; total is 0 where it is not known
     """
 
@@ -72,7 +72,7 @@ class TargetSummary:
 
 @dataclass(frozen=True)
 class Overview:
-    """All that is told of one repository.
+    """Everything shown about one repository.
 
     held, failed  effects that wait for a person, and that GitHub refused, each with its reason
     retrying      effects that could not be sent and are tried again, each with its reason
@@ -92,7 +92,7 @@ class Overview:
 
 
 def watched(session: Session, *, public: bool) -> list[TargetSummary]:
-    """The repositories that the service knows, by name; only those that everybody may read if `public`."""
+    """The known repositories by name; only public ones if `public`."""
     query = select(Target).order_by(Target.name)
     if public:
         query = query.where(Target.private.is_(False))

@@ -20,7 +20,7 @@ from bot.store.models import PeriodicTask
 
 @dataclass(frozen=True)
 class ClaimedTask:
-    """A periodic task that is ours for now: when it was last done, and what was to be remembered."""
+    """A periodic task leased to this process: when it was last done, and its saved state."""
 
     name: str
     last: datetime | None
@@ -30,7 +30,7 @@ class ClaimedTask:
 def claim(
     session: Session, name: str, owner: str, at: datetime, every: timedelta, lease: timedelta
 ) -> ClaimedTask | None:
-    """The task, leased to `owner`, if it is due and nobody is at it; else None."""
+    """The task, leased to `owner`, if it is due and not leased; else None."""
     insert_missing(session, PeriodicTask, [{"name": name}])
     free = or_(PeriodicTask.lease_until.is_(None), PeriodicTask.lease_until <= at)
     waited = or_(PeriodicTask.done_at.is_(None), PeriodicTask.done_at <= at - every)
@@ -95,7 +95,7 @@ def release_lease(session: Session, name: str, owner: str) -> None:
 
 
 def release_other_leases(session: Session, owner: str) -> None:
-    """Frees every lease held by anybody else; for a process that knows itself to be alone."""
+    """Frees every lease held by other processes; for a process that runs alone."""
     session.execute(
         update(PeriodicTask)
         .where(PeriodicTask.owner != "", PeriodicTask.owner != owner)
@@ -104,7 +104,7 @@ def release_other_leases(session: Session, owner: str) -> None:
 
 
 def run_soon(session: Session, name: str) -> None:
-    """Makes the task due at once; one that somebody is at is done once more after that."""
+    """Makes the task due at once; a running one runs once more afterwards."""
     session.execute(
         update(PeriodicTask).where(PeriodicTask.name == name).values(done_at=None, rerun_requested=True)
     )

@@ -1,4 +1,4 @@
-"""How far a campaign is, told from its rows alone: for whoever watches from another process."""
+"""Progress of a campaign, from its rows alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Pull requests in the database: what GitHub last told of them, and what is to be done about them.
+"""Pull requests in the database: their last known state, and their jobs.
 
 What is to be done is a row of `jobs`: of the kind LOOK there is one for each pull request, set going again by
-whatever happens to it; of the kind PRESS one for each time somebody used a button of a check run.
+whatever happens to it; of the kind CHECK_RUN_ACTION one for each use of a button of a check run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OPEN = "open"  # Pull.state
 CHECK_RUN = "check_run"
 
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
-#: Fields that GitHub tells; approval is ours.
+#: Fields that GitHub gives; approval is ours.
 _GITHUB_FIELDS = (
     "head",
     "base",
@@ -42,7 +42,7 @@ _DECISIVE = ("head", "base_ref", "draft", "state")
 
 
 class PullRequestData(Protocol):
-    """A pull request as an event or GitHub's answer tells it; fields as in its row."""
+    """A pull request as an event or GitHub's API describes it; fields as in its row."""
 
     @property
     def number(self) -> int:
@@ -87,11 +87,11 @@ class PullRequestData(Protocol):
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """What became of something that was told of a pull request.
+    """The result of an update of a pull request.
 
     stale    it is older than what is known, and changed nothing
-    unclear  something else is known of the same second, so that nobody can tell which of the two is the later
-    voided  who had approved the head that this push replaced, "" for nobody
+    unclear  another state of the same second is known, so that their order is unknown
+    voided  who had approved the head that this push replaced, "" for none
     """
 
     pull: Pull
@@ -101,7 +101,7 @@ class UpdateResult:
 
 
 def get(session: Session, target: str, number: int) -> Pull | None:
-    """The pull request, if it was ever told of."""
+    """The pull request, if it is known."""
     return session.get(Pull, (target, number))
 
 
@@ -112,17 +112,17 @@ def with_head(session: Session, target: str, commit: str) -> Sequence[Pull]:
 
 
 def row(target: str, data: PullRequestData) -> Pull:
-    """The row that says what was told, not yet in the database."""
+    """A row of this data, not yet in the database."""
     return Pull(target=target, number=data.number, **{name: getattr(data, name) for name in _GITHUB_FIELDS})
 
 
 def insert_if_new(session: Session, data: Pull) -> bool:
-    """Keeps what was told if nothing is known yet; whether that was so."""
+    """Stores the data if the pull request is new; returns whether it was."""
     return insert_missing(session, Pull, [_values(data)]) == 1
 
 
 def update_if_newer(session: Session, data: Pull) -> UpdateResult:
-    """Keeps what was told, unless something later is known.
+    """Stores the data, unless a later state is known.
 
     Another head ends the approval of the last one, and that it was stopped.
     """
@@ -147,7 +147,7 @@ def has_relevant_change(data: Pull, known: Pull) -> bool:
 
 
 def has_same_data(one: Pull, other: Pull) -> bool:
-    """Whether the same was told of both."""
+    """Whether both have the same data."""
     return all(getattr(one, name) == getattr(other, name) for name in _GITHUB_FIELDS)
 
 

@@ -1,4 +1,4 @@
-"""How much GitHub is asked for, over all processes: what was written when, and who must wait until when.
+"""Rate usage over all processes: the times of writes, and the pauses of accounts.
 
 The figures are GitHub's ("Rate limits for the REST API", "Best practices"): 80 content creations a minute and
 500 an hour, a second between writes. They count for each account: an installation, or the owner of a token.
@@ -36,7 +36,7 @@ def reserve(
 ) -> datetime:
     """When `account` may act: not before `at`, `gap` after its last act, and within `windows`.
 
-    The time is taken, for nobody else to take, if it is no further away than `max_wait`; else nothing is.
+    The time is reserved if it is at most `max_wait` away.
     creates_content  whether the act counts in the windows
     """
     _queue(session, account)

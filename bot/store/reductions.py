@@ -13,7 +13,7 @@ from bot.store.outcomes import CacheKey
 
 
 def get(session: Session, case_id: str, key: CacheKey) -> Reduction | None:
-    """What the case was made small to there; None if nobody has tried."""
+    """The reduction of a case there; None if there was no attempt."""
     return session.get(Reduction, (case_id, *astuple(key)))
 
 

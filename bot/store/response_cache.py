@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from bot.store.models import CachedResponse
 
-#: Answers nobody asked for again are dropped: a closed pull request's are never wanted any more.
+#: Answers unused for this long are dropped, such as those about closed pull requests.
 KEPT = timedelta(days=7)
 
 
@@ -27,7 +27,7 @@ def store_response(session: Session, url: str, etag: str, body: dict[str, Any], 
 
 
 def forget(session: Session, account: str) -> None:
-    """Drops what an account was told: the addresses of its answers begin with it."""
+    """Drops an account's answers, whose keys begin with its name."""
     session.execute(
         delete(CachedResponse).where(CachedResponse.url.startswith(f"{account} ", autoescape=True))
     )

@@ -16,9 +16,9 @@ _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 
 @dataclass(frozen=True)
 class TargetStatus:
-    """What goes on about a target.
+    """Counts of what is running and waiting for a target.
 
-    working, ahead  campaigns that somebody works on, and that wait
+    working, ahead  campaigns at work, and waiting
     jobs            jobs that wait or are at work
     unsent, held    effects that will be sent, and that wait for a maintainer
     """

@@ -39,7 +39,7 @@ def clear_reason(effect: Effect) -> None:
 
 
 def hold(effect: Effect, reason: str, cause: SuppressionCause = SuppressionCause.NONE) -> None:
-    """Keeps the effect until somebody or something lets it go."""
+    """Holds the effect until a person or its cause ends that."""
     set_reason(effect, reason, cause)
     effect.state, effect.not_before = EffectState.HELD.value, None
 
@@ -86,7 +86,7 @@ def reactivate(session: Session, target: str, cause: SuppressionCause, *, drop_u
 
     What lives on GitHub in an older revision is sent as it is now. What may have arrived stays given up.
 
-    drop_unsent  whether what never left is dropped, so that the next campaign posts it with what it knows;
+    drop_unsent  whether what never left is dropped, so that the next campaign posts it with current data;
                else it is sent after all
     """
     query = select(Effect).where(

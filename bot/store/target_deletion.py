@@ -120,7 +120,7 @@ def _delete(session: Session, table: Table, rows: ColumnElement[bool]) -> int:
 
 
 def has_rows(session: Session, target: str) -> bool:
-    """Whether any row but the audit's tells of the target."""
+    """Whether any row outside the audit names the target."""
     return any(
         session.scalar(select(true()).select_from(table).where(rows).limit(1))
         for table in Base.metadata.sorted_tables

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from bot.errors import InternalError
 from bot.store.models import AuditEvent, Base, CachedResponse, KillSwitch, Target
 
-#: The act that tells of a rename; its evidence has the name "before".
+#: The audit action of a rename; its evidence has the name "before".
 RENAMED = "renamed"
 _PARKED = ".was-"
 
@@ -16,8 +16,8 @@ _PARKED = ".was-"
 def rename_target(session: Session, old: str, new: str) -> dict[str, int]:
     """Gives the target `old` the name `new`; returns how many rows each table changed.
 
-    Whatever has the new name is parked first: it was somebody else's until now, and whoever that is has
-    another name by now, which an event or the next list of repositories tells.
+    A target that has the new name is parked first: it is called something else by now, which an event or
+    the next list of repositories gives.
     """
     if old == new:
         raise InternalError(f"{old} is to be renamed to itself")

@@ -51,18 +51,18 @@ def find(session: Session, name: str) -> Target | None:
 
 
 def find_any_case(session: Session, name: str) -> Target | None:
-    """The target of this name, in whatever case; GitHub tells no case apart."""
+    """The target of this name, in any case, as on GitHub."""
     query = select(Target).where(func.lower(Target.name) == name.lower())
     return session.scalars(query.limit(1)).one_or_none()
 
 
 def lock(session: Session, name: str) -> Target | None:
-    """The target of this name, as it is now, nobody else's until the transaction ends."""
+    """The target of this name, as it is now, locked until the transaction ends."""
     return session.scalars(_LOCK, {"called": name}).one_or_none()
 
 
 def of_github_id(session: Session, github_id: int) -> Target | None:
-    """The target that GitHub knows by this id, locked."""
+    """The target with this GitHub id, locked."""
     query = select(Target).where(Target.github_id == github_id).with_for_update()
     return session.scalars(query.execution_options(populate_existing=True)).first()
 
@@ -87,7 +87,7 @@ def _unique_name(session: Session, name: str) -> str:
 
 
 def event_count(session: Session) -> dict[str, int]:
-    """How often we were told of each target, by what it is known as."""
+    """Number of events about each target, by its stable name."""
     return {
         row.stable_name: row.event_count
         for row in session.execute(select(Target.stable_name, Target.event_count))

@@ -36,7 +36,7 @@ Handler = Callable[[Session, Intent], object]
 log = structlog.get_logger(__name__)
 
 #: How long the reader waits for more once something has come: a burst is then read in one go. GitHub waits
-#: for its answer; nobody waits for this.
+#: for an acknowledgement, not for this.
 BATCH_DELAY_S = 0.05
 
 
@@ -120,7 +120,7 @@ class InboxReader:
             return self._retry(delivery, error)
         except AssayError as error:
             self._record_failure(delivery, DeliveryState.FAILED, str(error))
-        except Exception as error:  # noqa: BLE001 - told and recorded; one bug must not stop the inbox
+        except Exception as error:  # noqa: BLE001 - logged and recorded; one bug must not stop the inbox
             self._record_internal_error(delivery, error)
         self._not_before.pop(delivery, None)
         return True

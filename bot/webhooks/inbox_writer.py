@@ -83,7 +83,7 @@ class InboxWriter:
         self._bytes += len(payload)
         try:
             self._queue.put(waiting)
-            if self._ended:  # perhaps since before the put, and nobody else would answer
+            if self._ended:  # perhaps before the put: then no thread resolves the future
                 self._refuse_waiting()
             return await asyncio.wrap_future(waiting.stored)
         finally:
@@ -142,7 +142,7 @@ class InboxWriter:
                 _resolve_future(item.stored, error)
             return
         except BaseException as error:
-            for item in batch:  # nobody may wait for ever on a thread that our bug has ended
+            for item in batch:  # else requests would wait for ever for a thread that has ended
                 _resolve_future(item.stored, error)
             raise
         self._failure = ""

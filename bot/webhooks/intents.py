@@ -1,7 +1,7 @@
-"""Intents: what an event on GitHub asks of Assay, in Assay's own words.
+"""Intents: what an event on GitHub asks of Assay.
 
-One class for each thing that can be asked; `bot.wiring` says which room carries which of them out. An intent
-tells what GitHub said at the time: whoever acts on it reads the state again first where that matters.
+One class for each request; `bot.wiring` connects each with its handler. An intent
+holds what GitHub said at the time; code that acts on it reads the state again where that matters.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Intent:
-    """What all intents know.
+    """Fields of all intents.
 
     target        owner/name, "" for what is about an installation as a whole
-    github_id     GitHub's id of the repository, which renames leave as it is; None where it is not told
+    github_id     GitHub's id of the repository, stable over renames; None if not given
     installation  the GitHub App's installation there, None where no App is used
     delivery      the delivery that asked for it, "" where it was found out by asking
     """
@@ -45,7 +45,7 @@ class CampaignIntent(Intent):
     pull          the pull request it is about
     requested_by      the login of whoever asked, "" for an event
     overrides     fields of the configuration that hold for this campaign alone
-    at            GitHub's time of the push, None where none is told
+    at            GitHub's time of the push, None if not given
     """
 
     head: str
@@ -60,7 +60,7 @@ class CampaignIntent(Intent):
 
 @dataclass(frozen=True, kw_only=True)
 class PullIntent(Intent):
-    """A pull request is as told here; `action` is what happened to it.
+    """The state of a pull request; `action` is what happened to it.
 
     head, base         commits; base_ref is the branch it is to be merged into
     head_repository    owner/name of what it comes from, "" where that is gone
@@ -127,7 +127,7 @@ class CheckIntent(Intent):
 
     action       "rerequested", or the identifier of the button that was pressed
     external_id  the key of the effect that made it, "" for a whole suite
-    app          the id and the client id of the App that made it, as far as they are told
+    app          the id and the client id of the App that made it, as far as given
     """
 
     action: str
@@ -139,7 +139,7 @@ class CheckIntent(Intent):
 
 @dataclass(frozen=True, kw_only=True)
 class MergeGroupIntent(Intent):
-    """A merge queue wants to know of a commit; base is what it would be merged onto."""
+    """A merge queue requests checks of a commit; base is the commit it would be merged onto."""
 
     head: str
     base: str
@@ -162,7 +162,7 @@ class InstallationIntent(Intent):
     action      created, deleted, suspend, unsuspend, new_permissions_accepted, added, removed, renamed
     added, removed   repositories
     before      what the account was called before, where it was renamed
-    updated_at  GitHub's time of this state, None where none is told: what is older changes nothing
+    updated_at  GitHub's time of this state, None if not given; older events change nothing
     """
 
     id: int

@@ -1,4 +1,4 @@
-"""Did GitHub send this? HMAC-SHA256 over the raw body, in the X-Hub-Signature-256 header.
+"""Verifies that GitHub sent a delivery: HMAC-SHA256 over the raw body, in the X-Hub-Signature-256 header.
 
 GitHub's documentation, "Validating webhook deliveries": the header is `sha256=` and 64 hex digits;
 compare in constant time. The SHA-1 header is legacy and not looked at.
@@ -29,7 +29,7 @@ def is_well_formed(header: str | None) -> bool:
 def verify(secrets: Sequence[bytes], body: bytes, header: str | None) -> bool:
     """Whether one of the secrets signed the body; False without secrets or header.
 
-    Each secret is tried, whatever the one before said, so that time tells nothing.
+    Every secret is tried, so that the time taken reveals nothing.
     """
     if header is None or not is_well_formed(header):
         return False

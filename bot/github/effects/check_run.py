@@ -1,7 +1,7 @@
 """Check runs: made once for a commit, changed in place, annotated fifty lines at a time.
 
 GitHub adds the annotations of each request to those that are there, and takes none back. What is there
-already is asked for before more is added, unless it was we who just made the run: none is ever shown twice.
+already is asked for before more is added, except for a run just made: none is shown twice.
 """
 
 from __future__ import annotations

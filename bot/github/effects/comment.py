@@ -34,7 +34,7 @@ class Comment(EffectKind):
 class Sticky(Comment):
     """The one comment of a pull request, edited in place.
 
-    It is looked for whenever the outbox does not know its id, be it because its table was lost: a pull
+    It is looked up whenever the outbox has no id for it, even after its table was lost: a pull
     request has one comment of ours, however old.
     """
 

@@ -43,11 +43,11 @@ class EffectKind:
         raise InternalError(f"{effect.kind} {effect.key} is of a kind that is never changed")
 
     def requests(self, effect: ClaimedEffect) -> list[Request]:
-        """Everything that is asked of GitHub where nothing goes wrong."""
+        """All requests of a successful run, in order."""
         return [self.change(effect) if effect.remote_id else self.create(effect)]
 
     def sent(self, answer: Any) -> Sent:
-        """What GitHub's answer tells of it."""
+        """The effect as GitHub's answer describes it."""
         return Sent(str(answer.get("html_url") or answer.get("url") or ""), remote_id=str(answer["id"]))
 
     def send(self, client: Client, effect: ClaimedEffect) -> Sent:

@@ -88,5 +88,5 @@ def _ensure(client: Client, target: str, name: str) -> None:
     try:
         client.send(Request("POST", path, body), Labels.permission)
     except RefusalError:
-        if client.get_or_none(f"{path}/{quote(name, safe='')}") is None:  # else somebody else was first
+        if client.get_or_none(f"{path}/{quote(name, safe='')}") is None:  # else another process was first
             raise

@@ -30,7 +30,7 @@ class Effect(Base):
     depends_on: Mapped[str] = mapped_column(
         String(64), default=""
     )  # the key of the effect that must be out before
-    urgent: Mapped[bool] = mapped_column(default=False)  # somebody waits for it: an answer to a command
+    urgent: Mapped[bool] = mapped_column(default=False)  # a person waits for it: a reply to a command
     mode: Mapped[str] = mapped_column(String(16), default="")  # "dry-run", "live"; "" as its campaign says
     payload: Mapped[dict[str, Any]]  # the request's body, as GitHub's API describes it
     state: Mapped[str] = mapped_column(String(16), default=EffectState.PENDING.value, index=True)
@@ -68,7 +68,7 @@ class RateUsage(Base):
 
 
 class RateLimitPause(Base):
-    """GitHub asked an installation to wait: nobody calls it before `until`."""
+    """GitHub asked an account to wait: no requests before `until`."""
 
     __tablename__ = "rate_limit_pauses"
 

@@ -48,9 +48,11 @@ class Classification(str, Enum):
     ALREADY_BROKEN = "already_broken"  # fails at both
     SUPPORT_LOST = "support_lost"  # refused as unsupported at head, passes at base
     FIXED = "fixed"  # failed at base, passes at head
-    FLAKY = "flaky"  # did not repeat in fresh processes, though the library's own answer stays the same
-    FLAKY_PROGRAM = "flaky_program"  # did not repeat, and the library itself answers now so, now so
-    INFRASTRUCTURE = "infrastructure"  # the machine's doing: forgotten, and run again by the next campaign
+    FLAKY = "flaky"  # did not repeat in fresh processes, while the reference is deterministic
+    FLAKY_PROGRAM = "flaky_program"  # did not repeat, and the library itself is nondeterministic
+    INFRASTRUCTURE = (
+        "infrastructure"  # an infrastructure failure: dropped, and run again by the next campaign
+    )
     INCONCLUSIVE = "inconclusive"  # base unknown
 
 
@@ -72,7 +74,7 @@ class TargetState(str, Enum):
     SUSPENDED = "suspended"  # its owner suspended the App
     REMOVED = "removed"  # uninstalled; its data goes after a stated time
     ARCHIVED = "archived"  # read-only: tested no more, nothing can be said there
-    GONE = "gone"  # GitHub knows it no more
+    GONE = "gone"  # deleted or hidden on GitHub
 
 
 class CommandState(str, Enum):
@@ -109,6 +111,6 @@ class SuppressionCause(str, Enum):
     NONE = ""  # its reason is for people, and only a person sets it going
     WITHDRAWN = "withdrawn"  # an issue: what it says is not so any more
     OVER_QUOTA = "over_quota"  # an issue: it waits for the next day
-    CHECKING = "checking"  # an issue: it waits for its last look, or for another one
-    UNWATCHED = "unwatched"  # its repository is not watched, or lets nobody in
+    CHECKING = "checking"  # an issue: it waits for its last check
+    UNWATCHED = "unwatched"  # its repository is not watched, or gives no access
     NO_ISSUES = "no_issues"  # its repository has issues switched off

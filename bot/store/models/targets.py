@@ -1,4 +1,4 @@
-"""The repositories under watch, and what people there have told us."""
+"""Watched repositories, their pull requests, commands and mutes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Installation(Base):
     changed_at: Mapped[datetime]
     event_count: Mapped[int] = mapped_column(
         default=0
-    )  # how often we were told of it: what was asked before is older
+    )  # events about it: data read before the last one is stale
 
 
 def _default_stable_name(context: Any) -> str:
@@ -49,18 +49,18 @@ class Target(Base):
     private: Mapped[bool] = mapped_column(default=True)  # until GitHub itself was asked
     has_issues: Mapped[bool] = mapped_column(default=True)
     heads: Mapped[dict[str, Any]] = mapped_column(default=dict)  # watched branch → {"commit", "at"}
-    # Of the configuration on the default branch: {"branches", "gate", "commit"}; {} while nobody has read it.
+    # Of the configuration on the default branch: {"branches", "gate", "commit"}; {} while unread.
     policy: Mapped[dict[str, Any]] = mapped_column(default=dict)
     schedules: Mapped[list[Any]] = mapped_column(default=list)  # of it, too: {"name", "cron", …, "next"}
     last_event_at: Mapped[datetime | None]  # a delivery about it
     reconciled_at: Mapped[datetime | None]
     event_count: Mapped[int] = mapped_column(default=0)  # as an installation's
-    polled_at: Mapped[datetime | None]  # when it was last asked for all of which no webhook tells
+    polled_at: Mapped[datetime | None]  # last poll of what no webhook reports
     removed_at: Mapped[datetime | None]
 
 
 class Pull(Base):
-    """A pull request as GitHub last told it."""
+    """A pull request in its last known state."""
 
     __tablename__ = "pulls"
 
@@ -76,12 +76,12 @@ class Pull(Base):
     state: Mapped[str] = mapped_column(String(16), default="open")  # open, closed, merged
     approved_head: Mapped[str] = mapped_column(String(64), default="")  # the only commit that may run
     approved_by: Mapped[str] = mapped_column(default="")
-    stopped_head: Mapped[str] = mapped_column(String(64), default="")  # not tested until somebody asks for it
+    stopped_head: Mapped[str] = mapped_column(String(64), default="")  # not tested until requested
     updated_at: Mapped[datetime]  # GitHub's own time: what is older changes nothing
 
 
 class Mute(Base):
-    """What a maintainer does not want to hear of, until when."""
+    """What a maintainer does not want reported, until when."""
 
     __tablename__ = "mutes"
 
@@ -118,8 +118,8 @@ class PeriodicTask(Base):
 
     name: Mapped[str] = mapped_column(primary_key=True)
     done_at: Mapped[datetime | None]
-    rerun_requested: Mapped[bool] = mapped_column(default=False)  # asked for again since somebody took it
+    rerun_requested: Mapped[bool] = mapped_column(default=False)  # requested again while it runs
     owner: Mapped[str] = mapped_column(String(64), default="")
     lease_until: Mapped[datetime | None]
     note: Mapped[str] = mapped_column(default="")
-    saved_state: Mapped[dict[str, Any]] = mapped_column(default=dict)  # what it wants to know the next time
+    saved_state: Mapped[dict[str, Any]] = mapped_column(default=dict)  # state for the next run

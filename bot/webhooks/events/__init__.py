@@ -6,7 +6,7 @@ payload to a `ParsedEvent`:
     @event("issues", actions={"closed", "reopened"})
     def issues(payload: bytes) -> Meaning: ...
 
-Deliveries with other actions never come to the function: what nobody uses need not fit.
+Deliveries with other actions never come to the function: unused payloads need not fit.
 """
 
 from __future__ import annotations

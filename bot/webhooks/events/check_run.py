@@ -1,4 +1,4 @@
-"""`check_run`: somebody wants a check once more, or pressed one of its buttons.
+"""`check_run`: a check was requested again, or one of its buttons used.
 
 GitHub sends both to the App alone whose check it is; a repository's own webhook does not get them.
 """
@@ -46,7 +46,7 @@ class CheckRunEvent(ActionPayload):
 
 @event("check_run", actions={"rerequested", "requested_action"})
 def check_run(payload: bytes) -> ParsedEvent:
-    """Whether the check is ours, the rows know: by the key of its effect."""
+    """The handler finds out whether the check is ours, by the key of its effect."""
     fields = CheckRunEvent.model_validate_json(payload)
     pressed = fields.requested_action.identifier if fields.requested_action else ""
     intent = CheckIntent(

@@ -1,4 +1,4 @@
-"""`check_suite`: somebody wants all our checks of a commit once more."""
+"""`check_suite`: all our checks of a commit were requested again."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def _login(text: str) -> str:
 
 
 def _parse_timestamp(value: Any) -> Any:
-    """GitHub tells times as ISO 8601 text in some events and as seconds since 1970 in others."""
+    """GitHub writes times as ISO 8601 text in some events and as seconds since 1970 in others."""
     if isinstance(value, int) and not isinstance(value, bool):
         try:
             return datetime.fromtimestamp(value, UTC).isoformat()
@@ -101,7 +101,7 @@ class Account(Payload):
 
 
 class RepositoryPayload(Payload):
-    """What every event about a repository tells."""
+    """Fields of every event about a repository."""
 
     repository: Repository
     installation: Installation | None = None
@@ -116,7 +116,7 @@ class RepositoryPayload(Payload):
 
 
 class ActionPayload(RepositoryPayload):
-    """Something was done in a repository, by somebody."""
+    """An action in a repository, and its actor."""
 
     action: str
     sender: Account | None = None

@@ -1,4 +1,4 @@
-"""`installation`: somebody installed, suspended or removed the GitHub App, or accepted new permissions."""
+"""`installation`: the GitHub App was installed, suspended or removed, or new permissions accepted."""
 
 from __future__ import annotations
 

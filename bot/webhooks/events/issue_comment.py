@@ -1,4 +1,4 @@
-"""`issue_comment`: somebody wrote under an issue or a pull request.
+"""`issue_comment`: a comment on an issue or pull request was written or edited.
 
 New comments are read, and edited ones: a comment that held no command may hold one after the edit. Commands
 of a comment that had some already are not carried out again (`bot.commands.comment_events`).

@@ -31,7 +31,7 @@ class IssueEvent(ActionPayload):
 
 @event("issues", actions={"closed", "reopened", "deleted", "transferred", "labeled"})
 def issues(payload: bytes) -> ParsedEvent:
-    """The issue as it is now; whether it is one of ours, the rows know."""
+    """The present state of the issue, ours or not."""
     fields = IssueEvent.model_validate_json(payload)
     intent = IssueIntent(
         **fields.intent_fields(),

@@ -1,4 +1,4 @@
-"""`merge_group`: a merge queue wants to know of a commit before it merges it."""
+"""`merge_group`: a merge queue requests checks of a commit before it is merged."""
 
 from __future__ import annotations
 

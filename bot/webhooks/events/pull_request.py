@@ -1,4 +1,4 @@
-"""`pull_request`: somebody opened, changed or closed one."""
+"""`pull_request`: one was opened, changed or closed."""
 
 from __future__ import annotations
 

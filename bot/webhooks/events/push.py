@@ -1,4 +1,4 @@
-"""`push`: somebody moved a branch or a tag."""
+"""`push`: a branch or tag moved."""
 
 from __future__ import annotations
 

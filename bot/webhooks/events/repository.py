@@ -53,7 +53,7 @@ class OldOwner(Payload):
 
     @property
     def login(self) -> str:
-        """The account's name, "" where it is not told."""
+        """The account's name, "" if not given."""
         account = self.organization or self.user
         return account.login if account else ""
 

@@ -116,7 +116,7 @@ PENDING = InstallationInfo(4711, "acme", {**GRANTED, "checks": "read"}, SUBSCRIB
     [
         ({"hook": HookInfo("", "json", False)}, "webhook", "no address", f"https://YOUR-HOST{WEBHOOK_PATH}"),
         ({"hook": HookInfo("https://x", "form", False)}, "webhook", "gets form", "application/json"),
-        ({"hook": HookInfo("https://x", "json", True)}, "webhook", "nobody checks", "SSL verification"),
+        ({"hook": HookInfo("https://x", "json", True)}, "webhook", "does not verify", "SSL verification"),
         ({"no_hook": True}, "deliveries", "not active", "Switch the webhook on"),
         ({"sent": (delivery("a", 401), delivery("b", 202))}, "deliveries", "1 of 2 in 24 hours", "secret"),
         ({"sent": (delivery("a", 404),)}, "deliveries", "push 404", WEBHOOK_PATH),

@@ -269,7 +269,7 @@ RENAMED: tuple[tuple[str, dict[str, Any], str, dict[str, Any]], ...] = (
             "subject": "bug:1",
             "why": "w",
             "evidence": "{}",
-            "at": "2026",
+            "at": "2026-01-01",
         },
         "audit_events",
         {"actor": "ada", "action": "issue_filing", "reason": "w"},
