@@ -27,6 +27,7 @@ class ProgramFormat(Generic[T]):
     case    puts it together
     spec  how it is reduced
     words   what the first numbers of its size count, for people
+    valid   whether a candidate is a legal program; one that is not is never run
     split   its parts in order → it up to before the part of a number, and what is left from there on, each
             with what the library gives it; None where that part cannot be cut there
     parts   how many parts it has; no lens without parts looks for what is upstream
@@ -37,6 +38,7 @@ class ProgramFormat(Generic[T]):
     case: Callable[[T], TestCase]
     spec: ReductionSpec[T]
     words: tuple[str, ...]
+    valid: Callable[[T], bool] = lambda _candidate: True
     split: Callable[[T, int], tuple[T, T] | None] = lambda _whole, _at: None
     parts: Callable[[T], int] = lambda _whole: 1
 

@@ -42,12 +42,14 @@ class GraphState:
     values  by name: of the inputs, and of what may become one
     origin  the case it comes from, for all but program and inputs
     message_words  words of the failure's message; operators may be among them
+    tolerated  rules of ONNX that the case itself breaks, and so its candidates may (`fuzzing.reduce.graph_validity`)
     """
 
     graph: Graph
     values: Mapping[str, Input]
     origin: TestCase
     message_words: frozenset[str] = frozenset()
+    tolerated: frozenset[str] = frozenset()
 
     def case(self) -> TestCase:
         """The case: the model, its inputs, and no reference, which is another program's."""

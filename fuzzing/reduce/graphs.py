@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from fuzzing.cases import TestCase
+from fuzzing.execute.evaluator import Evaluator
+from fuzzing.outcomes import Outcome
 from fuzzing.reduce.engine import Pass, ReductionSpec
 from fuzzing.reduce.formats import ProgramFormat, register_format
 from fuzzing.reduce.graph_cuts import (
@@ -19,8 +24,10 @@ from fuzzing.reduce.graph_simplification import (
     simplify_values,
     use_common_types,
 )
-from fuzzing.reduce.graph_state import GraphState, key, load, size
+from fuzzing.reduce.graph_state import GraphState, key, size
+from fuzzing.reduce.graph_state import load as load_state
 from fuzzing.reduce.graph_subgraphs import inline_branches, shrink_subgraphs
+from fuzzing.reduce.graph_validity import find_violations, is_valid
 
 SPEC = ReductionSpec[GraphState](
     size=size,
@@ -40,6 +47,13 @@ SPEC = ReductionSpec[GraphState](
     ),
 )
 
+
+def load(case: TestCase, evaluator: Evaluator, outcome: Outcome | None = None) -> GraphState:
+    """The graph of a case as `graph_state.load` reads it, with the rules of ONNX that it breaks itself."""
+    state = load_state(case, evaluator, outcome)
+    return replace(state, tolerated=find_violations(state))
+
+
 _WORDS = ("operators", "edges used", "outputs", "attributes")
 register_format(
     ProgramFormat(
@@ -47,6 +61,7 @@ register_format(
         load=load,
         case=GraphState.case,
         spec=SPEC,
+        valid=is_valid,
         words=_WORDS,
         split=split,
         parts=lambda state: len(state.graph.nodes),

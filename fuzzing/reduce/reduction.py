@@ -152,7 +152,9 @@ class Reducer:
         return reduce(
             start,
             program_format.spec,
-            SymptomClassifier(self._evaluator, wanted, program_format.case, self._passing),
+            SymptomClassifier(
+                self._evaluator, wanted, program_format.case, self._passing, program_format.valid
+            ),
             budget=budget,
             width=self._shard.workers,
             journal=Journal(journal),

@@ -44,6 +44,7 @@ class SymptomClassifier(Generic[T]):
     case     makes a candidate a case
     passing  where the case one began with passes: what shows the symptom and does not pass there too shows a
              bug that was there before, and is as good as clean
+    valid    whether a candidate is a legal program; one that is not is clean, and is not run
     """
 
     def __init__(
@@ -52,7 +53,9 @@ class SymptomClassifier(Generic[T]):
         wanted: dict[str, Any],
         case: Callable[[T], TestCase],
         passing: Evaluator | None = None,
+        valid: Callable[[T], bool] = lambda _candidate: True,
     ) -> None:
+        self._valid = valid
         self._evaluator = evaluator
         self._wanted = wanted
         self._case = case
@@ -60,8 +63,14 @@ class SymptomClassifier(Generic[T]):
 
     def __call__(self, candidates: Sequence[T]) -> list[str]:
         """SAME, OTHER or CLEAN for each candidate; what is invalid or unsupported is clean."""
-        cases = [self._case(candidate) for candidate in candidates]
-        answers = [self._answer(outcome) for outcome in self._evaluator.evaluate(cases)]
+        cases = {
+            place: self._case(candidate)
+            for place, candidate in enumerate(candidates)
+            if self._valid(candidate)
+        }
+        answers = [CLEAN] * len(candidates)
+        for place, outcome in zip(cases, self._evaluator.evaluate(list(cases.values())), strict=True):
+            answers[place] = self._answer(outcome)
         same = [place for place, answer in enumerate(answers) if answer == SAME]
         if self._passing is not None and same:
             there = self._passing.evaluate([cases[place] for place in same])

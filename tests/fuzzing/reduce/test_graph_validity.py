@@ -1,0 +1,80 @@
+"""Candidates outside ONNX are never taken, unless the failing case breaks the same rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import onnx.parser
+import pytest
+
+from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.graph.onnx_reader import from_onnx
+from fuzzing.reduce.graph_state import GraphState
+from fuzzing.reduce.graph_validity import find_violations, is_valid
+
+
+def state_of(text: str, **inputs: object) -> GraphState:
+    """The graph of a model in ONNX's text format; inputs are what it is given."""
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g {text}').SerializeToString()
+    graph = from_onnx(model)
+    names = {edge: f"e{edge}" for edge in range(len(graph.types))}
+    values = {
+        names[edge]: Tensor.of(np.array(inputs[name]))
+        for edge, name in graph.names.items()
+        if name in inputs and edge in graph.inputs
+    }
+    case = TestCase(OnnxModel(model), (), Provenance("t", "t", "", "onnx", ""))
+    return GraphState(replace(graph, names=names), values, case)
+
+
+OUTSIDE = {
+    "a Split of one element in five": state_of(
+        "(float[1] x) => (float[1] a, float[1] b, float[1] c, float[1] d, float[N] e) "
+        "{ a, b, c, d, e = Split<num_outputs = 5>(x) }"
+    ),
+    "a Split into fewer outputs than it has": state_of(
+        "(float[4] x) => (float[2] a) { a = Split<num_outputs = 2>(x) }"
+    ),
+    "a Split whose parts are too long": state_of(
+        "(float[3] x) => (float[2] a, float[2] b) <int64[2] s = {2, 2}> { a, b = Split(x, s) }"
+    ),
+    "a Resize by 0": state_of(
+        "(float[1,1,2,2] x) => (float[a,b,c,d] y) <float[4] s = {1, 1, 0, 1}> { y = Resize(x, , s) }"
+    ),
+    "a Resize by 0 that is an input": state_of(
+        "(float[2] x, float[1] s) => (float[n] y) { y = Resize(x, , s) }", s=np.zeros(1, np.float32)
+    ),
+    "a Tile by a scalar": state_of("(float[2] x, int64 r) => (float[n] y) { y = Tile(x, r) }", r=np.int64(2)),
+    "an InstanceNormalization by a scalar": state_of(
+        "(float[1,2,3] x, float s, float[2] b) => (float[1,2,3] y) { y = InstanceNormalization(x, s, b) }"
+    ),
+    "boxes of one number": state_of(
+        "(float[1,1,1] b, float[1,1,1] s) => (int64[n,3] y) { y = NonMaxSuppression(b, s) }"
+    ),
+    "a frame longer than the signal": state_of(
+        "(float[1,4,1] x, float[8] w) => (float[a,b,c,d] y) <int64 s = {1}> { y = STFT(x, s, w) }"
+    ),
+    "a declared length that is not the computed one": state_of("(float[2] x) => (float[3] y) { y = Abs(x) }"),
+}
+
+INSIDE = (
+    "(float[5] x) => (float[3] a, float[2] b) { a, b = Split<num_outputs = 2>(x) }",
+    "(float[3] x) => (float[2] a, float[1] b) <int64[2] s = {2, 1}> { a, b = Split(x, s) }",
+    "(float[1,1,2,2] x) => (float[1,1,4,2] y) <float[4] s = {1, 1, 2, 1}> { y = Resize(x, , s) }",
+    "(float[2,2] x) => (float[4,2] y) <int64[2] r = {2, 1}> { y = Tile(x, r) }",
+    "(float[1,2,3] x, float[2] s, float[2] b) => (float[1,2,3] y) { y = InstanceNormalization(x, s, b) }",
+    "(float[1,1,4] b, float[1,1,1] s) => (int64[n,3] y) { y = NonMaxSuppression(b, s) }",
+    "(float[2,3] x, float[3] y) => (float[2,3] z) { a = Add(x, y)  z = Relu(a) }",
+)
+
+
+@pytest.mark.parametrize("state", OUTSIDE.values(), ids=OUTSIDE)
+def test_what_the_standard_forbids_is_invalid(state: GraphState) -> None:
+    assert not is_valid(state)
+    assert is_valid(replace(state, tolerated=find_violations(state)))
+
+
+@pytest.mark.parametrize("text", INSIDE)
+def test_legal_models_are_valid(text: str) -> None:
+    assert find_violations(state_of(text)) == frozenset()
