@@ -1,8 +1,8 @@
-"""Compiler messages: what they say once everything is removed that changes from run to run.
+"""Normalizes compiler messages: removes everything that changes between runs of one bug.
 
-Two messages of one bug must come out alike whatever the version, machine, path, line, address, tensor
-name, test name, shape or seed; two bugs should not. Compilers wrap the message of the layer below in
-their own, so the last place in the source that a message names is the one that failed first.
+Two messages of one bug become equal whatever the version, machine, path, line, address, name, shape or seed;
+messages of two bugs should not. Compilers wrap the message of the layer below, so the last source location in a
+message is the innermost one.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ _EMPTY_CHECKS = frozenset({"false", "0", ""})
 
 @dataclass(frozen=True)
 class ParsedMessage:
-    """What a message says of a failure.
+    """The parts of a message.
 
     template  the complaint without what changes from run to run, on one line
     frame     the C++ source file that failed, without its folders; "" if none is named

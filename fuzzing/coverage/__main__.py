@@ -5,7 +5,7 @@ progress on stderr:
     {"event": "progress", "note": TEXT}                        every few seconds
     {"event": "broken", "file": PATH, "reason": TEXT}          a file that is no model; it is left out
     {"event": "end", "models": N, "broken": N, "operators": NAME, "metrics": {…}, …}      see docs/coverage.md
-Errors are told as `fuzzing.entry_point` does. Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
+Errors are printed by `fuzzing.entry_point`. Exit codes: 0 done, 2 a usage error, 3 an infrastructure failure.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ The shard names one case and how it is run. Prints JSON lines on stdout:
     {"event": "fact", "what": METHOD, "found": [NAME, …], "how": TEXT, "runs": N, "confirmed": true | null}
     {"event": "end", "id": ID, "outcome": {…}, "facts": N, "runs": N, "seconds": S}
 
-What facts mean is told in `fuzzing.localize.facts`. Errors are told as `fuzzing.entry_point` does. Exit codes:
-0 after "end", 2 for a case that does not fail or a way that there is not, 3 if the toolchain cannot be
+`fuzzing.localize.facts` describes facts. Errors are printed by `fuzzing.entry_point`. Exit codes:
+0 after "end", 2 for a case that does not fail or an unknown method, 3 if the toolchain cannot be
 started.
 """
 
@@ -29,10 +29,10 @@ from fuzzing.reduce.engine import Budget
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m fuzzing.localize", description="Tell where in a compiler a failing case goes wrong."
+        prog="python -m fuzzing.localize", description="Find where in a compiler a failing case goes wrong."
     )
     parser.add_argument("shard", type=Path, help="a shard of one case, as JSON")
-    parser.add_argument("--method", action="append", default=[], help="a way to use; all, if none is named")
+    parser.add_argument("--method", action="append", default=[], help="a method to use; default: all")
     parser.add_argument("--runs", type=int, default=BUDGET.runs, help="runs of the compiler at most")
     parser.add_argument("--seconds", type=float, default=BUDGET.seconds, help="seconds to take at most")
     given = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""What a localization tells: small facts, each with how it was got."""
+"""Facts of a localization, each with its evidence."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that is known of where a failure is.
+    """What one method found.
 
-    what       the way that found it: `ablation`, `passes`, `last_pass`, `stage`, `converter`, `subgraph`
-    found      names of what is to blame, in the compiler's own words; () if this way could not tell
+    what       the method: `ablation`, `passes`, `last_pass`, `stage`, `converter`, `subgraph`
+    found      the compiler's names of the location; () if the method found none
     how        what was done and what it showed, as a sentence
     runs       how often the compiler was run for it
     confirmed  whether processes of their own agree; None for what was noted, not tried

@@ -1,4 +1,4 @@
-"""A failing case in a laboratory: run again and again, a little otherwise each time."""
+"""A failing case and its runs under varied conditions."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from fuzzing.reduce.symptom_check import has_symptom, symptom_of
 
 
 class BudgetExhaustedError(Exception):
-    """The budget is spent. Raised by whatever runs the compiler, caught where facts are gathered."""
+    """The budget is spent. Raised by runs, caught in `fuzzing.localize.localization`."""
 
 
 class FailingCase:
-    """A case that fails on one toolchain, and ways to run it.
+    """A case that fails on one toolchain, and methods that run it.
 
     A context manager: the compiler is imported once for all runs but those that are fresh.
 
     case, shard  what fails, and how it is run
     backend      the compiler's adapter
     outcome      what the case does when nothing is left out
-    seen         what it went through when watched (`fuzzing.backends.base.Instrumentation.notes`)
-    fails_when_watched  whether it failed alike when watched
+    notes        what instrumentation recorded (`fuzzing.backends.base.Instrumentation.notes`)
+    fails_when_watched  whether it failed in the same way while instrumented
     runs         how often the compiler was run
-    facts        what is known by now, by way
+    facts        facts found so far, by method
 
     Raises UsageError if the case does not fail.
     """

@@ -1,4 +1,4 @@
-"""A failing case put through every way of telling where in the compiler it goes wrong."""
+"""Runs the localization methods on a failing case."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Localization:
     """What is known of where a case fails.
 
     outcome  what the case does
-    facts    by way, those that apply to the backend and the case
+    facts    of the methods that apply to the backend and the case
     runs     how often the compiler was run in all
     """
 
@@ -38,9 +38,9 @@ def localize(
     methods: Collection[str] = (),
     progress: Callable[[Fact], None] | None = None,
 ) -> Localization:
-    """Puts a case that fails under the settings of `shard` through the ways named; through all by default.
+    """Puts a case that fails under the settings of `shard` through the methods named; all by default.
 
-    Raises UsageError if the case does not fail, UnknownNameError for a way that there is not.
+    Raises UsageError if the case does not fail, UnknownNameError for an unknown method.
     """
     chosen = get_methods(methods)
     facts = []
@@ -58,7 +58,7 @@ def _facts(failure: FailingCase, methods: dict[str, Method]) -> Iterator[Fact]:
         try:
             fact = method(failure)
         except BudgetExhaustedError:
-            fact = Fact(name, (), "the budget was spent before this could be told", failure.runs - before)
+            fact = Fact(name, (), "the budget was spent before this was found", failure.runs - before)
         if fact is not None:
             failure.facts[name] = fact
             yield fact

@@ -4,12 +4,12 @@ The shard names one case and how it is run. `--passes SHARD.json` names it on an
 passes: then only what passes there counts, so that what is new stays new. Prints JSON lines on stdout:
 
     {"event": "step", "run": N, "by": PASS, "size": […]}        each candidate that was taken
-    {"event": "other", "id": ID}                                another bug, met on the way
+    {"event": "other", "id": ID}                                another bug
     {"event": "end", "id": ID, "from": ID, "outcome": {…}, "minimal": …, "confirmed": …,
      "root": ID or null, "runs": N,
      "replayed": N, "before": […], "after": […], "words": […], "seconds": S, "traits": {…}}
 
-The reduced case, and the others, are added to the shard's corpus. Errors are told as `fuzzing.entry_point` does.
+The reduced case, and the others, are added to the shard's corpus. Errors are printed by `fuzzing.entry_point`.
 Exit codes: 0 after "end", 2 for a case that does not fail or cannot be reduced, 3 if the toolchain cannot be
 started.
 """
@@ -58,11 +58,11 @@ def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | Non
     case = corpus.get(shard.case)
     begin = time.monotonic()
 
-    def told(step: Step) -> None:
+    def report(step: Step) -> None:
         emit_event_now(event="step", run=step.run, by=step.by, size=step.size)
         note(f"{step.by}: size {step.size} after {step.run} runs")
 
-    reduction = reduce_case(case, shard, budget=budget, journal=journal, progress=told, passing=passing)
+    reduction = reduce_case(case, shard, budget=budget, journal=journal, progress=report, passing=passing)
     for other in reduction.others:
         corpus.add(other)
         emit_event(event="other", id=other.id)

@@ -233,7 +233,7 @@ def _shrink_candidates(case: TestCase) -> Iterator[Callable[[], TestCase]]:
 
 
 def _with_inputs(case: TestCase, inputs: Inputs) -> TestCase:
-    """The case with other inputs, which the program is told of where it declares them."""
+    """The case with other inputs, and their types in the program's declarations."""
     given = dict(inputs)
     program = _program(case)
     for path, argument in list(_arguments(program)):

@@ -1,10 +1,8 @@
-"""The engine: tries smaller candidates until none is left that still shows the same bug.
+"""The reduction engine: tries smaller candidates until none shows the same bug.
 
-It knows nothing of what it reduces. A format says how big something is, gives it a key, and lists passes;
-a pass proposes candidates; a judge says of each whether it shows the same bug. Candidates are proposed in a
-fixed order, several are judged at once, and of those that show the bug the first in that order is taken: so
-the outcome does not depend on which of them was quicker, and a reduction that was cut off goes the same way
-again when it is begun anew, out of its journal, without running anything twice.
+It is independent of what it reduces. A spec gives a size, a key and passes; a pass proposes candidates in a
+fixed order; a classifier runs several at once, and the first in order that shows the bug is taken. So the result
+does not depend on timing, and an interrupted reduction resumes from its journal without repeating runs.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from fuzzing.reduce.journal import Journal
 T = TypeVar("T")
 Candidate = TypeVar("Candidate", contravariant=True)
 
-#: What a judge says: the same bug; another one, worth a finding of its own; nothing wrong.
+#: What a candidate shows: the same bug, another bug, or none.
 SAME, OTHER, CLEAN = "same", "other", "clean"
 
 
@@ -80,7 +78,7 @@ class SearchResult(Generic[T]):
     minimal  whether every pass was tried on it and none made it smaller
     runs     candidates judged now; `replayed` were known from an earlier try
     runs_by_pass    by pass, the runs that it took
-    steps    what was taken on the way
+    steps    the candidates taken
     others   candidates that show another bug, smallest first
     """
 
@@ -99,7 +97,7 @@ class _BudgetExhaustedError(Exception):
 
 @dataclass
 class Attempt(Generic[T]):
-    """What a pass is given: the best so far, and a way to try better ones."""
+    """The best candidate so far, and a method that tries smaller ones; passes get it."""
 
     _reduction: _Reduction[T]
     by: str
@@ -235,9 +233,8 @@ def find_single(
 ) -> None:
     """Looks for the one unit that shows the bug without the rest: in their first half, or else in the second.
 
-    The second half is not asked about but taken for guilty, and proved in the end alone. So a single cause
-    costs one run per bit, where `ddmin` pays for both halves of every other; several causes that lie apart are
-    left to it, at the price of that many runs.
+    The second half is not run but assumed to show it, and the last unit is confirmed alone. A single cause so
+    costs one run per bit. Causes that lie apart are left to `ddmin`.
 
     only  a thing of these units alone; None if there is no such thing
     """
@@ -260,10 +257,9 @@ def ddmin(
 ) -> None:
     """Leaves out units: first half of them at once, then ever fewer, down to each by itself.
 
-    Zeller and Hildebrandt's ddmin (TSE 2002) by complements; a block that can go is followed by the next one
-    where it stood, so that what is left is not gone over again.
+    Zeller and Hildebrandt's ddmin (TSE 2002) by complements; after a removal it continues at the same place.
 
-    units    what the best consists of, anew each time
+    units    the parts of a candidate
     without  a thing without some of its units; None if there is no such thing
     """
     length = max(1, len(units(attempt.best)) // 2)

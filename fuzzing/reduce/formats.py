@@ -1,4 +1,4 @@
-"""What each kind of program is reduced as. A kind registers its lens; the engine knows none by name."""
+"""Formats: how each kind of program is taken apart, reduced and put together."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class ProgramFormat(Generic[T]):
     """How cases of one kind of program are taken apart, and put together again.
 
     kind    the program kind, as in `case.json`
-    load    takes a case apart; the bench tells what the library gives, the outcome how the case fails
+    load    takes a case apart; the evaluator gives the library's values, the outcome is the failure
     case    puts it together
     spec  how it is reduced
     words   what the first numbers of its size count, for people
     valid   whether a candidate is a legal program; one that is not is never run
     split   its parts in order → it up to before the part of a number, and what is left from there on, each
             with what the library gives it; None where that part cannot be cut there
-    parts   how many parts it has; no lens without parts looks for what is upstream
+    parts   how many parts it has; with one part no root cause is sought
     """
 
     kind: str
@@ -47,12 +47,12 @@ _FORMATS: dict[str, ProgramFormat[Any]] = {}
 
 
 def register_format(program_format: ProgramFormat[Any]) -> None:
-    """Makes a lens known."""
+    """Registers a format under its kind."""
     _FORMATS[program_format.kind] = program_format
 
 
 def get_format(kind: str) -> ProgramFormat[Any]:
-    """The lens of a kind of program; raises UsageError if it cannot be reduced."""
+    """The format of a kind of program; raises UsageError if it cannot be reduced."""
     for module in pkgutil.iter_modules(fuzzing.reduce.__path__):
         if module.name != "__main__":
             importlib.import_module(f"fuzzing.reduce.{module.name}")

@@ -37,7 +37,7 @@ def split(state: GraphState, at: int) -> tuple[GraphState, GraphState] | None:
 
 
 def _with_graph(state: GraphState, part: Graph) -> GraphState | None:
-    """The subject with a part of its graph; None if an input would be of no known shape."""
+    """The state with a part of its graph; None if an input would be of no known shape."""
     if not part.nodes or any(not part.types[edge].static for edge in part.inputs):
         return None
     return replace(state, graph=part)

@@ -59,14 +59,14 @@ def _variants(node: Node, graph: Graph) -> Iterator[Node]:
 
 
 def _replace_node(state: GraphState, number: int, node: Node) -> Iterator[GraphState]:
-    """The subject with one node changed, if ONNX can tell the types anew."""
+    """The state with one node changed, if its types can be inferred."""
     graph = state.graph
     nodes = (*graph.nodes[:number], node, *graph.nodes[number + 1 :])
     yield from _infer_types(replace(state, graph=replace(graph, nodes=nodes)))
 
 
 def _infer_types(state: GraphState) -> Iterator[GraphState]:
-    """The subject with its types inferred again; none where they cannot be."""
+    """The state with its types inferred again; nothing if they cannot be."""
     graph = prune(state.graph, state.graph.outputs)
     try:
         graph = replace(retype(graph), names=graph.names)
@@ -115,7 +115,7 @@ def _shorten_axes(state: GraphState, places: Sequence[tuple[int, int]], length: 
 
 
 def _drop_axes(state: GraphState, edges: Sequence[int], axis: int) -> Iterator[GraphState]:
-    """The subject with inputs of one dimension less."""
+    """The state with inputs of one dimension less."""
     values, types = dict(state.values), list(state.graph.types)
     for edge in edges:
         less = drop_axis(state.value(edge), axis)
@@ -163,7 +163,7 @@ def _common_type_candidates(state: GraphState) -> Iterator[GraphState]:
 
 
 def _cast_all(state: GraphState, common: Mapping[str, str]) -> GraphState:
-    """The subject with every element type of some family made the common one, in casts too."""
+    """The state with every element type of some family made the common one, in casts too."""
     graph, values, types = state.graph, dict(state.values), list(state.graph.types)
     constants = dict(graph.constants)
     for edge in (*graph.inputs, *constants):

@@ -1,8 +1,8 @@
-"""Operator graphs taken apart for reduction, with what flows along their edges.
+"""Operator graphs for reduction, with the value of each edge.
 
-A part is cut out with what flows into it: every edge's value is computed once, by the library, and where the
-nodes before an edge are cut away it becomes an input that holds the value. Nothing is added to look inside:
-an edge becomes an output only where all that used it is gone, since further outputs change what compilers do.
+The library computes every edge's value once. Where the nodes before an edge are removed, the edge becomes an
+input that holds its value. An edge becomes an output only if nothing uses it any more, because further outputs
+change what compilers fuse.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from fuzzing.graph.onnx_writer import to_bytes
 from fuzzing.outcomes import Outcome
 from fuzzing.reduce.input_values import complexity, is_uncommon_dtype
 
-#: Values that are kept of edges inside the graph, in bytes; beyond it they are drawn anew where needed.
+#: Bytes of values that are kept for edges inside the graph; further values are drawn where needed.
 _MAX_VALUE_BYTES = 64 << 20
 
 
-#: Opsets that a reader knows best, the first that shows the bug is taken: 18 came with onnx 1.13, 21 with
-#: 1.16 (onnx, docs/Versioning.md).
+#: Preferred opsets, in order: 18 came with onnx 1.13, 21 with 1.16 (onnx, docs/Versioning.md).
 OPSETS = (18, 21)
 
 
@@ -79,7 +78,7 @@ def _carrier_dtype(dtype: str) -> str:
 
 
 def load(case: TestCase, evaluator: Evaluator, outcome: Outcome | None = None) -> GraphState:
-    """The graph of a case, with the value of every edge that the library can tell, and what its failure says.
+    """The graph of a case, with the library's value of every edge and the words of the failure's message.
 
     Raises UsageError for a graph whose inputs have no known shape.
     """
@@ -106,11 +105,11 @@ def _with_input_shapes(graph: Graph, values: Mapping[str, Input]) -> Graph:
 
 
 def _record_values(state: GraphState, evaluator: Evaluator) -> GraphState:
-    """The subject with what the library gives for every edge; the compiler is not asked."""
+    """The state with the library's value of every edge."""
     graph = state.graph
     inner = [edge for node in graph.nodes for edge in node.outputs if graph.types[edge].shape is not None]
-    told = evaluator.reference(replace(state, graph=replace(graph, outputs=tuple(inner))).case())
-    found = dict(told or ())
+    computed = evaluator.reference(replace(state, graph=replace(graph, outputs=tuple(inner))).case())
+    found = dict(computed or ())
     room, values, types = _MAX_VALUE_BYTES, dict(state.values), list(graph.types)
     for edge in inner:
         value = found.get(f"v{edge}")

@@ -100,10 +100,12 @@ class _Operands:
     def value(self, place: int) -> Array | None:
         """The elements of an input that is a constant or an input of the graph; None for others."""
         edge = self._node.inputs[place] if place < len(self._node.inputs) else None
+        if edge is None:
+            return None
         graph = self._state.graph
         if edge in graph.constants:
             return constant_to_tensor(graph.constants[edge]).array()
-        tensor = as_tensor(self._state.value(edge)) if edge is not None and edge in graph.inputs else None
+        tensor = as_tensor(self._state.value(edge)) if edge in graph.inputs else None
         return None if tensor is None else tensor.array()
 
 

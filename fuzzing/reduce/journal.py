@@ -1,4 +1,4 @@
-"""What judges said, kept from one try to the next."""
+"""Journals: the classification of candidates, kept between runs of a reduction."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 class Journal:
-    """Answers by a candidate's key, appended to a file as they come; in memory only if there is no file.
+    """Answers by a candidate's key, appended to a file; in memory only if there is no file.
 
-    A line that a killed writer left unfinished is as if it had not been written.
+    An incomplete last line is dropped.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -29,11 +29,11 @@ class Journal:
                 file.truncate(len(whole))
 
     def get(self, key: str) -> str | None:
-        """What was said of a candidate."""
+        """The answer for a candidate; None if it is not known."""
         return self._known.get(key)
 
     def put(self, key: str, answer: str) -> None:
-        """Remembers an answer, on disk before anything is made of it."""
+        """Writes an answer to disk before it is used."""
         self._known[key] = answer
         if self._path is not None:
             with self._path.open("a", encoding="utf-8") as file:

@@ -37,7 +37,7 @@ class Reduction:
     before     the size of the first case
     after      the size of `case`
     reduced    how it went: runs, steps, whether it is minimal
-    others     cases that show other bugs, met on the way, smallest first
+    others     cases that show other bugs, smallest first
     confirmed  whether the smallest one showed the bug in a fresh process; if not, `case` is the first one
     root       what is wrong by itself before that, as a case of its own, and what it does
                (`fuzzing.reduce.root_cause`); None where `case` shows its bug itself
@@ -169,7 +169,7 @@ class Reducer:
     ) -> Reduction:
         """The reduction with its root, made small in what is left of the budget, if it has one.
 
-        A quarter of the time is always left for it: what was found late would be told with all around it.
+        At least a quarter of the time remains for it.
         """
         program_format, done, asked = get_format(found.case.program.kind), found.reduced, 0
 
@@ -180,7 +180,7 @@ class Reducer:
 
         if program_format.parts(done.best) < 2:
             return found
-        # Taken apart anew: what the library gives inside has changed with the inputs.
+        # Loaded again: the library's values inside have changed with the inputs.
         there = find_root_cause(
             program_format.load(found.case, self._evaluator, found.outcome), program_format, run
         )

@@ -1,10 +1,8 @@
-"""What is wrong upstream: a failure that only shows what a part before it computed wrongly.
+"""Root causes: the part of a program that is wrong by itself before the part that shows the failure.
 
-A reduction keeps the symptom, and so ends at whatever shows it. Where a Shape ignores its `end`, one case
-ends in the Concat behind it, another in a Transpose behind that, and by their signatures they are two bugs.
-But the Shape is wrong by itself, and what it feeds is right once it gets what the library computes: that is
-evidence of one bug, and that it is the Shape's. Both are run; where either is not so, the reduction stands
-for itself.
+A reduction keeps the symptom and so ends at the operator that shows it. If a Shape ignores its `end`, one case
+ends in the Concat behind it and another in a Transpose behind that: two signatures of one bug. The Shape is the
+root if it is wrong by itself and the rest passes on the library's values. Both are run.
 """
 
 from __future__ import annotations
@@ -28,10 +26,9 @@ Run = Callable[[TestCase], Outcome]
 def find_root_cause(whole: T, program_format: ProgramFormat[T], run: Run) -> tuple[T, Outcome] | None:
     """The shortest beginning that gives wrong results by itself, and what it does.
 
-    None where there is none, or where nothing that it feeds is right without it. The longest beginning is
-    asked first, so that most cases cost one run; then it is bisection, which takes for granted that what
-    follows a failure does not mend it. What is left behind it is asked from the nearest cut on: fed rightly,
-    what comes next may have a bug of its own, and what comes behind that is as good a witness.
+    None if there is none, or if nothing behind it passes without it. The longest beginning is run first, so that
+    most cases cost one run; bisection follows and assumes that later parts do not repair a failure. The rest is
+    run from the nearest cut on, because the next part may have a bug of its own.
     """
     seen: dict[int, Outcome | None] = {}
 

@@ -67,10 +67,10 @@ def _record_variables(script: Script, evaluator: Evaluator) -> dict[str, Tensor]
         return {}
     stores = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     names = [name for name in dict.fromkeys(stores) if stores.count(name) == 1]
-    told = (
+    returned = (
         f"tuple([v if isinstance(v, torch.Tensor) else torch.empty(0) for v in map(locals().get, {names!r})])"
     )
-    function.body[-1] = ast.Return(ast.parse(told, mode="eval").body)
+    function.body[-1] = ast.Return(ast.parse(returned, mode="eval").body)
     text = f"import torch\n{ast.unparse(tree)}"
     values = evaluator.reference(replace(script, text=text).case()) if names else None
     if values is None or len(values) != len(names):

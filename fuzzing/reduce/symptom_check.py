@@ -1,4 +1,4 @@
-"""Whether a candidate shows the same bug: the same signature, never just a failure."""
+"""Whether a candidate shows the same bug: its symptom must be equal, not only its verdict."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ T = TypeVar("T")
 
 
 def symptom_of(outcome: Outcome) -> dict[str, Any]:
-    """What must stay as it is while a case shrinks: the signature, but for the operators in the case.
-
-    Those come and go while a graph is cut; phase, verdict, exception, complaint and frames do not.
-    """
+    """The fields of the signature that a reduction keeps: all but the operator."""
     fields = compute_signature(outcome, operator="").fields
     return {name: value for name, value in fields.items() if name != "operator"}
 
@@ -26,8 +23,8 @@ def symptom_of(outcome: Outcome) -> dict[str, Any]:
 def has_symptom(outcome: Outcome, wanted: dict[str, Any]) -> bool:
     """Whether an outcome has the symptom that is wanted.
 
-    Of a case with several wrong outputs, one that is wrong in one of those ways is enough: what a graph shows
-    may have two causes, and only one of them is left in the end.
+    If several outputs are wrong, one of the kinds of difference suffices: a graph may show two causes, and a
+    reduction keeps one of them.
     """
     found = symptom_of(outcome)
     if outcome.verdict is Verdict.WRONG_RESULT and found["complaint"]:
@@ -38,12 +35,12 @@ def has_symptom(outcome: Outcome, wanted: dict[str, Any]) -> bool:
 
 
 class SymptomClassifier(Generic[T]):
-    """A judge: runs candidates on a bench and compares what they show with what was shown first.
+    """Runs candidates and compares their symptoms with the first one.
 
     wanted   the symptom to be kept
     case     makes a candidate a case
-    passing  where the case one began with passes: what shows the symptom and does not pass there too shows a
-             bug that was there before, and is as good as clean
+    passing  the evaluator of a toolchain on which the first case passes; a candidate that does not pass there
+             shows an older bug and counts as clean
     valid    whether a candidate is a legal program; one that is not is clean, and is not run
     """
 

@@ -68,7 +68,7 @@ def _iter_statements(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _is_torch_import(node: ast.AST) -> bool:
-    """Whether it is `import torch`, without which nobody could run the text as it stands."""
+    """Whether it is `import torch`, without which the text does not run."""
     return isinstance(node, ast.Import) and [(n.name, n.asname) for n in node.names] == [("torch", None)]
 
 

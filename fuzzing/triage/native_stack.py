@@ -1,4 +1,4 @@
-"""What a dying process leaves behind: the runtime's last words and the frames that faulthandler saw."""
+"""Crashes of a process: the runtime's message and the frames that faulthandler printed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fuzzing.compiler_messages import normalize_message
 
 MAX_FRAMES = 3  # ClusterFuzz's crash state: the top three that mean something
 
-#: (pattern, what it says, whose words they are); the first that is found is taken.
+#: (pattern, template, source); the first match counts.
 _RUNTIME_MESSAGES: tuple[tuple[str, str, str], ...] = (
     (r"terminate called after throwing an instance of '([^'\n]+)'\s*(?:what\(\):\s*([^\n]+))?", r"\1: \2",
      "libstdc++"),
@@ -36,7 +36,7 @@ _VERSIONED = re.compile(r"\.so[.\d]*$")
 
 
 def runtime_message(text: str) -> str:
-    """What the C or C++ runtime said as it gave up, without particulars; "" if nothing."""
+    """The normalized message of the C or C++ runtime; "" if there is none."""
     for pattern, said, _ in _RUNTIME_MESSAGES:
         found = re.search(pattern, text)
         if found:
@@ -60,7 +60,7 @@ def native_frames(native: str) -> tuple[str, ...]:
 
 
 def python_frames(traceback: tuple[str, ...]) -> tuple[str, ...]:
-    """The innermost frames of "file:function" entries, outermost first, that are no mere door.
+    """The innermost frames of "file:function" entries, outermost first, without entry frames.
 
     Innermost first, without folders.
     """

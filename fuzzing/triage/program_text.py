@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m fuzzing.triage.program_text", description="Show programs."
     )
     parser.add_argument("--corpus", required=True, type=Path, help="the folder that keeps the cases")
-    parser.add_argument("--traits", action="store_true", help="tell what may be behind a failure")
+    parser.add_argument("--traits", action="store_true", help="print the traits too")
     parser.add_argument("ids", nargs="+", metavar="ID", help="a case id")
     given = parser.parse_args(arguments)
 

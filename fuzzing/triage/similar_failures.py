@@ -1,8 +1,7 @@
-"""Kinship: whether two failures of one case on two builds are one bug, though they say it in other words.
+"""Whether two failures of one case on two builds are one bug although their messages differ.
 
-Releases word their messages anew, rename exceptions and move checks. Where a symptom is not the same, what is
-left to go by is what changes seldom: the phase, the verdict, the operator's source file that complains, and
-most of the words. That is less than a symptom says, and whoever goes by it has to say so.
+Releases reword messages, rename exceptions and move checks. The phase, the verdict, the operator's source file
+and most words change seldom. They are weaker evidence than an equal symptom, and reports must say so.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 from fuzzing.outcomes import Verdict
 
 #: Of the words in the shorter of two complaints, how many the other must have, and how many that is at least.
-#: Ours; docs/bisection.md tells what they do on the failures of ONNX's node tests on old releases.
+#: Ours; docs/bisection.md measures them on the failures of ONNX's node tests on old releases.
 MIN_SHARED_RATIO, MIN_SHARED_WORDS = 0.5, 2
 
 #: Source files through which failures of everything pass: that they are the same says nothing.
@@ -35,7 +34,7 @@ _COMMON = frozenset(
 
 
 def explain_similarity(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Why two symptoms of one case may be one bug's, in words for people; "" where nothing says so.
+    """Why two symptoms of one case may have one cause, as a sentence; "" if there is no evidence.
 
     one, other   fields of signatures (`fuzzing.triage.signature.compute_signature`); operators are not looked at
     """
@@ -54,7 +53,7 @@ def explain_similarity(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def _source_stem(fields: Mapping[str, Any]) -> str:
-    """The stem of the one source file that complained; "" for a door, and for Python's frames."""
+    """The stem of the one source file that complained; "" for generic files and for Python's frames."""
     frames = [str(frame) for frame in fields["frames"]]
     if len(frames) != 1 or ":" in frames[0] or frames[0] in GENERIC_FILES:
         return ""
@@ -62,6 +61,6 @@ def _source_stem(fields: Mapping[str, Any]) -> str:
 
 
 def _words(complaint: str) -> frozenset[str]:
-    """The words that tell complaints apart, in lower case; names of variables and types are taken apart."""
+    """The distinctive words of a complaint, in lower case; compound names are split."""
     parts = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", complaint.replace("_", " "))
     return frozenset(word.lower() for word in _WORD.findall(parts)) - _COMMON

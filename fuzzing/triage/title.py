@@ -24,7 +24,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 def choose_subject(pattern: str, operators: Iterable[str], message: str) -> str:
     """What fails in a reduced program: its operators, or of many those that the compiler complains of.
 
-    pattern    the operators, and which feeds which; digests stand in it for what is too long to be told
+    pattern    the operators, and which feeds which; long parts are digests
     operators  all there are
     message    what the compiler says
     """
@@ -56,7 +56,7 @@ def title(frontend: str, subject: str, what: str, said: str, where: str) -> str:
 
     What is too long is what is said; where too little of it would be left, the place goes.
 
-    subject  "" where nobody knows which operator it is
+    subject  "" if the operator is not known
     """
     frontend, subject, what, said, where = map(_printable, (frontend, subject, what, said, where))
     head = shorten(f"[{frontend}] {subject + ': ' if subject else ''}{what}", MAX_TITLE)
@@ -65,9 +65,9 @@ def title(frontend: str, subject: str, what: str, said: str, where: str) -> str:
         return head + place
     for end in (place, ""):
         room = MAX_TITLE - len(head) - len(end) - 2
-        told = shorten(said, room)
-        if told and (told == said or not end or len(told) >= _MIN_MESSAGE):
-            return f"{head}: {told}{end}"
+        shown = shorten(said, room)
+        if shown and (shown == said or not end or len(shown) >= _MIN_MESSAGE):
+            return f"{head}: {shown}{end}"
     return head + place
 
 

@@ -1,4 +1,4 @@
-"""Traits: what a reduced case shows of its bug beside the symptom.
+"""Traits: what identifies the bug of a reduced case besides the symptom.
 
 A reduction leaves two kinds of thing. Operators and how they are connected it takes away reliably: what is
 left of them is the bug's, and two bugs with different *patterns* are two. Attributes, ranks and lengths it
@@ -65,7 +65,7 @@ def read_traits(case: TestCase) -> Traits:
 
 
 def traits_from_provenance(case: TestCase) -> Traits:
-    """The traits of a case whose kind nobody reads: what its provenance says it tests."""
+    """The traits of a case whose kind has no reader: the operator of its provenance."""
     operator = case.provenance.operator
     return Traits(operator, operators=(operator,))
 
@@ -90,7 +90,7 @@ def dtypes_of(inputs: Iterable[Input]) -> tuple[str, ...]:
 def shape_needs(shapes: Iterable[tuple[int, ...]]) -> set[str]:
     """What shapes there must be: a rank needs all lower ones, so that fewer dimensions are fewer needs.
 
-    Lengths are not told: of all that a reduction leaves they are the most often the seed's.
+    Lengths are left out: they mostly come from the seed, not from the bug.
     """
     shapes = list(shapes)
     needs = {f"rank {rank}" for rank in range(1, max(map(len, shapes), default=0) + 1)}

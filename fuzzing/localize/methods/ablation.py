@@ -1,4 +1,4 @@
-"""The rung of the backend's ablation on which the failure shows first."""
+"""The first level of the backend's ablation that fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fuzzing.localize.methods.base import register_method
 
 @register_method("ablation")
 def ablation(failure: FailingCase) -> Fact | None:
-    """What the first failing rung adds, as `fuzzing.execute.ablation` has it."""
+    """The component that the first failing level adds; see `fuzzing.execute.ablation`."""
     if not failure.backend.ablation:
         return None
     before = failure.runs
@@ -18,5 +18,9 @@ def ablation(failure: FailingCase) -> Fact | None:
     ablation_runs = "; ".join(f"{options}: {verdict}" for options, verdict in ablation.ablation_runs)
     found = (ablation.component,) if ablation.component else ()
     return Fact(
-        "ablation", found, f"run with ever more of the compiler: {ablation_runs}", failure.runs - before, True
+        "ablation",
+        found,
+        f"run with more and more of the compiler: {ablation_runs}",
+        failure.runs - before,
+        True,
     )

@@ -1,4 +1,4 @@
-"""What a way is: a function from a failure to a fact."""
+"""Localization methods: functions from a failure to a fact."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fuzzing.localize.facts import Fact
 from fuzzing.localize.failing_case import FailingCase
 from fuzzing.registry import Registry
 
-#: None if the way does not apply: the backend cannot, or the case is of another kind.
+#: None if the method does not apply to the backend or to the kind of case.
 Method = Callable[[FailingCase], Fact | None]
 W = TypeVar("W", bound=Method)
 
@@ -23,9 +23,9 @@ _METHODS: Registry[_Entry] = Registry("localization method", "fuzzing.localize.m
 
 
 def register_method(name: str, *, after: str = "") -> Callable[[W], W]:
-    """Decorator: makes a function known as the way `name`, which is `what` of its facts.
+    """Decorator: registers a method under `name`, which is `what` of its facts.
 
-    after  a way at whose fact it looks (`FailingCase.facts`), where there is one
+    after  a method whose fact it reads (`FailingCase.facts`)
     """
 
     def register(method: W) -> W:
@@ -36,7 +36,7 @@ def register_method(name: str, *, after: str = "") -> Callable[[W], W]:
 
 
 def get_methods(names: Collection[str] = ()) -> dict[str, Method]:
-    """The ways of these names, or all: in alphabetical order, but those behind that look at another.
+    """The methods of these names, or all: sorted by name, those that read another's fact last.
 
     Raises UnknownNameError.
     """

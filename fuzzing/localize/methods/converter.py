@@ -13,7 +13,7 @@ from fuzzing.localize.failing_case import FailingCase
 from fuzzing.localize.methods.base import register_method
 from fuzzing.outcomes import Phase
 
-#: Names that are told; a program with more operators is to be reduced first.
+#: Names that a fact lists; a program with more operators should be reduced first.
 _MAX_NAMES = 8
 
 

@@ -16,12 +16,10 @@ def last_pass(failure: FailingCase) -> Fact | None:
     if not applies or not failure.noted_names("entered"):
         return None
     if not failure.fails_when_watched:
-        return Fact("last_pass", (), "when it was watched it did not fail, or otherwise")
+        return Fact("last_pass", (), "it did not fail in the same way while it was instrumented")
     inside = find_open_passes(failure.notes)
     if not inside:
-        return Fact(
-            "last_pass", (), "every pass that began had ended: it is in none of those that tell of it"
-        )
+        return Fact("last_pass", (), "every recorded pass that began had ended")
     where = f"{inside[-1]} had begun and did not end"
     around = f", inside {' in '.join(reversed(inside[:-1]))}" if inside[1:] else ""
     return Fact("last_pass", (inside[-1],), where + around)

@@ -1,4 +1,4 @@
-"""The parts of the compiler whose absence, by name, cures the failure."""
+"""The compiler's passes without which the case passes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def passes(failure: FailingCase) -> Fact | None:
     cured = failure.run_without(cure, fresh=True).verdict is Verdict.PASS
     fails = failure.is_same_failure(failure.run_without((), fresh=True))
     left_out = f"{' and '.join(cure)} {'is' if len(cure) == 1 else 'are all'} left out"
-    how = f"of {len(known)} parts that had something to do; it passes where {left_out}"
+    how = f"of {len(known)} passes that had something to do; it passes where {left_out}"
     return Fact("passes", cure, how, failure.runs - before, cured and fails)
 
 
 def _explain_no_cure(count: int, whole: Effect) -> str:
     if whole is Effect.NONE:
-        return f"it fails as before without all {count} parts: it is in what cannot be left out"
-    return f"of {count} parts none was found to cure it; without all of them the compiler fails otherwise"
+        return f"it fails as before without all {count} passes: the fault is in what cannot be left out"
+    return f"of {count} passes none was found to cure it; without all of them the compiler fails otherwise"
 
 
 def _effect(failure: FailingCase, names: tuple[str, ...]) -> Effect:
@@ -43,7 +43,7 @@ def _effect(failure: FailingCase, names: tuple[str, ...]) -> Effect:
 
 
 def _find_all_passes(failure: FailingCase) -> list[str]:
-    """The parts that have something to do, and those that take over where they are left out."""
+    """The passes that change the case, and those that take over where these are left out."""
     known = list(dict.fromkeys(failure.noted_names("bisectable_pass")))
     while known:
         outcome, notes = failure.instrumented(known)

@@ -17,8 +17,8 @@ from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.types import ABSENT, UNKNOWN
 from fuzzing.triage.traits import Traits, dtypes_of, register_traits, shape_needs, traits_from_provenance
 
-#: Characters of a pattern; what is inside longer ones is told by a digest alone. Reduced graphs have one to
-#: three operators, and no pattern of three is longer.
+#: Characters of a pattern; longer ones are digests. Reduced graphs have one to three operators, whose
+#: patterns are shorter.
 _MAX_PATTERN = 120
 
 #: Element types that need no mention: a reduction turns others of their family into these where it can.
@@ -36,7 +36,7 @@ _EITHER: dict[str, frozenset[str]] = {
 
 @register_traits(OnnxModel.kind)
 def traits(case: TestCase) -> Traits:
-    """The traits of a case that is an ONNX model; nobody reads one that is no graph of operators."""
+    """The traits of an ONNX model; from its provenance if it is no graph of operators."""
     assert isinstance(case.program, OnnxModel)
     try:
         graph = canonicalize(from_onnx(case.program.model))
@@ -51,19 +51,19 @@ def pattern(graph: Graph) -> str:
     """The operators of a canonical graph, each with those that feed it: `Reshape(Transpose)`.
 
     Which of a node's operands they feed makes no difference, nor how often: a pattern that a compiler looks
-    for is mostly looked for on both sides. Inputs and constants are not told. What bodies hold is told in
+    for is mostly looked for on both sides. Inputs and constants are left out. Bodies are in
     brackets: `Loop[Elu](Abs)`.
     """
-    told: dict[int, str] = {}
+    patterns: dict[int, str] = {}
     for node in graph.nodes:
-        fed = sorted({told[edge] for edge in node.used_edges() if edge in told})
+        fed = sorted({patterns[edge] for edge in node.used_edges() if edge in patterns})
         name = node.op + _subgraph_patterns(node)
         text = f"{name}({', '.join(fed)})" if fed else name
         if len(text) > _MAX_PATTERN:
             text = f"{node.op}(#{hashlib.sha256(text.encode()).hexdigest()[:12]})"
-        told.update(dict.fromkeys(node.outputs, text))
+        patterns.update(dict.fromkeys(node.outputs, text))
     used = {edge for node in graph.nodes for edge in node.used_edges()}
-    ends = {told[edge] for node in graph.nodes for edge in node.outputs if not used & set(node.outputs)}
+    ends = {patterns[edge] for node in graph.nodes for edge in node.outputs if not used & set(node.outputs)}
     return "; ".join(sorted(ends))
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fuzzing.cases import Recipe, Tensor, TestCase, TorchProgram
 from fuzzing.triage.traits import Traits, dtype_class, dtypes_of, register_traits, shape_needs
 
-#: Characters of a pattern; what is inside longer ones is told by a digest alone, as for graphs.
+#: Characters of a pattern; longer ones are digests, as for graphs.
 _MAX_PATTERN = 120
 
 #: Python's operators, by torch's names for what they do to tensors (torch.Tensor.__add__ and the like).
