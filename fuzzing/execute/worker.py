@@ -257,7 +257,7 @@ def main(argument: str) -> None:
 
     spec = json.loads(argument)
     import_package(spec["root"])
-    isolation = os.environ.pop("ASSAY_ISOLATION", "none")  # by `fuzzing.execute.sandbox.launcher`
+    isolation = os.environ.pop("ASSAY_SANDBOX_LEVEL", "none")  # by `fuzzing.execute.sandbox.launcher`
     faulthandler.enable(spec["log"])
     failure = None
     try:

@@ -13,7 +13,7 @@ sitecustomize). `fuzzing.execute.sandbox.launch.sandboxed_command` makes the com
     memory_bytes  private writable memory of each process; null for no limit
     file_bytes    largest file
 
-The program finds the level taken in the variable ASSAY_ISOLATION. The launcher stays until it ends, passes
+The program finds the level taken in the variable ASSAY_SANDBOX_LEVEL. The launcher stays until it ends, passes
 SIGABRT on to it, kills it on SIGTERM, kills the processes that it leaves, and ends with its exit code or signal.
 """
 
@@ -32,7 +32,7 @@ from typing import Any
 
 #: Exit codes: the required isolation is not to be had; the program cannot be started (as in a shell).
 NOT_CONFINED, NOT_FOUND = 125, 127
-LEVEL_VARIABLE = "ASSAY_ISOLATION"
+LEVEL_VARIABLE = "ASSAY_SANDBOX_LEVEL"
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36  # linux/prctl.h
 #: Processes and threads of one program. Compilers start a pool of threads for each of their libraries, of as
 #: many threads as there are processors. The kernel does not apply it to root.
