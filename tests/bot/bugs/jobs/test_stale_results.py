@@ -168,7 +168,7 @@ def test_a_bisection_that_is_interrupted_keeps_the_commit_it_has_found(
     found = culprit.find_culprit
     monkeypatch.setattr(culprit, "find_culprit", brought)
     with monkeypatch.context() as dying:
-        dying.setattr(first_bad_release, "correct", die)
+        dying.setattr(first_bad_release, "update_comment", die)
         world.enqueue("bisect")
         assert world.work().state == JobState.PENDING.value
     known = world.bug.facts["bisection"]
