@@ -12,7 +12,7 @@ import numpy as np
 
 from fuzzing.cases import Input, OnnxModel, Provenance, Recipe, Tensor, TestCase
 from fuzzing.errors import InternalError
-from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.graph.intervals import Interval
 from fuzzing.graph.ir import Constant, Graph
 from fuzzing.graph.onnx_writer import to_bytes

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fuzzing.errors import UsageError
-from fuzzing.generate.generators import register_generator
-from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.generate.generators import GeneratedGraph, register_generator
 from fuzzing.generate.model_drafts import DraftGenerator
 from fuzzing.rng import Rng
 

@@ -7,13 +7,26 @@ made alone, in any process: its seed is `fuzzing.rng.derive_seed(run's seed, 7)`
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from fuzzing.graph.intervals import Interval
+from fuzzing.graph.ir import Graph
 from fuzzing.registry import Registry
 
 if TYPE_CHECKING:
     from fuzzing.generate.isra.settings import GeneratorSettings
-    from fuzzing.generate.isra.solver import GeneratedGraph
+
+
+@dataclass(frozen=True)
+class GeneratedGraph:
+    """A graph, and the ranges of its data for which the outputs stay finite.
+
+    ranges  of every edge of the graph that a placeholder or an operator gives
+    """
+
+    graph: Graph
+    ranges: dict[int, Interval]
 
 
 class Generator(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fuzzing.coverage import OperatorSet, Tally
 from fuzzing.coverage import operators as sets
 from fuzzing.coverage.models import UNKNOWN, UNTYPED, Node, Scope, TensorType
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.generate.isra.settings import GeneratorSettings
-from fuzzing.generate.isra.solver import GeneratedGraph
 from fuzzing.graph import operators, types
 from fuzzing.graph.ir import Attribute, Constant, Graph, Subgraph
 from fuzzing.graph.onnx_types import DTYPES

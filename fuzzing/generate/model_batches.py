@@ -17,9 +17,8 @@ from fuzzing.cases import Corpus, TestCase
 from fuzzing.coverage import OperatorSet, Tally
 from fuzzing.errors import InfrastructureError
 from fuzzing.generate import case_builder, generators, graph_coverage
-from fuzzing.generate.generators import Generator
+from fuzzing.generate.generators import GeneratedGraph, Generator
 from fuzzing.generate.isra.settings import GeneratorSettings
-from fuzzing.generate.isra.solver import GeneratedGraph
 from fuzzing.generate.output_concatenation import count_concatenation_nodes
 from fuzzing.process_pool import map_in_processes
 from fuzzing.rng import derive_seed

@@ -13,8 +13,9 @@ from typing import TypeAlias
 
 from onnx import ModelProto
 
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.generate.isra.settings import GeneratorSettings
-from fuzzing.generate.isra.solver import GeneratedGraph, Solver
+from fuzzing.generate.isra.solver import Solver
 from fuzzing.generate.output_concatenation import concatenate_outputs
 from fuzzing.generate.shape_inference import ShapeInference
 from fuzzing.graph import intervals

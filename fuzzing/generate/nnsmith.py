@@ -18,9 +18,8 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from fuzzing.errors import InfrastructureError, UsageError
-from fuzzing.generate.generators import register_generator
+from fuzzing.generate.generators import GeneratedGraph, register_generator
 from fuzzing.generate.isra.settings import GeneratorSettings
-from fuzzing.generate.isra.solver import GeneratedGraph
 from fuzzing.generate.json_process import JsonProcess, ProcessExitedError
 from fuzzing.graph.intervals import BOOLEAN, Interval
 from fuzzing.graph.onnx_reader import from_onnx

@@ -23,7 +23,7 @@ def convert_opset(graph: Graph, opset: int) -> Graph:
         return graph
     newest = onnx.defs.onnx_opset_version()
     if not 1 <= opset <= newest:
-        raise UnwritableError(f"the installed onnx knows opsets 1 to {newest}, not {opset}")
+        raise UnwritableError(f"the installed onnx has opsets 1 to {newest}, not {opset}")
     changed = sorted(set(_changed_operators(graph, opset)))
     if not changed:
         return _with_opset(graph, opset)

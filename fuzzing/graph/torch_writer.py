@@ -90,7 +90,7 @@ def _format_operator(operator: OperatorSpec, context: NodeContext, names: list[s
     try:
         return operator.torch(context, names)
     except UnknownShapeError as error:
-        raise UnwritableError(f"{operator.name} cannot be told in torch: {error}") from error
+        raise UnwritableError(f"{operator.name} cannot be written in torch: {error}") from error
 
 
 def _targets(graph: Graph, node: Node) -> str:

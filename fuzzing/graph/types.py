@@ -13,7 +13,7 @@ NUMBERS = FLOATS + INTEGERS
 BOOL = ("bool",)
 ANY = NUMBERS + BOOL
 
-#: None where nothing but the data tells the length.
+#: None for a data-dependent length.
 Dim: TypeAlias = int | None
 Shape: TypeAlias = tuple[Dim, ...]
 

@@ -157,7 +157,7 @@ def constructor_arguments(instance: Any) -> Kwargs:
     """A layer's constructor arguments, by name and without defaults. Raises NotSerializableError."""
     found = vars(instance).get(CONSTRUCTOR_ARGUMENTS)
     if found is None:
-        raise NotSerializableError("a layer was made where nobody saw it", type(instance).__name__)
+        raise NotSerializableError("the constructor of a layer was not recorded", type(instance).__name__)
     args, kwargs = found
     serialized = {}
     for name, value, parameter in _bound(type(instance), args, kwargs):

@@ -142,7 +142,7 @@ class _Operator:
             if (checked := self._checked(case, wanted.outputs)) is not None:
                 self._call_forms.sort(key=lambda other: other != call_form)  # what has held is tried first
                 return checked
-        return Skip(test, "no call told as text gives what its sample gave", f"{self.entry.op}")
+        return Skip(test, "no serialized call gives what its sample gave", f"{self.entry.op}")
 
     def _checked(self, case: TestCase, wanted: Named) -> TestCase | None:
         """The case, with its comparison, if its result equals the sample's.

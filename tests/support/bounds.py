@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.generate.isra.settings import GeneratorSettings
-from fuzzing.generate.isra.solver import GeneratedGraph, Solver
+from fuzzing.generate.isra.solver import Solver
 from fuzzing.graph import intervals
 from fuzzing.graph.intervals import Interval
 from fuzzing.rng import Rng, derive_seed

@@ -8,8 +8,9 @@ import numpy as np
 import onnx
 from hypothesis import strategies as st
 
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.generate.isra.settings import GeneratorSettings
-from fuzzing.generate.isra.solver import GeneratedGraph, Solver
+from fuzzing.generate.isra.solver import Solver
 from fuzzing.graph import Graph, operators
 from fuzzing.rng import Rng, derive_seed
 from tests.support.operators import Array, fill

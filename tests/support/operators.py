@@ -10,8 +10,9 @@ import numpy as np
 import onnx
 import onnxruntime
 
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.generate.isra.settings import GeneratorSettings
-from fuzzing.generate.isra.solver import GeneratedGraph, Solver
+from fuzzing.generate.isra.solver import Solver
 from fuzzing.graph import TensorType, operators
 from fuzzing.graph.intervals import Interval
 from fuzzing.graph.node_context import GraphLimits, NodeContext

@@ -45,7 +45,7 @@ from fuzzing.execute.worker_process import WorkerCommand
 from fuzzing.execution import Execution
 from fuzzing.generate import __main__ as program
 from fuzzing.generate import case_builder, generators, model_batches
-from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.graph.onnx_types import DTYPES
 from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.graph.types import ABSENT, TensorType

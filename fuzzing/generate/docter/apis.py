@@ -21,7 +21,7 @@ NAMESPACES = (
 _LEFT_OUT = (
     (r"(set|get|use|init|are|is)_\w*(deterministic|default|num_threads|num_interop|rng|warn|grad|inference|printoptions"
      r"|flush|float32|device|autocast|vital|anomaly)\w*|seed|initial_seed|manual_seed|thread_safe_generator",
-     "it sets or tells the state of the process"),
+     "it sets or returns the state of the process"),
     (r"load|save|from_file|from_dlpack|from_numpy|frombuffer|hub|import_ir\w*|share_memory_|record_stream|pin_memory",
      "it reads or shares what is outside the tensors"),
     (r"compile|script|cond|while_loop|vmap|jit|fork|wait|export|parse_\w+|merge_type\w*|unify_\w+|sym_\w+|typename"

@@ -89,7 +89,7 @@ def read_parameter(description: Description) -> Parameter:
         return replace(found, default=found.default or "None", left_out=reason)
     structure = _adjust_structure(description, _structure(description))
     if structure is None:
-        return replace(found, left_out="nothing tells what it is")
+        return replace(found, left_out="its type is unknown")
     found = replace(found, structure=structure)
     if not any(
         re.fullmatch(r"tensor|int|float|bool|complex|str|dtype|(list|tuple)\(.*\)", item)

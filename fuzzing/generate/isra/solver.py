@@ -7,10 +7,8 @@ edges only come from earlier nodes, a new node cannot invalidate an old one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fuzzing.errors import InternalError, UsageError
-from fuzzing.generate.generators import register_generator
+from fuzzing.generate.generators import GeneratedGraph, register_generator
 from fuzzing.generate.isra.edge_pool import EdgePool, PooledEdge
 from fuzzing.generate.isra.primary_inputs import PrimaryInputs
 from fuzzing.generate.isra.settings import GeneratorSettings
@@ -22,17 +20,6 @@ from fuzzing.graph.node_context import NodeContext
 from fuzzing.graph.operator_spec import DataInput, OperatorSpec
 from fuzzing.graph.types import Shape, TensorType
 from fuzzing.rng import Rng
-
-
-@dataclass(frozen=True)
-class GeneratedGraph:
-    """A graph, and the ranges of its data for which the outputs stay finite.
-
-    ranges  of every edge of the graph that a placeholder or an operator gives
-    """
-
-    graph: Graph
-    ranges: dict[int, Interval]
 
 
 @register_generator("isra")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from fuzzing.errors import UsageError
 from fuzzing.generate import declgen, generators, randoop
 from fuzzing.generate.declgen import DeclGen
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.generate.isra.settings import GeneratorSettings
-from fuzzing.generate.isra.solver import GeneratedGraph
 from fuzzing.generate.model_drafts import ModelDraft, OperatorSamples
 from fuzzing.generate.randoop import Randoop
 from fuzzing.generate.shape_inference import ShapeInference

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.graph import Attribute, Builder, Constant, Graph, Node, Subgraph, TensorType
 from fuzzing.graph.canonical_form import attribute_key, canonicalize, digest
 from fuzzing.graph.onnx_reader import from_onnx

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.graph import Builder, Constant, Node, Subgraph, TensorType
 from fuzzing.graph.ir import to_single_precision
 from tests.support.graph_validation import validate

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.graph import Builder, Constant, Subgraph, TensorType
 from fuzzing.graph.attribute_domains import Choice
 from fuzzing.graph.intervals import Interval

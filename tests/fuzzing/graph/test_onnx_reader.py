@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from onnx import TensorProto, helper, numpy_helper
 
 from fuzzing.errors import UnreadableError
-from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.graph import Subgraph, TensorType
 from fuzzing.graph.canonical_form import canonicalize
 from fuzzing.graph.ir import TypeValue

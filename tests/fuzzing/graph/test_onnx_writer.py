@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from fuzzing.errors import UnwritableError
-from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.graph import Builder, Constant, Graph, Subgraph, TensorType
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_types import proto_of

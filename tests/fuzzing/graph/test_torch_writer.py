@@ -182,7 +182,7 @@ def test_lengths_that_only_the_data_tell_are_refused_where_they_must_be_stated(
     builder = Builder(21)
     open_ = TensorType("float32", (2, None))
     graph = builder.finish(builder.node("Relu", (builder.placeholder(open_),), (open_,)))
-    with pytest.raises(UnwritableError, match=r"Relu cannot be told in torch: float32\[2,\?\]"):
+    with pytest.raises(UnwritableError, match=r"Relu cannot be written in torch: float32\[2,\?\]"):
         to_torch(graph)
 
 

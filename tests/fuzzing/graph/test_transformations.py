@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fuzzing.errors import IllTypedError, UsageError
-from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.generate.generators import GeneratedGraph
 from fuzzing.graph import Builder, Constant, Graph, Subgraph, TensorType
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_writer import to_onnx
