@@ -80,8 +80,8 @@ def require_approval(
 ) -> Approval:
     """The approval of a commit that a job is about to build and run. `commit` is a full id.
 
-    A commit may run if a campaign tested it, if it is on a branch of the target, or if it is the approved head
-    of a pull request. `campaign` is one whose range base..head may contain the commit.
+    A commit may run if a campaign tested it, if it is on a branch of the target, or if it is the approved
+    head of a pull request. `campaign` is one whose range base..head may contain the commit.
     Raises NotApprovedError, and RefusalError and InfrastructureError as git and GitHub do.
     """
     if campaign is not None and (found := _check_campaign(job_context, campaign, commit)):
@@ -98,7 +98,8 @@ def require_approval(
         return Approval(commit, True, commit, f"it is on a branch of {target}")
     why = answers[0].why if answers else f"it is on no branch of {target}"
     raise NotApprovedError(
-        f"commit {commit[:12]} is not run: {why}; `{APPROVE_COMMAND} {commit}` on its pull request approves it"
+        f"commit {commit[:12]} may not run: {why}; "
+        f"`{APPROVE_COMMAND} {commit}` on its pull request approves it"
     )
 
 

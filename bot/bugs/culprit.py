@@ -1,4 +1,4 @@
-"""Which commit of the branch brought a bug, as far as its campaign's base and head let that be asked."""
+"""Finds the commit that introduced a bug, between base and head of its campaign."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from fuzzing.outcomes import Outcome, Verdict
 
 
 def find_culprit(job_context: JobContext, known: BugCase) -> dict[str, Any] | None:
-    """What `bot.bisection.commits` says of the commits between base and head.
+    """The result of `bot.bisection.commits` for the commits from base to head.
 
-    None where base was not free of it, the builds are not releases that the repository pins, or no commit
-    between the two changes what is built.
+    None if base shows the bug, the builds are not pinned releases, no commit between the two changes the
+    build, or a commit between them may not run.
     """
     campaign = known.campaign
     with job_context.database.reading() as session:

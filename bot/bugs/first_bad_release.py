@@ -1,8 +1,7 @@
-"""Since which release of its compiler a bug is there: when that is asked, and what its issue is told.
+"""The first bad release of a bug: when it is searched, and how its issue shows it.
 
-An issue that is out gets one comment, which is edited in place; one that is not yet out gets a section. Where
-nothing is known nothing is said. A bug that was over and is back is asked about anew, from the release on
-that was the last to pass: what is known of its last life is forgotten.
+A filed issue gets one comment, edited in place; an unfiled one gets a section. A bug that recurs after a fix
+is searched again, from the last passing release on.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from bot.store.models import Bug, BugState, Campaign, Effect
 from bot.store.outbox import EffectDraft
 
 FIRST_BAD_RELEASE, NOTE = "first_bad_release", "note"
-#: Ours: what the comment needs at most.
+#: Characters of the comment.
 MAX_NOTE = 6_000
 
 
 def request_search(session: Session, effect: Effect, bug: Bug | None, at: datetime) -> None:
-    """Asks for it, where the issue `effect` goes out, releases are tested and it is wanted unasked."""
+    """Enqueues the search for the filed issue `effect`, if the target tests releases and enables it."""
     campaign = session.get(Campaign, effect.campaign_id) if effect.campaign_id is not None else None
     if bug is None or campaign is None or _stored_result(bug) is not None:
         return
@@ -46,10 +45,10 @@ def request_search(session: Session, effect: Effect, bug: Bug | None, at: dateti
 def request_search_again(
     session: Session, bug: Bug, campaign: Campaign | None, toolchain: str | None, at: datetime
 ) -> None:
-    """Asks for it once in each life of a bug but the first, where its issue is out.
+    """Enqueues the search once for each recurrence of a filed bug.
 
-    campaign   whose configuration says whether it is wanted unasked
-    toolchain  the build that showed the bug again
+    campaign   its configuration says whether the search is enabled
+    toolchain  the build that showed the recurrence
     """
     occurrence = bugs.occurrence(bug)
     if (
@@ -71,7 +70,7 @@ def request_search_again(
 
 
 def _is_enabled(session: Session, campaign: Campaign, toolchain: str | None) -> bool:
-    """Whether releases are what is tested, and the repository wants to hear of it unasked."""
+    """Whether releases are tested and `reports.bisect` is "auto"."""
     wanted = (campaign.config.get("reports") or {}).get("bisect", ReportsConfig().bisect)
     if wanted != "auto" or toolchain is None:
         return False
@@ -79,14 +78,14 @@ def _is_enabled(session: Session, campaign: Campaign, toolchain: str | None) -> 
 
 
 def find_skip_reason(bug: Bug) -> str:
-    """Why nobody wants to know it any more; "" where somebody may."""
+    """Why the search is pointless by now; "" if it is not."""
     if bug.resolution or bug.duplicate_of is not None:
-        return "people have said what it is"
+        return "people have resolved it"
     return f"it is {bug.state} by now" if BugState(bug.state) in RESOLVED else ""
 
 
 def render_section(bug: Bug) -> str:
-    """What an issue that is about to go out says of it; "" where nothing is known."""
+    """The section of an unfiled issue; "" if nothing is known."""
     answer = _stored_result(bug)
     if answer is None or not is_reportable(answer):
         return ""
@@ -94,9 +93,9 @@ def render_section(bug: Bug) -> str:
 
 
 def post_comment(session: Session, bug: Bug, issue: str, at: datetime) -> None:
-    """Posts the comment behind the issue that the effect `issue` files; quiet where nothing is known.
+    """Posts the comment after the issue that the effect `issue` files, if there is a reportable result.
 
-    Of a bug that is back, the comment there says when its last life began: whatever is known now is better.
+    An existing comment is always updated: after a recurrence it describes the previous occurrence.
     """
     answer = _stored_result(bug)
     if answer is None or find_skip_reason(bug):
@@ -106,16 +105,16 @@ def post_comment(session: Session, bug: Bug, issue: str, at: datetime) -> None:
 
 
 def update_comment(session: Session, bug: Bug, at: datetime) -> None:
-    """Brings the comment up to date, where there is one, after somebody had it asked anew."""
+    """Updates an existing comment after a requested search."""
     there, answer = session.get(Effect, comment_key(session, bug)), _stored_result(bug)
     if there is not None and answer is not None and is_reportable(answer):
         post(session, bug, [_draft_comment(session, bug, there.depends_on, answer)], at)
 
 
 def is_reportable(answer: Mapping[str, Any]) -> bool:
-    """Whether maintainers learn something: a release, or that it is older than all that were tried.
+    """Whether the result helps maintainers: a release, or that the bug is older than all tried releases.
 
-    What shows too seldom to be followed is not told; what is in doubt only for its words is, with the doubt.
+    A result that is unreliable only because the error is reworded counts, with a note.
     """
     kind = ResultKind(answer["kind"])
     if kind is ResultKind.HORIZON:
@@ -127,7 +126,7 @@ def is_reportable(answer: Mapping[str, Any]) -> bool:
 
 
 def comment_key(session: Session, bug: Bug) -> str:
-    """The effect that is the comment: a bug has one."""
+    """The key of the comment; a bug has one."""
     return idempotency_key(
         NOTE, targets.stable_name(session, bug.target), "bug", str(bug.id), jobs.key_word(FIRST_BAD_RELEASE)
     )

@@ -1,4 +1,4 @@
-"""What people do to our issues: closing, opening again, deleting. In the transaction of the delivery."""
+"""Applies people's changes of our issues to bugs, in the transaction of the delivery."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from bot.webhooks.intents import IssueIntent
 
 log = structlog.get_logger(__name__)
 
-#: GitHub's reason of an issue that was closed as something nobody will work on, and as one that is another.
+#: GitHub's reasons for closing that resolve the bug as invalid.
 _NOT_PLANNED = frozenset({"not_planned", "duplicate"})
-#: What one person does and another undoes.
+#: Actions that reverse each other: only the latest counts.
 _REVERSIBLE = frozenset({"closed", "reopened"})
 
 
 def handle(session: Session, intent: IssueIntent) -> bool:
-    """Lets it happen to the bug the issue is about; whether it is one of ours. Our own doing is known.
+    """Applies an event to the bug of the issue; whether the issue is ours. Events caused by programs are
+    ignored.
 
-    What comes later than what was done after it changes nothing; what takes the issue away does.
+    An event older than the last applied one changes nothing, unless it removes the issue.
     """
     bug = bugs.of_issue(session, intent.target, intent.number)
     if bug is None or intent.bot:
@@ -42,7 +43,7 @@ def handle(session: Session, intent: IssueIntent) -> bool:
 
 
 def _closed(session: Session, bug: Bug, intent: IssueIntent) -> None:
-    """As not planned it is over and nothing more is said; as completed it comes back if it fails again."""
+    """Closing as not planned resolves the bug as invalid; closed as completed, a failure reopens it."""
     if intent.state_reason in _NOT_PLANNED:
         why = f"{intent.sender} closed #{intent.number} as {intent.state_reason.replace('_', ' ')}"
         bugs.set_resolution(session, bug, "invalid", why)
@@ -53,7 +54,7 @@ def _closed(session: Session, bug: Bug, intent: IssueIntent) -> None:
 
 
 def _reopened(session: Session, bug: Bug, intent: IssueIntent) -> None:
-    why = f"{intent.sender} opened #{intent.number} again"
+    why = f"{intent.sender} reopened #{intent.number}"
     if bug.resolution:
         bugs.set_resolution(session, bug, "", why)
     _override_pending_state(session, bug, "open", "reopened")
@@ -61,7 +62,7 @@ def _reopened(session: Session, bug: Bug, intent: IssueIntent) -> None:
 
 
 def _removed(session: Session, bug: Bug, intent: IssueIntent) -> None:
-    """An issue that was taken away is not filed again: whoever did that does not want it here."""
+    """A deleted or transferred issue is not filed again."""
     why = f"{intent.sender} {intent.action} #{intent.number}"
     bugs.set_resolution(session, bug, "invalid", why)
     bug.issue = None
@@ -69,14 +70,14 @@ def _removed(session: Session, bug: Bug, intent: IssueIntent) -> None:
 
 
 def _override_pending_state(session: Session, bug: Bug, state: str, reason: str) -> None:
-    """The issue is as a person made it, whatever we made it before."""
+    """Replaces our own pending change of the issue's state."""
     outbox.set_remote_content(
         session, issue_updates.issue_state_key(session, bug), issue_updates.build_state_payload(state, reason)
     )
 
 
 def _transition(session: Session, bug: Bug, event: Event, why: str, intent: IssueIntent) -> None:
-    """Lets it happen; a person's doing is in the audit also where the bug's state stays."""
+    """Applies the event; records it in the audit also if the bug's state stays."""
     at = now()
     if not bugs.apply_event(session, bug, event, why, at, actor=intent.sender):
         audit.record(session, bug.target, event.value, bugs.audit_subject(bug), why, at, actor=intent.sender)

@@ -1,7 +1,7 @@
-"""Before an issue is filed: what is not to be heard of, and what has to be checked right before it goes out.
+"""Decides before filing: which bugs are suppressed, and which checks an issue waits for.
 
-In mode `auto` an issue waits, held, for the job `filing`: it looks for the same on GitHub and runs the case
-on the newest commit. In mode `held` it waits for a maintainer, whose `/assay upstream` asks for the same job.
+In mode `auto` an issue is held for the job `filing`, which searches GitHub for duplicates and runs the case
+on the newest commit. In mode `held` it waits for a maintainer, whose `/assay upstream` requests the same job.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bot.store.models import Bug, BugState, Campaign, EffectState, SuppressionCa
 from bot.store.outbox import ISSUE, EffectDraft
 
 FILING, LOCALIZE = "issue_filing", "localize"
-#: Why an issue is held for the moment, and why it still is where the checks came to nothing.
+#: Why an issue is held during the checks, and after checks that failed.
 CHECKING = "being checked before it is filed"
 UNCHECKED = "could not be checked before it is filed"
 
@@ -33,10 +33,10 @@ def record_bug(
     reason: str,
     by: Sighting,
 ) -> str:
-    """A campaign saw a bug: its row, what its issue is told, and why nothing is filed, "" if it may be.
+    """Records a campaign's sighting of a bug; returns why nothing is filed, "" if it may be.
 
-    operator  what the failing program is about, for mutes
-    reason    why nothing is filed about any bug of this kind
+    operator  the operator of the failing program, for mutes
+    reason    why no bug of this kind is filed
     """
     known = bugs.find(session, target, signature)
     before = BugState(known.state) if known is not None else None
@@ -55,7 +55,7 @@ def record_bug(
 def _record_duplicate_sighting(
     session: Session, first: Bug, bug: Bug, campaign: Campaign, at: datetime
 ) -> None:
-    """What is seen of a duplicate happens to the bug that it is."""
+    """Counts the sighting of a duplicate for the original bug."""
     bugs.mark_seen(first, campaign.id, at)
     if first.resolution:
         return
@@ -66,7 +66,7 @@ def _record_duplicate_sighting(
 
 
 def find_suppression(session: Session, target: str, bug: Bug | None, operator: str, at: datetime) -> str:
-    """Why nothing is to be filed of a bug, as people want it; "" where they said nothing of it."""
+    """The mute or resolution that keeps a bug from being filed; "" for none."""
     if bug is not None and (why := _describe_resolution(session, bug)):
         return why
     mute = mutes.find_covering(session, target, operator, at)
@@ -76,18 +76,18 @@ def find_suppression(session: Session, target: str, bug: Bug | None, operator: s
 
 
 def _describe_resolution(session: Session, bug: Bug) -> str:
-    """What people said of the bug that ends all talk of it."""
+    """The resolution of a bug in words, "" for none."""
     if bug.duplicate_of is not None:
         first = bugs.canonical(session, bug)
         where = f"#{first.issue}" if first.issue is not None else f"bug {first.id}"
         return f"a duplicate of {where}"
-    return f"ruled {bug.resolution}" if bug.resolution else ""
+    return f"marked {bug.resolution}" if bug.resolution else ""
 
 
 def hold_for_checks(
     drafts: Iterable[EffectDraft], suppressed: Collection[str], mode: str
 ) -> list[EffectDraft]:
-    """The drafts, none about quiet bugs; an issue that nobody has to release waits for its checks."""
+    """The drafts without suppressed bugs; in mode `auto`, issues wait for their checks."""
     allowed = [one for one in drafts if one.kind != ISSUE or one.signature not in suppressed]
     if mode != "auto":
         return allowed
@@ -108,12 +108,12 @@ def request_checks(
     requested_by: str = "",
     number: int | None = None,
 ) -> None:
-    """Asks for the checks of a held issue; anew where they are over, whatever came of them.
+    """Enqueues the checks of a held issue, again if earlier ones ended.
 
-    Where in the compiler a reduced case goes wrong is asked before: jobs are done in the order they are asked
-    for, so the issue can tell it.
+    The localization of a reduced case is enqueued first: jobs of a target run in order, so the issue
+    contains it.
 
-    requested_by, number  who asked for it in a comment, and in which issue or pull request the answer goes
+    requested_by, number  who requested it in a comment, and the thread of the reply
     """
     if bug is not None and bug.case_id:
         name = f"{jobs.key_word(LOCALIZE)}:{bug.id}:{bug.case_id[:16]}"
@@ -121,7 +121,7 @@ def request_checks(
     name = idempotency_key(jobs.key_word(FILING), effect)
     known = jobs.of_key(session, name)
     if number is None and known is not None and jobs.is_unfinished(known):
-        number = known.arguments.get("number")  # where somebody else waits for the answer
+        number = known.arguments.get("number")  # another requester waits for the reply
     jobs.enqueue(
         session,
         FILING,
@@ -138,7 +138,7 @@ def request_checks(
 def request_all_checks(
     session: Session, posted: Iterable[outbox.PostResult], drafts: Iterable[EffectDraft], at: datetime
 ) -> None:
-    """Asks for the checks of those issues that wait for them."""
+    """Enqueues the checks of the issues that wait for them."""
     signatures = {draft.key: draft for draft in drafts if draft.kind == ISSUE}
     for one in posted:
         waits = one.state is EffectState.HELD and one.cause is SuppressionCause.CHECKING

@@ -1,4 +1,4 @@
-"""In which release of its compiler a bug began, or ended: `bot.bisection`, asked by jobs."""
+"""Searches the release that introduced or fixed a bug: `bot.bisection` for jobs."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from fuzzing import backends
 from fuzzing.cases import Corpus
 from fuzzing.execute.shard import Shard
 
-#: Ours: how far back is looked where whoever asks names no releases. Calendar versions count years.
+#: How far back the default range goes. Calendar versions count years.
 YEARS = 3
 
 
 @dataclass(frozen=True)
 class ReleaseBisection:
-    """A bug's case, and the releases that are asked about it.
+    """A bug's case and the range of releases.
 
-    seconds   after which no further release is tried; None for as long as it takes
-    attended  who minds the lease meanwhile
+    seconds       after which no further release is tried; None for no limit
+    lease_holder  renews the lease meanwhile; None for the job itself
     """
 
     job_context: JobContext
@@ -47,11 +47,11 @@ class ReleaseBisection:
     lease_holder: LeaseHolder | None = None
 
     def find_first_bad(self) -> dict[str, Any]:
-        """Since which release it fails, as `bot.bisection.report.result_to_json` says it."""
+        """The first bad release, in the form of `bot.bisection.report.result_to_json`."""
         return self._ask(fixed_by=False)
 
     def find_first_fixed(self) -> dict[str, Any]:
-        """By which release it was mended."""
+        """The first fixed release, in the same form."""
         return self._ask(fixed_by=True)
 
     def _ask(self, *, fixed_by: bool) -> dict[str, Any]:
@@ -94,10 +94,10 @@ class ReleaseBisection:
 
 
 def release_range(job_context: JobContext, known: BugCase, asked: str = "") -> Range:
-    """The releases that are looked through: those asked for, else up to the one that showed the bug last.
+    """The releases to search: those in `asked`, else up to the last one that showed the bug.
 
-    They begin with the release that was the last to pass, where a retest tells; else a few years ago.
-    Raises RefusalError for a bug whose builds are no releases.
+    The range starts at the last release that passed a retest, else YEARS back.
+    Raises RefusalError if the bug's builds are not releases.
     """
     shown = job_context.job_spec.arguments.get("toolchain") or known.campaign.head_toolchain
     package = known.config.toolchain.package or backends.get(known.config.backend).package
@@ -105,7 +105,9 @@ def release_range(job_context: JobContext, known: BugCase, asked: str = "") -> R
         toolchain = campaigns.toolchain(session, str(shown or ""))
         passed = _last_passing_release(session, known.bug, package)
     if toolchain.provisioner != "release" or package not in toolchain.versions:
-        raise RefusalError(f"its builds are no releases of {package} but made by {toolchain.provisioner!r}")
+        raise RefusalError(
+            f"its builds are not releases of {package}; the provisioner is {toolchain.provisioner!r}"
+        )
     if asked:
         return Range.parse(f"{package}:{asked}")
     version = toolchain.versions[package]
@@ -117,7 +119,7 @@ def release_range(job_context: JobContext, known: BugCase, asked: str = "") -> R
 
 
 def _last_passing_release(session: Session, bug: Bug, package: str) -> str:
-    """The release on which a retest of the bug passed last; "" where none did, or it was no release."""
+    """The release of the bug's last passing retest; "" if there is none or its build is not a release."""
     for row in reversed(retests.of_bug(session, bug.id)):
         if row.purpose != "asked" and retests.passed(row):
             build = campaigns.toolchain(session, row.toolchain)
@@ -127,11 +129,11 @@ def _last_passing_release(session: Session, bug: Bug, package: str) -> str:
 
 
 class _StoppableRunner:
-    """The service's runner, which ends with the job."""
+    """The service's runner, stopped with the job."""
 
     def __init__(self, job_context: JobContext, stop: threading.Event) -> None:
         self._runner, self._stop = job_context.services.runner, stop
 
     def run(self, shard: Shard, on_event: OnEvent, _stop: threading.Event, /) -> None:
-        """Runs a shard until the job's own end."""
+        """Runs a shard; ignores the given stop event in favor of the job's."""
         self._runner.run(shard, on_event, self._stop)

@@ -1,4 +1,4 @@
-"""What jobs run: a few cases in fresh processes, on the build of a commit, a release or a campaign."""
+"""Runs cases in fresh processes on the build of a commit, a release or a campaign."""
 
 from __future__ import annotations
 
@@ -40,10 +40,7 @@ _PIN = "requirements.txt"
 
 @dataclass(frozen=True)
 class Build:
-    """A build to run cases on.
-
-    commit  the target's commit that it is of, "" for a release that nobody pinned
-    """
+    """A build to run cases on; `commit` is the target's commit, "" for a release."""
 
     toolchain: str
     python: str
@@ -53,7 +50,7 @@ class Build:
 
 @dataclass(frozen=True)
 class BugCase:
-    """A bug, the campaign that saw it last, and its case: the reduced one, or one as it was found."""
+    """A bug, the campaign that saw it last, and its case, reduced or as found."""
 
     bug: Bug
     campaign: Campaign
@@ -62,21 +59,21 @@ class BugCase:
 
 
 def load_bug_case(session: Session, job_context: JobContext) -> BugCase:
-    """The bug that the job is about. Raises RefusalError where there is nothing to run."""
+    """The bug of the job. Raises RefusalError if there is no case to run."""
     assert job_context.job_spec.bug_id is not None
     bug = session.get_one(Bug, job_context.job_spec.bug_id)
     campaign = session.get(Campaign, bug.campaign_id) if bug.campaign_id is not None else None
     case = bug.case_id or findings.case_of(session, bug.id)
     if campaign is None or not case:
-        raise RefusalError("there is no failing program of it to run: the campaign that found it is gone")
+        raise RefusalError("the bug has no failing program to run: the campaign that found it is gone")
     return BugCase(bug, campaign, RepositoryConfig.from_json(campaign.config), case)
 
 
 def build_at_head(job_context: JobContext, campaign: Campaign) -> Build:
-    """The build that a campaign tested; made again where it is gone from the disk."""
+    """The build that a campaign tested, rebuilt if it is gone from the disk."""
     digest = campaign.head_toolchain
     if digest is None:
-        raise RefusalError(f"campaign {campaign.id} has no build: it ended before it had one")
+        raise RefusalError(f"campaign {campaign.id} ended before it had a build")
     with job_context.database.reading() as session:
         known = campaigns.toolchain(session, digest)
     if Path(known.python).exists():
@@ -85,7 +82,7 @@ def build_at_head(job_context: JobContext, campaign: Campaign) -> Build:
 
 
 def build_at_base(job_context: JobContext, campaign: Campaign) -> Build | None:
-    """The build that a campaign compared with, made again where it is gone; None where it had none."""
+    """The build that a campaign compared with, rebuilt if it is gone; None if it had none."""
     if campaign.base_toolchain is None:
         return None
     with job_context.database.reading() as session:
@@ -119,7 +116,7 @@ def _load_config(job_context: JobContext, campaign: Campaign, approval: Approval
 
 
 def build_of_release(job_context: JobContext, campaign: Campaign, release: str) -> Build:
-    """The build of a released version, as if the campaign's repository pinned it, all else as at its head."""
+    """The build of a release, as if the campaign's repository pinned it; everything else as at its head."""
     config = RepositoryConfig.from_json(campaign.config)
     package = config.toolchain.package or backends.get(config.backend).package
     with job_context.database.reading() as session:
@@ -137,7 +134,7 @@ def _name(requirement: str) -> str:
 
 
 def list_revisions(job_context: JobContext, campaign: Campaign) -> list[Revision]:
-    """The commits from the campaign's base to its head that change what is built, those two included."""
+    """The commits from the campaign's base to its head that change the build, both included."""
     config = RepositoryConfig.from_json(campaign.config)
     paths = tuple(dict.fromkeys((CONFIG_PATH, config.toolchain.pin, *PIN_FILES)))
     files = job_context.services.repositories
@@ -153,25 +150,25 @@ def _resolve_build(job_context: JobContext, campaign: Campaign, commit: str) -> 
     read = partial(job_context.services.repositories.read, campaign.target, commit)
     try:
         spec: Any = job_context.services.resolve(_load_config(job_context, campaign, approval), read)
-    except ConfigError:  # a commit that says nothing we understand
+    except ConfigError:  # its configuration or pins are invalid
         return None
     return spec.digest, spec.label
 
 
 def shows_bug(job_context: JobContext, known: BugCase, outcome: Outcome) -> bool:
-    """Whether an outcome shows the bug: the symptom that its signature was made of."""
+    """Whether an outcome has the symptom of the bug's signature."""
     if not outcome.verdict.is_failure:
         return False
     about = origin(job_context.corpus, outcome.case)
     raw = job_context.services.sign(outcome, about.operator, about.frontend)
     if raw.key == known.bug.signature:
         return True
-    # Of a case that was reduced; others go by the key alone.
+    # Only reduced cases have signature fields; others match by the key alone.
     return "signature" in known.bug.facts and same_symptom(raw.fields, known.bug.facts["signature"])
 
 
 def may_show_bug(job_context: JobContext, known: BugCase, outcome: Outcome) -> bool:
-    """Whether an outcome that is not the bug's symptom may show it in other words, as other builds do."""
+    """Whether an outcome may be the bug with a reworded error, as other builds give."""
     if not outcome.verdict.is_failure or "signature" not in known.bug.facts:
         return False
     about = origin(job_context.corpus, outcome.case)
@@ -190,7 +187,7 @@ def _make_build(job_context: JobContext, config: Any, read: ReadFile, commit: st
 def run_cases(
     job_context: JobContext, config: RepositoryConfig, place: Build, cases: Sequence[str], repeats: int
 ) -> dict[str, list[Outcome]]:
-    """The outcomes of each case, each run in a process of its own. Raises RunnerError if some are missing."""
+    """The outcomes of each case, one process for each run. Raises RunnerError if some are missing."""
     shard = _shard(job_context, config, place, cases, fresh=True, repeats=repeats)
     collector = _OutcomeCollector()
     run_with_lease(
@@ -199,19 +196,19 @@ def run_cases(
     missing = [case for case in cases if len(collector.outcomes[case]) < repeats]
     if missing:
         raise RunnerError(
-            f"{len(missing)} of {len(cases)} cases were not run {repeats} times on {place.label}"
+            f"{len(missing)} of {len(cases)} cases did not run {repeats} times on {place.label}"
         )
     return dict(collector.outcomes)
 
 
 def find_control_case(session: Session, known: BugCase) -> str:
-    """A case that must pass on every healthy build: the first that passed where the bug was seen last."""
+    """The control case, which every healthy build passes: the first that passed in the last campaign."""
     key = CacheKey.of(known.campaign.head_toolchain or "", known.campaign.config)
     return retests.control(session, known.campaign.id, key, known.case)
 
 
 def run_with_control(job_context: JobContext, known: BugCase, control: str, place: Build) -> RetestResult:
-    """Runs the bug's case, and beside it one that must pass, in fresh processes on a build."""
+    """Runs the bug's case and the control case in fresh processes on a build."""
     seen = run_cases(job_context, known.config, place, [known.case], RUNS)[known.case]
     beside = run_cases(job_context, known.config, place, [control], 1)[control] if control else []
     shows = [shows_bug(job_context, known, outcome) for outcome in seen]
@@ -224,7 +221,7 @@ def run_with_control(job_context: JobContext, known: BugCase, control: str, plac
 def run_program(
     job_context: JobContext, config: RepositoryConfig, place: Build, case: str, module: str, *arguments: str
 ) -> list[dict[str, Any]]:
-    """The events of a data-plane program that takes a shard of one case; its progress is told."""
+    """The events of a data-plane program for a shard of one case; each is reported as progress."""
     shard = _shard(job_context, config, place, [case], fresh=False, repeats=1)
     collector = _EventCollector(job_context, module)
     with tempfile.TemporaryDirectory(prefix="assay-job-") as folder:
@@ -265,14 +262,14 @@ def _shard(
 
 
 class _EventCollector(EventSink):
-    """Keeps what a program says, and passes it on as progress."""
+    """Collects a program's events and reports progress."""
 
     def __init__(self, job_context: JobContext, title: str) -> None:
         self._doing, self._title = job_context, title
         self.events: list[dict[str, Any]] = []
 
     def add(self, event: dict[str, Any]) -> None:
-        """Takes one event."""
+        """Adds one event."""
         self.events.append(event)
         self._doing.progress(len(self.events), 0, f"{self._title}: {event.get('event', '')}")
 
@@ -284,7 +281,7 @@ class _OutcomeCollector(EventSink):
         self.outcomes: defaultdict[str, list[Outcome]] = defaultdict(list)
 
     def add(self, event: dict[str, Any]) -> None:
-        """Takes one outcome; other events say nothing here."""
+        """Adds one outcome; ignores other events."""
         if event.get("event") == "outcome":
             outcome = Outcome.from_json(event.get("outcome", {}))
             self.outcomes[outcome.case].append(outcome)

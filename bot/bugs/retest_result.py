@@ -1,4 +1,4 @@
-"""What a retest means for its bug: pure, but for the rows it is given."""
+"""The result of a retest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.reports.templates import pluralize
 from fuzzing.outcomes import Outcome, Verdict
 
-#: Fresh runs of a retest. syzbot asks for three that reproduce; as many must not.
+#: Fresh runs of a retest; syzbot requires three that reproduce.
 RUNS = 3
 
 
@@ -16,10 +16,10 @@ RUNS = 3
 class RetestResult:
     """The runs of a bug's case on one build.
 
-    failed   runs that showed the bug
-    other    runs that ended badly in another way: no fix, and another bug
-    healthy  whether the build did with a case it must pass what it has to
-    reworded   of `failed`, runs that showed it in other words than are known of it
+    failed          runs that showed the bug
+    other           runs that failed differently: neither a fix nor this bug
+    control_passed  whether the control case passed, so the build counts as healthy
+    reworded        of `failed`, runs with a reworded error
     """
 
     runs: int
@@ -30,17 +30,15 @@ class RetestResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the bug is not on this build."""
+        """Whether this build does not show the bug."""
         return self.control_passed and self.runs >= RUNS and not self.failed and not self.other
 
     def describe(self, label: str) -> str:
         """One sentence."""
         if not self.control_passed:
-            return f"{label} cannot be trusted: a case that it passed before fails on it now"
+            return f"{label} is not healthy: the control case fails on it"
         if self.failed:
-            doubt = (
-                ", in other words than before: perhaps the same bug" if self.reworded == self.failed else ""
-            )
+            doubt = ", with a reworded error: possibly the same bug" if self.reworded == self.failed else ""
             return f"fails in {self.failed} of {pluralize(self.runs, 'fresh run')} on {label}{doubt}"
         if self.other:
             return f"fails in another way in {self.other} of {pluralize(self.runs, 'fresh run')} on {label}"
@@ -55,10 +53,11 @@ def count_runs(
 ) -> RetestResult:
     """Counts a retest.
 
-    same     whether each outcome shows the bug, as its signature tells
-    reworded   whether each may show it in other words (`fuzzing.triage.similar_failures`)
-    control  the outcomes of a case that must pass; none where there is no such case, and then the runs of
-             the bug's own must have reached a verdict for the build to count as healthy
+    same      whether each outcome shows the bug by its signature
+    reworded  whether each may show it with a reworded error (`fuzzing.triage.similar_failures`)
+    control   the outcomes of the control case; without one, the build counts as healthy if a run of the
+    bug's case
+              passed or showed the bug
     """
     reworded_failures = sum(reworded)
     failed = reworded_failures + sum(

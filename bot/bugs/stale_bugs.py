@@ -1,8 +1,8 @@
-"""Bugs that nothing shows any more: after which silence they are put away, and that is said.
+"""Closes stale bugs: not seen for long, and not shown by their program.
 
-Syzbot's rule (dashboard/app, obsoleting): sightings are taken for a Poisson process; the silence after which
-the chance to have seen nothing would be 1 % is waited for three times, within limits. Never while a program
-that shows the bug works, however long ago it was last met: what nobody has run lately is run once more first.
+Syzbot's rule (dashboard/app, obsoleting): sightings are modeled as a Poisson process. A bug is stale after
+three times the silence that has a probability of 1 %, within limits. Its program is run again before, and
+the bug stays open while it fails.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from bot.store import Session, bugs, campaigns, findings, jobs, outbox, retests
 from bot.store.bug_states import Event
 from bot.store.models import Bug, JobState
 
-#: The chance of a silence as long as this that still says nothing; and how often that time is waited for.
+#: The probability of the silence, and the multiple of that time.
 MAX_PROBABILITY, SAFETY_FACTOR = 0.01, 3
-#: So many sightings make a rate; with fewer the longest time is waited.
+#: With fewer sightings there is no rate, and MAX_SILENCE applies.
 MIN_SIGHTINGS = 10
 MIN_SILENCE, MAX_SILENCE = timedelta(days=14), timedelta(days=100)
 
 
 class ReproducerStatus(Enum):
-    """What is known of the program that showed a bug, since it was seen last."""
+    """The state of a bug's program since its last sighting; the values are parts of sentences."""
 
-    NONE = "there is no program of it that could be run"
-    NOT_RUN = "its program was not run since"
+    NONE = "it has no program to run"
+    NOT_RUN = "its program has not run since"
     REPRODUCES = "its program still shows it"
-    PASSES = "the program that showed it stopped doing so: it passed when it was run last"
-    NOT_RUNNABLE = "the program that showed it cannot be run any more"
+    PASSES = "its program passed when it last ran"
+    NOT_RUNNABLE = "its program can no longer be run"
 
 
 def compute_silence_limit(first: datetime, last: datetime, seen: int) -> timedelta:
-    """How long nothing must have been seen of a bug that was seen so often between these times."""
+    """The silence after which a bug is stale that was seen `seen` times between `first` and `last`."""
     if seen < MIN_SIGHTINGS or last <= first:
         return MAX_SILENCE
     mean = (last - first) / (seen - 1)
@@ -44,7 +44,7 @@ def compute_silence_limit(first: datetime, last: datetime, seen: int) -> timedel
 
 
 def get_reproducer_status(session: Session, bug: Bug) -> ReproducerStatus:
-    """What the last run of its program showed, or why there was none."""
+    """The result of the last run of its program, or why there was none."""
     newer_retests = [row for row in retests.of_bug(session, bug.id) if row.at > bug.last_seen]
     failed = jobs.last_of(session, RETEST, bug.id, JobState.FAILED)
     if failed is not None and (failed.done_at is None or failed.done_at <= bug.last_seen):
@@ -65,7 +65,7 @@ def get_reproducer_status(session: Session, bug: Bug) -> ReproducerStatus:
 
 
 def close_if_stale(session: Session, bug: Bug, at: datetime) -> bool:
-    """Puts a bug away that nothing shows any more, or has its program run; whether it was put away."""
+    """Closes a stale bug, or requests a run of its program first; whether it was closed."""
     silence = at - bug.last_seen
     if silence < compute_silence_limit(bug.first_seen, bug.last_seen, bug.seen):
         return False
@@ -74,7 +74,7 @@ def close_if_stale(session: Session, bug: Bug, at: datetime) -> bool:
         return False
     if state is ReproducerStatus.REPRODUCES:
         return False
-    not_seen = f"nothing was seen of it for {silence.days} days"
+    not_seen = f"it was not seen for {silence.days} days"
     why = (
         f"{state.value}, and {not_seen}"
         if state is ReproducerStatus.PASSES
@@ -88,7 +88,7 @@ def close_if_stale(session: Session, bug: Bug, at: datetime) -> bool:
 
 
 def _request_retest(session: Session, bug: Bug, at: datetime) -> bool:
-    """Asks for its program to be run on the newest build of its branch; False where there is none."""
+    """Requests a run of its program on the newest build of its branch; False if there is none."""
     seen = campaigns.find(session, bug.campaign_id)
     newest = campaigns.newest(session, bug.target, "", seen.ref if seen is not None else "")
     if newest is None:

@@ -1,4 +1,4 @@
-"""What happens to bugs between campaigns: who is asked again, what came of it, what their issues are told."""
+"""State changes of bugs between campaigns: retests, their results, updates of issues."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bot.store.bug_states import RESOLVED, Event
 from bot.store.models import Bug, BugState, Campaign, Retest
 
 RETEST = "retest"
-#: Ours: bugs that one campaign's head is asked about. Each costs three fresh processes.
+#: Retests after one campaign; each costs three fresh processes.
 MAX_RETESTS = 20
 
 
 def request_retests(session: Session, campaign_id: int, at: datetime) -> int:
-    """Has the head of a branch's campaign asked about the bugs it did not see; how many that are.
+    """Requests retests of the bugs that a branch's campaign did not see, at its head; returns their number.
 
-    In the transaction that ends the campaign. A pull request's head says nothing: it is not merged.
+    Called in the transaction that ends the campaign. Pull requests do not count: they are not merged.
     """
     campaign = campaigns.get(session, campaign_id)
     if not campaigns.on_branch(campaign.pull, campaign.ref) or campaign.head_toolchain is None:
@@ -34,7 +34,7 @@ def request_retests(session: Session, campaign_id: int, at: datetime) -> int:
 def request_retest(
     session: Session, bug: Bug, campaign: Campaign, key: str, purpose: str, at: datetime
 ) -> None:
-    """Has a bug's case run on a campaign's head, once for each key."""
+    """Enqueues a retest of a bug at a campaign's head, once for each key."""
     jobs.enqueue(
         session,
         RETEST,
@@ -48,7 +48,7 @@ def request_retest(
 
 
 def handle_sighting(session: Session, bug: Bug, before: BugState, campaign: Campaign, at: datetime) -> None:
-    """A campaign saw the bug; if its issue says that it was mended, that is told and opened again."""
+    """Reports a recurrence if a campaign saw a bug whose issue is marked fixed."""
     if BugState(bug.state) in RESOLVED:
         return
     _report_recurrence(session, bug, before, f"a campaign saw it at {campaign.head[:12]}", campaign.head, at)
@@ -64,12 +64,12 @@ def apply_retest(
     *,
     last_campaign: int | None,
 ) -> None:
-    """Lets a retest happen to its bug.
+    """Applies a retest to its bug.
 
-    A build that is not healthy says nothing about it, nor does one that is older than what is known by now:
-    it may have waited, or worked, while a later one was tested.
+    An unhealthy build decides nothing, nor does one older than the present evidence: the retest may have
+    waited while a later build was tested.
 
-    last_campaign   the campaign that had seen the bug last when the retest began
+    last_campaign  the campaign that had last seen the bug when the retest began
     """
     bug = session.get_one(Bug, row.bug_id)
     before = BugState(bug.state)
@@ -98,9 +98,9 @@ def apply_retest(
 
 
 def _find_newer_evidence(session: Session, bug: Bug, row: Retest, last_campaign: int | None) -> str:
-    """What is known of a later build than the retest's that says otherwise; "" for nothing.
+    """Evidence from a later build that contradicts the retest; "" for none.
 
-    Of a commit that no campaign tested nobody can tell how old it is: what was seen meanwhile counts.
+    The age of a commit that no campaign tested is unknown: sightings since the retest began count.
     """
     age = _newest_campaign_id(session, bug, row.commit)
     if age is None:
@@ -115,7 +115,7 @@ def _find_newer_evidence(session: Session, bug: Bug, row: Retest, last_campaign:
 
 
 def _newest_campaign_id(session: Session, bug: Bug, commit: str) -> int | None:
-    """Of a commit: the newest campaign of it, as campaigns are counted; None where there was none."""
+    """The id of the newest campaign of a commit; None if there was none."""
     found = campaigns.newest(session, bug.target, commit) if commit else None
     return found.id if found is not None else None
 
@@ -133,7 +133,7 @@ def _handle_pass(session: Session, bug: Bug, summary: str, at: datetime, evidenc
 
 
 def report_fix_verified(session: Session, bug: Bug, passing_retests: list[Retest], at: datetime) -> None:
-    """Tells the bug's issue that it is mended, and closes both where the repository wants that."""
+    """Posts the verified fix in the issue, and closes bug and issue if `reports.close` is set."""
     latest = campaigns.newest(session, bug.target, "")
     wanted = bool(((latest.config if latest else {}).get("reports") or {}).get("close", True))
     if bug.issue is not None:
@@ -147,7 +147,7 @@ def report_fix_verified(session: Session, bug: Bug, passing_retests: list[Retest
 def _report_recurrence(
     session: Session, bug: Bug, before: BugState, why: str, commit: str, at: datetime
 ) -> None:
-    """Tells its issue, where that has heard of a fix; one that nobody heard of is nothing to take back."""
+    """Posts a recurrence in an issue that a fix was posted in."""
     if before in (BugState.VERIFIED, BugState.CLOSED) and bug.issue is not None:
         issue_updates.post(
             session,

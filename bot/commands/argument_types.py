@@ -1,4 +1,4 @@
-"""Converters of command arguments. Each turns text into a value, or raises ValueError with the allowed form."""
+"""Converters of command arguments. Each returns a value, or raises ValueError with the allowed form."""
 
 from __future__ import annotations
 

@@ -57,10 +57,10 @@ class CommandServices(Protocol):
     def run(
         self, session: Session, pull: Pull, *, requested_by: str, name: str, overrides: Mapping[str, Any]
     ) -> str:
-        """Approves the head of a pull request and requests its test, once for each `name`; returns a summary."""
+        """Approves the head of a pull request and requests its test, once for each `name`."""
 
     def stop(self, session: Session, pull: Pull, reason: str, commented_at: datetime) -> int:
-        """Ends the campaigns of a pull request and the requests made before `commented_at`; returns their number."""
+        """Ends campaigns of a pull request and requests made before `commented_at`; returns their number."""
 
     def enqueue(
         self,

@@ -1,8 +1,8 @@
 """Carries out stored commands, one transaction for each comment.
 
 The author's role and the pull request's present state are read from GitHub before the transaction. In it the
-rows are locked, the actions run, and the replies and audit events are written. A kill before the commit leaves
-nothing behind.
+rows are locked, the actions run, and the replies and audit events are written. A kill before the commit
+leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from bot.reports import text
 from bot.store import Database, Session, audit, bugs, commands, now
 from bot.store.models import Command, CommandState, Pull
 
-#: Seconds between two polls of the table when nobody calls `wake`; finds commands that other processes stored.
+#: Seconds between two polls without `wake`; finds commands that other processes stored.
 IDLE_S = 2.0
 #: How long a comment waits after a failed request to GitHub, and for how long it is retried.
 RETRY_INTERVAL = timedelta(seconds=30)
 RETRY_LIMIT = timedelta(hours=1)
 
-#: Limits for people without a role: one reaction an hour in a thread, and few replies to a pull request's author.
+#: For people without a role: one reaction an hour in a thread, and few replies to a pull request's author.
 QUIET_TIME = timedelta(hours=1)
 MAX_AUTHOR_REPLIES = 5
 #: How long "no role" is remembered, and of how many people.
@@ -227,8 +227,8 @@ class _CommentTask:
 def _lock_commands(session: Session, first: Command) -> Sequence[Command]:
     """The comment's pending commands; none if another process took them.
 
-    None too if the repository was renamed meanwhile: GitHub may know no roles under the old name, so the role is
-    read again.
+    None too if the repository was renamed meanwhile: GitHub may know no roles under the old name, so the
+    role is read again.
     """
     rows = commands.of_comment(session, first.comment)
     return rows if rows and rows[0].target == first.target else ()

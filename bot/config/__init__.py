@@ -1,4 +1,4 @@
-"""A repository's configuration, `.github/assay.yml`: its model, its reader, its defaults."""
+"""A repository's configuration `.github/assay.yml`: model, parser, defaults."""
 
 from bot.config.defaults import default_config, read_repository_config, resolve_config
 from bot.config.model import RepositoryConfig

@@ -1,8 +1,8 @@
-"""Cron lines as crontab(5) and GitHub's own schedules read them, on APScheduler's cron trigger.
+"""Cron lines as in crontab(5) and GitHub's schedules, on APScheduler's cron trigger.
 
-APScheduler counts weekdays from Monday, cron from Sunday; and where both a day of the month and a weekday
-are given, cron runs on either, APScheduler on days that are both. So weekdays become names here, and such
-a line becomes two triggers.
+APScheduler counts weekdays from Monday, cron from Sunday, so weekdays become names. With both a day of the
+month and a weekday, cron runs on either and APScheduler on days that are both, so such a line becomes two
+triggers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
 def parse_triggers(line: str) -> list[CronTrigger]:
-    """What a line of five fields, in UTC, stands for. Raises ValueError that says what is wrong with it."""
+    """The triggers of a line of five fields, in UTC. Raises ValueError with the mistake."""
     fields = line.split()
     if len(fields) != 5:
         raise ValueError(f"it has {len(fields)} fields instead of 5")
@@ -32,7 +32,7 @@ def parse_triggers(line: str) -> list[CronTrigger]:
 
 
 def next_time(line: str, after: datetime) -> datetime | None:
-    """The first time after `after` that a line names, in UTC; None if there is none (30 February)."""
+    """The first time of a line after `after`, in UTC; None if there is none (30 February)."""
     begin = after + timedelta(microseconds=1)
     found = [trigger.get_next_fire_time(None, begin) for trigger in parse_triggers(line)]
     return min((one for one in found if one is not None), default=None)
@@ -64,7 +64,7 @@ def _step(step: str, part: str) -> int:
     if not step:
         return 1
     if not (step.isascii() and step.isdigit() and int(step)):
-        raise ValueError(f"the weekdays {part!r} have no whole number behind the /")
+        raise ValueError(f"the weekdays {part!r} need a whole number after the /")
     return int(step)
 
 
@@ -73,4 +73,4 @@ def _day(text: str) -> int:
         return _DAYS.index(text)
     if len(text) == 1 and text in "01234567":
         return int(text)
-    raise ValueError(f"{text!r} is no weekday; write 0 to 7 (both are Sunday) or sun to sat")
+    raise ValueError(f"{text!r} is not a weekday; write 0 to 7 (both are Sunday) or sun to sat")

@@ -1,4 +1,4 @@
-"""The configuration that holds at a commit: a repository's own words, or the default of one that has none."""
+"""The configuration in force at a commit: the repository's own, or the default."""
 
 from __future__ import annotations
 
@@ -11,36 +11,35 @@ from bot.config.pins import find_pins
 from bot.config.sections import ToolchainConfig
 from fuzzing import backends
 
-#: Where a pin is looked for, in this order.
+#: Files searched for a pin, in order.
 PIN_FILES = ("requirements.txt", "pyproject.toml")
 
 ReadFile = Callable[[str], bytes | None]
 
 
 def resolve_config(read: ReadFile) -> RepositoryConfig | None:
-    """What a repository wants at a commit whose files `read` gives: its own words, else the default.
+    """The configuration at a commit whose files `read` returns: its own, else the default.
 
-    Raises ConfigError: its words cannot be read.
+    Raises ConfigError if its own is invalid.
     """
     own = read_repository_config(read)
     return default_config(read) if own is None else own
 
 
 def read_repository_config(read: ReadFile) -> RepositoryConfig | None:
-    """A repository's own words; None where it says nothing. Raises ConfigError: they cannot be read."""
+    """A repository's own configuration; None if it has none. Raises ConfigError if it is invalid."""
     text = read(CONFIG_PATH)
     return None if text is None else parse_config(text, CONFIG_PATH)
 
 
 def default_config(read: ReadFile) -> RepositoryConfig | None:
-    """The configuration for a repository without `.github/assay.yml`.
-
-    A package that is also the judge's, such as torch, decides nothing: most repositories pin it for other
-    reasons than to test its compiler.
+    """The configuration for a repository without `.github/assay.yml`; None if it pins no known compiler.
 
     The first exact pin of a known backend's package, in requirements.txt and then pyproject.toml, decides
-    the backend; everything else is the documented default. None if nothing is pinned: such a repository
-    is left alone. `read` gives the content of a file of the repository, None if it is not there.
+    the backend. A package that is also a reference, such as torch, does not count: most repositories pin it
+    for other reasons.
+
+    read  path → content of a file, None if there is none
     """
     reference_packages = {
         backends.get(name).package for name in backends.names() if backends.get(name).reference

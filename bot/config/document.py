@@ -1,7 +1,7 @@
-"""YAML to plain data, with the place of every key and value, from a file that anyone may have written.
+"""Reads YAML from untrusted files into plain data, with the position of every key and value.
 
-Only what a configuration needs is read: one document of mappings, sequences and plain scalars. Directives,
-tags, duplicate keys, tabs as indentation and all that makes a small file a large one are refused.
+Accepts one document of mappings, sequences and plain scalars. Refuses directives, tags, duplicate keys, tabs
+as indentation, and whatever expands a small file into a large one.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _CONVERT: dict[str, Callable[[str], Any]] = {
     _TAG + "null": lambda _: None,
     _TAG + "bool": lambda text: text.lower() in ("true", "yes", "on"),
     _TAG + "int": lambda text: int(text) if _INTEGER.fullmatch(text) else text,
-    _TAG + "float": lambda text: text,  # no key takes one; the text shows best what was written
+    _TAG + "float": lambda text: text,  # no key takes one; mistakes show the text
     _TAG + "str": lambda text: text,
-    # A day or a merge key is nothing a configuration knows; read as text, it is refused by the model.
+    # No key takes a day or a merge key; the model refuses the text.
     _TAG + "timestamp": lambda text: text,
 }
 
 
 class UnreadableError(Exception):
-    """Nothing can be made of a file; `problem` says why. `bot.config.parser` turns it into a ConfigError."""
+    """The file is unreadable; `problem` says why. `bot.config.parser` turns it into a ConfigError."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -55,12 +55,12 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class Document:
-    """What a file holds.
+    """The content of a file.
 
     data    dict, list, str, int, bool or None
     keys    path → (line, column), 1-based, of the key that leads there
     values  path → (line, column), 1-based, of the value
-    problems  mistakes that did not keep the rest from being read
+    problems  mistakes that do not prevent reading the rest
     """
 
     data: Any
@@ -69,7 +69,7 @@ class Document:
     problems: tuple[Problem, ...] = ()
 
     def position_of(self, path: Path, *, key: bool = False) -> tuple[int, int]:
-        """The place of the value at `path` (or of its key), else of the nearest thing around it."""
+        """The position of the value at `path` (or of its key), else of the nearest enclosing value."""
         for end in range(len(path), -1, -1):
             places = self.keys if key and end == len(path) and end else self.values
             if path[:end] in places:
@@ -78,7 +78,7 @@ class Document:
 
 
 def read_document(content: bytes) -> Document:
-    """Reads a YAML file; raises UnreadableError if it is not one we accept."""
+    """Reads a YAML file; raises UnreadableError."""
     text = _decode(content)
     try:
         _check_events(text)
@@ -101,7 +101,7 @@ def read_document(content: bytes) -> Document:
         AssertionError,
         RecursionError,
     ):
-        # The parser stumbles over a few malformed escapes, tags and directives instead of naming them.
+        # The parser raises these for some malformed escapes, tags and directives.
         _fail("is not valid YAML", 0, 0)
     return _Reader().read(node)
 
@@ -124,7 +124,7 @@ def _decode(content: bytes) -> str:
 
 
 def _check_events(text: str) -> None:
-    """Refuses bombs before anything is built of them; the parser yields events one at a time."""
+    """Refuses bombs before any node is built: the parser yields events one at a time."""
     depth = aliases = documents = 0
     for event in YAML(typ="safe", pure=True).parse(text):
         line, column = event.start_mark.line + 1, event.start_mark.column + 1
@@ -145,7 +145,7 @@ def _check_events(text: str) -> None:
 
 
 class _Reader:
-    """Walks composed nodes into plain data, noting places."""
+    """Converts composed nodes into plain data, and records positions."""
 
     def __init__(self) -> None:
         self.keys: dict[Path, tuple[int, int]] = {}

@@ -1,4 +1,4 @@
-"""What a repository may say in `.github/assay.yml`, and what holds where it says nothing."""
+"""The model of `.github/assay.yml` with its defaults."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DEFAULT_REPEATS = 3  # fresh runs behind an accusation; syzbot, too, asks for th
 
 
 def _option(value: Any) -> Any:
-    """What YAML reads as a truth value or a number is an option's text all the same."""
+    """The text of an option that YAML reads as a boolean or a number."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int) else value
@@ -47,12 +47,12 @@ Glob = Annotated[str, Field(min_length=1, max_length=200)]
 ScheduleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 
 
-#: One mistake inside a field: "unknown_name" if the key is at fault, else "refused"; path, value, message.
+#: A mistake in a field: "unknown_name" for a wrong key, else "refused"; path, value, message.
 _FieldError = tuple[Literal["unknown_name", "refused"], tuple[str | int, ...], Any, str]
 
 
 def _frontends(known: dict[str, Any]) -> tuple[str, ...]:
-    """The frontends whose cases are wanted, with what is known of a configuration so far."""
+    """The frontends whose cases are tested, by the fields validated so far."""
     if known.get("frontend"):
         return (known["frontend"],)
     return names.frontends(known["backend"]) if "backend" in known else names.all_frontends()
@@ -76,7 +76,7 @@ def _raise_errors(title: str, problems: Iterable[_FieldError]) -> None:
         raise ValidationError.from_exception_data(title, details)
 
 
-#: Fields that make sense beside one backend only.
+#: Fields that depend on the backend.
 _BACKEND_FIELDS = frozenset({"frontend", "sources", "strategy", "device", "options", "toolchain"})
 
 
@@ -102,8 +102,7 @@ class RepositoryConfig(Section):
     )
     strategy: Annotated[str, AfterValidator(check_strategy_name)] | None = Field(
         None,
-        description="What decides which cases run first. Default: `change` where there is a base or a "
-        "history, else `opera`.",
+        description="The order of cases. Default: `change` with a base or a history, else `opera`.",
         examples=["change"],
     )
     budget: Duration = Field(
@@ -124,7 +123,7 @@ class RepositoryConfig(Section):
     options: dict[str, Option] = Field(
         default_factory=dict,
         max_length=20,
-        description="How the compiler is set, by option; `assay doctor` lists each backend's.",
+        description="Options of the compiler; `assay doctor` lists each backend's.",
         examples=[{"precision": "f16"}],
     )
     profile: Annotated[Text, AfterValidator(check_profile_name)] = Field(
@@ -144,7 +143,7 @@ class RepositoryConfig(Section):
     schedules: dict[ScheduleName, ScheduleConfig] = Field(
         default_factory=dict,
         max_length=10,
-        description="Campaigns at certain times, by name: `cron`, and where wanted `budget` and `sources`.",
+        description="Campaigns at fixed times, by name.",
         examples=[{"nightly": {"cron": "0 3 * * *", "budget": "1h"}}],
     )
     reports: ReportsConfig = Field(default_factory=ReportsConfig)
@@ -159,13 +158,13 @@ class RepositoryConfig(Section):
     @field_validator("sources")
     @classmethod
     def _sources(cls, value: list[str], info: ValidationInfo) -> list[str]:
-        """What `assay run --cases` stores may name none; a file must, where the frontend has no default."""
+        """Checks the libraries. Only stored configurations (`assay run --cases`) may name no source."""
         wanted = _frontends(info.data)
         if not value and info.context == FROM_FILE:
-            raise ValueError(f"must be given: no source is the default for {' or '.join(wanted)}")
+            raise ValueError(f"must be given: there is no default source for {' or '.join(wanted)}")
         libraries = names.source_libraries()
         wrong = {
-            at: f"{source!r} has {libraries[source]} cases, and {' and '.join(wanted)} cases are wanted"
+            at: f"{source!r} has {libraries[source]} cases; {' and '.join(wanted)} cases are needed"
             for at, source in enumerate(value)
             if libraries[source] in names.all_frontends() and libraries[source] not in wanted
         }
@@ -180,14 +179,14 @@ class RepositoryConfig(Section):
     @field_validator("options")
     @classmethod
     def _options(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        """Those that are not the default, so that one configuration has one name in the verdict cache."""
+        """Drops defaults, so that equal configurations have one name in the verdict cache."""
         if "backend" not in info.data:
             return value
         backend = backends.get(info.data["backend"])
         wrong: list[_FieldError] = []
         for name, given in value.items():
             if name not in backend.options:
-                why = f"is no option of {backend.name}; {names.suggestion(name, backend.options)}"
+                why = f"is not an option of {backend.name}; {names.suggestion(name, backend.options)}"
                 wrong.append(("unknown_name", (name,), given, why))
             elif given not in backend.options[name]:
                 why = f"cannot be {given[:50]!r}; {names.suggestion(given, backend.options[name])}"
@@ -196,10 +195,9 @@ class RepositoryConfig(Section):
         return {name: given for name, given in sorted(value.items()) if given != backend.options[name][0]}
 
     def with_overrides(self, changes: Mapping[str, Any]) -> RepositoryConfig:
-        """The configuration with some fields set otherwise, for one campaign.
+        """The configuration with changed fields. A changed backend resets the fields that depend on it.
 
-        Another backend keeps nothing that was said about the one before. Raises ConfigError where the fields
-        do not go together.
+        Raises ConfigError if the fields contradict each other.
         """
         kept = self.to_json()
         if changes.get("backend", self.backend) != self.backend:

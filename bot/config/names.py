@@ -1,4 +1,4 @@
-"""The names a configuration may use for what is registered elsewhere, and what was meant by a wrong one."""
+"""Names of registered items that a configuration may use, and suggestions for misspelled ones."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def provisioners() -> tuple[str, ...]:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """What to say after an unknown word: the likeliest one it was meant to be, and all there are."""
+    """The end of a message about an unknown word: the closest known word, and all known words."""
     names = list(known)
     close = get_close_matches(word, names, n=1, cutoff=0.6)
     there = f"here are: {', '.join(names) or 'none'}"
@@ -246,5 +246,5 @@ def check_provisioner_name(word: str) -> str:
 
 def _check_name(kind: str, word: str, known: tuple[str, ...]) -> str:
     if word not in known:
-        raise ValueError(f"{word[:50]!r} is no {kind}; {suggestion(word, known)}")
+        raise ValueError(f"{word[:50]!r} is not a {kind}; {suggestion(word, known)}")
     return word

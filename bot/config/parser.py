@@ -1,4 +1,4 @@
-"""`.github/assay.yml` to a RepositoryConfig, or to every mistake in it."""
+"""Parses `.github/assay.yml` into a RepositoryConfig, or lists every mistake in it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TYPES = {
 
 
 def parse_config(text: bytes, name: str = CONFIG_PATH) -> RepositoryConfig:
-    """Reads a configuration; raises InvalidConfigError, a ConfigError, with every mistake and its place."""
+    """Parses a configuration; raises InvalidConfigError with every mistake and its position."""
     try:
         document = read_document(text)
     except UnreadableError as error:
@@ -46,7 +46,7 @@ def parse_config(text: bytes, name: str = CONFIG_PATH) -> RepositoryConfig:
 
 
 def list_errors(error: ValidationError) -> Iterator[ErrorDetails]:
-    """What is wrong, without the defaults that could not be told because of it."""
+    """The errors, without those of defaults that depend on an invalid field."""
     for detail in error.errors(include_url=False):
         if detail["type"] != "default_factory_not_called":
             yield detail
@@ -62,7 +62,7 @@ def _problem(detail: ErrorDetails, document: Document) -> Problem:
 def _message(detail: ErrorDetails, path: Path) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "extra_forbidden":
-        return f"is no key here; {suggestion(str(path[-1]), keys_at(path[:-1]))}"
+        return f"is not a key here; {suggestion(str(path[-1]), keys_at(path[:-1]))}"
     if kind == "missing":
         return "is missing; add it"
     if kind == "literal_error":

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, place by place."""
+"""Mistakes in a configuration, with their positions."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Problem:
 
 
 class InvalidConfigError(ConfigError):
-    """A configuration with every mistake that was found, in the order of the file.
+    """The configuration is invalid; `problems` lists every mistake in the order of the file.
 
-    line, column and key are those of the first; `problems` has all.
+    line, column and key are those of the first mistake.
     """
 
     def __init__(self, name: str, problems: Iterable[Problem]) -> None:
@@ -40,6 +40,6 @@ class InvalidConfigError(ConfigError):
 
 
 def format_path(path: Path) -> str:
-    """A path as people write it: toolchain.extra[0]."""
+    """A path in the form `toolchain.extra[0]`."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")

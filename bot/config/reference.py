@@ -1,4 +1,4 @@
-"""The table of all keys for docs/configuration.md, made from the model: `python -m bot.config.reference`."""
+"""Prints the table of keys for docs/configuration.md from the model: `python -m bot.config.reference`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bot.config.model import RepositoryConfig
 from bot.config.parser import iterate_sections
 from bot.config.units import show_duration, show_size
 
-_HEAD = ("key", "what it says", "default", "example")
+_HEAD = ("key", "meaning", "default", "example")
 
 
 def render_table() -> str:
-    """Every key with its meaning, default and an example, as a Markdown table."""
+    """A Markdown table of all keys: meaning, default, example."""
     rows = [_HEAD, ("---",) * len(_HEAD), *_rows(RepositoryConfig, "")]
     return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |" for row in rows)
 
@@ -37,7 +37,7 @@ def _rows(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, ...]]:
 
 def _default(field: FieldInfo) -> str:
     if field.is_required():
-        return "must be given"
+        return "required"
     if field.default_factory_takes_validated_data:
         return "–"
     value = field.get_default(call_default_factory=True, validated_data={})

@@ -1,4 +1,4 @@
-"""The sections of `.github/assay.yml`: what stands under one key."""
+"""The sections of `.github/assay.yml`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.config.units import Duration, Size
 
 
 def exact_pin(requirement: Requirement) -> str | None:
-    """The version of a requirement written `name==version`; None for any looser one, or a URL."""
+    """The version of a requirement `name==version`; None for any other form."""
     specifiers = list(requirement.specifier)
     if requirement.url or len(specifiers) != 1 or specifiers[0].operator != "==":
         return None
@@ -25,11 +25,11 @@ def exact_pin(requirement: Requirement) -> str | None:
 
 
 def _pinned(text: str) -> str:
-    # The text comes from a repository anyone may write to: no options, no URLs, nothing to be built.
+    # The text is untrusted: no options, no URLs, nothing that is built.
     try:
         requirement = Requirement(text)
     except (ValueError, RecursionError):
-        raise ValueError("is no requirement; write name==version, such as numpy==1.26.4") from None
+        raise ValueError("is not a requirement; write name==version, such as numpy==1.26.4") from None
     if exact_pin(requirement) is None:
         raise ValueError("must be pinned exactly and come from the index: write name==version")
     return str(requirement)
@@ -59,7 +59,7 @@ def _cron(text: str) -> str:
     try:
         parse_triggers(text)
     except ValueError as error:
-        raise ValueError(f"is no cron line: {error}; write five fields, such as 0 3 * * *") from None
+        raise ValueError(f"is not a cron line: {error}; write five fields, such as 0 3 * * *") from None
     return text
 
 
@@ -77,7 +77,7 @@ class Section(BaseModel):
 
 
 class LimitsConfig(Section):
-    """`limits`: how long and how large one case may become; what is left out keeps Assay's own limit."""
+    """`limits`: time, memory and file size of one case; a missing key keeps Assay's own limit."""
 
     import_: Duration | None = Field(
         None, alias="import", description="Starting the compiler.", examples=["2m"]
@@ -86,10 +86,10 @@ class LimitsConfig(Section):
     compile: Duration | None = Field(None, description="Compiling one model.", examples=["2m"])
     run: Duration | None = Field(None, description="Running one compiled model.", examples=["30s"])
     memory: Size | None = Field(None, description="Memory of one worker.", examples=["4GiB"])
-    file: Size | None = Field(None, description="The largest file a case may write.", examples=["1GiB"])
+    file: Size | None = Field(None, description="Largest file that a case may write.", examples=["1GiB"])
 
     def overrides(self) -> dict[str, float | int]:
-        """The limits set here, under the names that `fuzzing.execute.limits.Limits` uses."""
+        """The given limits, by the names of `fuzzing.execute.limits.Limits`."""
         names = {
             "import_": "import_s",
             "convert": "convert_s",
@@ -103,69 +103,69 @@ class LimitsConfig(Section):
 
 
 class ToolchainConfig(Section):
-    """`toolchain`: how to get a runnable build of the compiler at a commit."""
+    """`toolchain`: how to make a runnable build of the compiler at a commit."""
 
     provisioner: Annotated[str, AfterValidator(check_provisioner_name)] = Field(
         "release", description="How a toolchain is made.", examples=["release"]
     )
     package: Project | None = Field(
         None,
-        description="The package that holds the compiler. Default: the backend's own.",
+        description="The compiler's package. Default: the backend's own.",
         examples=["openvino"],
     )
     pin: Path = Field(
         "requirements.txt",
-        description="The file that pins the package, in the style of requirements.txt or pyproject.toml.",
+        description="The file that pins the package: a requirements.txt or a pyproject.toml.",
         examples=["ci/requirements.txt"],
     )
     extra: list[Pinned] = Field(
         default_factory=list,
         max_length=20,
-        description="Further packages the compiler needs, each pinned exactly.",
+        description="Further packages, each pinned exactly.",
         examples=[["numpy==1.26.4"]],
     )
 
 
 class ReportsConfig(Section):
-    """`reports`: what may be said on GitHub, and how often."""
+    """`reports`: what is published on GitHub, and how often."""
 
     mode: Literal["dry-run", "held", "auto"] = Field(
         "dry-run",
-        description="`dry-run` writes reports to files only, `held` waits for a maintainer to release each, "
-        "`auto` files them.",
+        description="`dry-run` writes reports to files only, `held` waits for a maintainer's approval of "
+        "each, `auto` files them.",
         examples=["held"],
     )
     issues_per_day: int = Field(2, ge=0, le=100, description="New issues a day, at most.", examples=[2])
     labels: list[Text] = Field(
         default_factory=lambda: ["assay"],
         max_length=10,
-        description="Labels of our issues, made where they are missing.",
+        description="Labels of Assay's issues, created if missing.",
         examples=[["assay", "bug"]],
     )
     close: bool = Field(
-        True, description="Whether we close our own issues once a fix is verified.", examples=[False]
+        True, description="Whether Assay closes its issues after a verified fix.", examples=[False]
     )
     bisect: Literal["auto", "manual"] = Field(
         "auto",
-        description="`auto` looks for the release in which a filed bug began, for no longer than `budget`, "
-        "and tells its issue; `manual` waits for `/assay bisect`. For compilers that are tested as releases.",
+        description="`auto` searches the first bad release of each filed bug, for at most `budget`, and posts "
+        "it in the issue; `manual` waits for `/assay bisect`. For compilers tested as releases.",
         examples=["manual"],
     )
 
 
 class PullRequestsConfig(Section):
-    """`pull_requests`: what is done about pull requests."""
+    """`pull_requests`: how pull requests are tested."""
 
     test: bool = Field(True, description="Whether pull requests are tested.", examples=[False])
     drafts: bool = Field(False, description="Whether drafts are tested too.", examples=[True])
     comment: bool = Field(
         True,
-        description="Whether a comment tells of what is new; the check run always does.",
+        description="Whether a comment lists new bugs; the check run always does.",
         examples=[False],
     )
     gate: bool = Field(
         False,
-        description="Whether a regression fails the check; without it the check is neutral.",
+        description="Whether a regression fails the check; otherwise the check is neutral.",
         examples=[True],
     )
     budget: Duration | None = Field(
@@ -174,20 +174,20 @@ class PullRequestsConfig(Section):
 
 
 class ReductionConfig(Section):
-    """`reduction`: how much is spent on making failing cases small."""
+    """`reduction`: the effort for reducing failing cases."""
 
     budget: Duration = Field(120.0, description="Time for one failing case.", examples=["2m"])
     cases: int = Field(
         20,
         ge=0,
         le=1000,
-        description="Failing cases a campaign reduces, at most; 0 reduces none.",
+        description="Most failing cases that a campaign reduces; 0 for none.",
         examples=[20],
     )
 
 
 class ScheduleConfig(Section):
-    """One of `schedules`: a campaign on the default branch at certain times."""
+    """One of `schedules`: campaigns on the default branch at fixed times."""
 
     cron: Cron = Field(description="When, as a cron line in UTC.", examples=["0 3 * * *"])
     budget: Duration | None = Field(

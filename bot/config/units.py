@@ -1,7 +1,7 @@
-"""Durations and sizes as people write them in a configuration: `90s`, `5m`, `1h`, `4GiB`.
+"""Durations and sizes in a configuration: `90s`, `5m`, `1h`, `4GiB`.
 
-What Assay stores are bare numbers, seconds and bytes. In a file a number needs its unit: validate a file
-with `context=FROM_FILE`.
+Stored configurations hold seconds and bytes. In a file a number needs its unit: validate with
+`context=FROM_FILE`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,3})?)"
 _DURATION = re.compile(rf"{_NUMBER} ?({'|'.join(_SECONDS)})")
 _SIZE = re.compile(rf"{_NUMBER} ?({'|'.join(_BYTES)})")
-_NO_DURATION = "is no duration; write a number and s, m or h, such as 90s, 5m or 1h"
-_NO_SIZE = "is no size; write a number and B, KiB, MiB or GiB, such as 4GiB"
+_NO_DURATION = "is not a duration; write a number and s, m or h, such as 90s, 5m or 1h"
+_NO_SIZE = "is not a size; write a number and B, KiB, MiB or GiB, such as 4GiB"
 
 
 def parse_duration(value: object, *, bare: bool = False) -> float:
@@ -70,7 +70,7 @@ def _size(value: Any, info: ValidationInfo) -> int:
     return parse_size(value, bare=info.context != FROM_FILE)
 
 
-#: Seconds; at most a day, which no campaign and no phase needs.
+#: Seconds, at most a day.
 Duration = Annotated[float, BeforeValidator(_duration), Field(gt=0, le=86_400)]
-#: Bytes; at most 1 TiB.
+#: Bytes, at most 1 TiB.
 Size = Annotated[int, BeforeValidator(_size), Field(gt=0, le=1 << 40)]

@@ -1,10 +1,10 @@
-"""Pull requests: whose code may run, which campaign tests it, and what its check run says meanwhile.
+"""Pull requests: whose code may run, which campaign tests it, its check run.
 
-pull_lifecycle     what GitHub and people say of one becomes rows
-approval           whether one may run as it is, and whose configuration holds
-pull_policy        test it, wait for a release, or leave it
-pull_evaluation    a row is looked at: re-read, decided, and made a campaign or a word why not
-check_run_updater  the check run of a campaign at work, from its rows
+pull_lifecycle     stores events and requests as rows
+approval           which commits may run, and whose configuration is in force
+pull_policy        test it, wait for approval, or skip it
+pull_evaluation    reads a pull request, decides, and creates its campaign
+check_run_updater  updates the check runs of running campaigns from rows
 check_run_actions  the buttons of check runs
 check_run_loop     the thread that calls `check_run_updater`
 """

@@ -1,7 +1,7 @@
 """The buttons of our check runs, and GitHub's own "Re-run".
 
-Whoever presses one needs write access, which GitHub must be asked for: the event becomes a job, and the job
-does it. What came of it is told in the check run itself, which is quiet, and in the audit.
+A press needs write access, which a job reads from GitHub. The result is written into the check run, which
+notifies nobody, and into the audit.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from bot.store.pulls import CHECK_RUN_ACTION
 from bot.webhooks.intents import CampaignIntent, CheckIntent, Ignored
 
 MAX_NOTES = 5  # notes on top of a check run
-MAX_REDUCTIONS = 5  # findings that one press reduces; the others can be asked for by command
+MAX_REDUCTIONS = 5  # bugs that one press reduces; `/assay reduce` takes the others
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
 class ActionRequest:
-    """A button that was pressed, by somebody who may.
+    """A press by somebody with write access.
 
-    campaign  whose check run it is; None for a check run that says why there is none
-    stopped   who has stopped the pull request since, in words; "" for nobody
+    campaign  the campaign of the check run; None if the check run says why there is none
+    stopped   who stopped the pull request after the press; "" for nobody
     """
 
     session: Session
@@ -61,7 +61,7 @@ _ACTIONS: dict[str, Action] = {}
 
 
 def check_run_action(*identifiers: str) -> Callable[[Action], Action]:
-    """Decorator: what a button does; it returns what came of it, in one sentence for people."""
+    """Decorator: registers the action of a button, which returns its result in one sentence."""
 
     def register(action: Action) -> Action:
         _ACTIONS.update(dict.fromkeys(identifiers, action))
@@ -77,12 +77,12 @@ def handle(
     wake: pull_lifecycle.Wake | None = None,
     clock: Callable[[], datetime] = now,
 ) -> object:
-    """A press becomes a job, once for each delivery; one of a check run that is not ours becomes nothing."""
+    """Enqueues a job for a press, once for each delivery; ignores presses on other check runs."""
     if intent.action not in _ACTIONS:
-        return Ignored(f"no button of ours is called {intent.action!r}")
+        return Ignored(f"Assay has no button {intent.action!r}")
     checks = pulls.find_check_runs(session, intent.target, intent.head, intent.external_id)
     if not checks:
-        return Ignored(f"no check run of ours is at {intent.head[:12]}")
+        return Ignored(f"Assay has no check run at {intent.head[:12]}")
     at = clock()
     for check in checks:
         jobs.enqueue(
@@ -101,7 +101,7 @@ def handle(
 
 
 def run_action(job_context: JobContext) -> None:
-    """Does what a button asks for. Raises InfrastructureError where GitHub does not answer."""
+    """Carries out a press. Raises InfrastructureError if GitHub does not answer."""
     job_spec, at = job_context.job_spec, job_context.services.clock.now()
     sender, action = job_spec.requested_by, str(job_spec.arguments["action"])
     github_reader = job_context.github_reader
@@ -112,7 +112,7 @@ def run_action(job_context: JobContext) -> None:
     with job_context.transaction() as (session, job):
         check = session.get(Effect, str(job_spec.arguments["check"]))
         if check is None:
-            jobs.complete(job, JobState.DONE, "its check run is gone", {}, at)
+            jobs.complete(job, JobState.DONE, "its check run was deleted", {}, at)
             return
         campaign = None if check.campaign_id is None else get(session, check.campaign_id)
         stopped = str(job.arguments.get(pull_lifecycle.STOP_REASON, ""))
@@ -124,7 +124,7 @@ def run_action(job_context: JobContext) -> None:
             said = _ACTIONS[action](request)
             _post_note(request, f"{sender}: {said}")
         else:
-            said = f"{sender} pressed {action} and has no write access ({role})"
+            said = f"{sender} pressed {action} without write access (role {role})"
         what = "pressed" if allowed else "refused"
         audit.record(session, job_spec.target, what, _audit_subject(request), said, at, actor=sender)
         jobs.complete(job, JobState.DONE, said, {}, at)
@@ -132,17 +132,17 @@ def run_action(job_context: JobContext) -> None:
 
 @check_run_action(*pull_lifecycle.RERUN_ACTIONS)
 def rerun(request: ActionRequest) -> str:
-    """Has the commit tested again, by the rules of its first test: pressing releases nothing."""
+    """Requests another test of the commit, by the same rules: a press approves nothing."""
     number = request.check.number if request.campaign is None else request.campaign.pull
     if number is None:
         return _rerun_branch(request)
     if request.stopped:
-        return f"{request.stopped} after this: it is not tested again"
+        return f"{request.stopped} after the press: the commit is not tested again"
     known = pulls.get(request.session, request.check.target, number)
     head = str(request.check.payload["head_sha"])
     if known is None or known.head != head or known.state != pulls.OPEN:
-        return f"{head[:12]} is not the head of an open pull request any more, so it is not tested again"
-    why = f"asked for by {request.sender}"
+        return f"{head[:12]} is no longer the head of an open pull request and is not tested again"
+    why = f"requested by {request.sender}"
     pull_lifecycle.schedule_evaluation(
         request.session,
         known.target,
@@ -153,11 +153,10 @@ def rerun(request: ActionRequest) -> str:
         requested_by=request.sender,
         wake=request.wake,
     )
-    return "asked for another test; it has a check run of its own"
+    return "another test is queued, with a check run of its own"
 
 
 def _rerun_branch(request: ActionRequest) -> str:
-    """The same for a commit of a branch."""
     old = request.campaign
     if old is None:
         return "there is no campaign to repeat"
@@ -171,12 +170,12 @@ def _rerun_branch(request: ActionRequest) -> str:
         overrides=old.overrides,
     )
     made = intents.handle(request.session, intent, wake=request.wake)
-    return f"asked for another test: campaign {made.id}"
+    return f"another test is queued: campaign {made.id}"
 
 
 @check_run_action(REDUCE.identifier)
 def reduce(request: ActionRequest) -> str:
-    """Asks for a further reduction of what is new here."""
+    """Requests more reduction of the new findings."""
     candidates = [one for one in _list_new_findings(request) if one.bug_id is not None]
     first: dict[int, Finding] = {}
     for one in candidates:
@@ -194,15 +193,15 @@ def reduce(request: ActionRequest) -> str:
             requested_by=request.sender,
         )
     if not first:
-        return "there is nothing to reduce"
+        return "there are no new bugs to reduce"
     after_commit(request.session, request.wake)
     more = f", the first of {len(first)}" if len(first) > MAX_REDUCTIONS else ""
-    return f"asked for smaller programs of {pluralize(min(len(first), MAX_REDUCTIONS), 'bug')}{more}"
+    return f"reductions of {pluralize(min(len(first), MAX_REDUCTIONS), 'bug')} are queued{more}"
 
 
 @check_run_action(MUTE.identifier)
 def mute(request: ActionRequest) -> str:
-    """Silences the operators of what is new here; what is found is still shown in check runs."""
+    """Mutes the operators of the new findings; check runs still show findings."""
     names = (origin(request.corpus, one.case_id).operator for one in _list_new_findings(request))
     operators = sorted({name for name in names if name})
     until = request.at + MUTE_FOR
@@ -210,13 +209,13 @@ def mute(request: ActionRequest) -> str:
     for operator in operators:
         mutes.add(request.session, request.check.target, operator, until, request.sender, why, request.at)
     if not operators:
-        return "nothing here has one operator that could be muted"
+        return "no new finding has a single operator to mute"
     return f"muted {', '.join(operators)} until {until:%Y-%m-%d}; /assay unmute ends it"
 
 
 @check_run_action(FILE.identifier)
 def file(request: ActionRequest) -> str:
-    """Releases the issues that are held about what is new here, each after a last look."""
+    """Approves the held issues of the campaign; each is checked before it is filed."""
     held = outbox.held_by(request.session, request.campaign.id) if request.campaign is not None else []
     for effect in held:
         bug = bugs.of_id(request.session, effect.bug_id)
@@ -224,13 +223,12 @@ def file(request: ActionRequest) -> str:
             request.session, effect.key, effect.target, bug, request.at, request.sender
         )
     if not held:
-        return "nothing is held here"
+        return "no issue is held here"
     after_commit(request.session, request.wake)
-    return f"{pluralize(len(held), 'issue')} released; each is filed if the newest commit still shows it"
+    return f"{pluralize(len(held), 'issue')} approved; each is filed if the newest commit still shows the bug"
 
 
 def _list_new_findings(request: ActionRequest) -> list[Finding]:
-    """What is new here."""
     if request.campaign is None:
         return []
     found = findings.of_campaign(request.session, request.campaign.id)
@@ -238,7 +236,7 @@ def _list_new_findings(request: ActionRequest) -> list[Finding]:
 
 
 def _post_note(request: ActionRequest, said: str) -> None:
-    """Says in the check run what came of a press: above all else, and changed in place."""
+    """Writes the result of a press on top of the check run's summary."""
     check = request.check
     output: Mapping[str, Any] = check.payload["output"]
     notes, summary = _split_notes(str(output["summary"]))
@@ -249,7 +247,7 @@ def _post_note(request: ActionRequest, said: str) -> None:
 
 
 def _split_notes(summary: str) -> tuple[list[str], str]:
-    """What was said on top of a summary before, and the summary itself."""
+    """The notes on top of a summary, and the summary itself."""
     lines = summary.split("\n")
     first = next((at for at, line in enumerate(lines) if not line.startswith(">")), len(lines))
     return [line for line in lines[:first] if line != ">"], "\n".join(lines[first:]).lstrip("\n")

@@ -1,4 +1,4 @@
-"""The thread that keeps check runs true: apart from jobs, which may wait for git or GitHub for minutes."""
+"""The thread that updates check runs, separate from jobs, which may wait for git or GitHub."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import threading
 from bot.loop import Loop
 from bot.pulls.check_run_updater import CheckRunUpdater
 
-UPDATE_INTERVAL_S = 1.0  # how soon a new step of a campaign is seen
+UPDATE_INTERVAL_S = 1.0  # the delay until a new step of a campaign is shown
 
 
 class CheckRunLoop(Loop):
-    """Keeps check runs true for as long as the service runs."""
+    """Updates check runs while the service runs."""
 
     def __init__(self, checks: CheckRunUpdater) -> None:
         super().__init__("check-runs", UPDATE_INTERVAL_S)
         self._checks = checks
 
     def run_once(self, _stop: threading.Event | None = None, /) -> bool:
-        """Brings up to date what is due. Never more at once: what changes is told every second at most."""
+        """Updates the check runs that are due. Returns False, so the loop sleeps between two calls."""
         self._checks.update_due()
         return False

@@ -1,8 +1,7 @@
-"""The check runs of campaigns at work, brought up to date from rows alone.
+"""Updates the check runs of unfinished campaigns from their rows.
 
-What a check run says is read from the rows and posted into the outbox while the campaign's row is locked
-against its end, so that nothing can follow the last word. A kill loses nothing but time: whatever was
-posted is a row, and the next look says what has become true since.
+An update is posted into the outbox while the campaign's row is locked against its end, so no update can
+follow the final one. After a kill, the next update continues from the rows.
 """
 
 from __future__ import annotations
@@ -28,30 +27,27 @@ from bot.store.models import Campaign, CampaignState, Side
 from bot.store.outbox import EffectDraft
 from fuzzing.outcomes import Outcome, Verdict
 
-#: A check run changes at most so often, but for a new step: GitHub takes 80 writes a minute of an App.
+#: The shortest time between updates of one step: GitHub takes 80 writes a minute from an App.
 UPDATE_INTERVAL = timedelta(seconds=15)
-#: GitHub itself gives up check runs that are unfinished for so long (REST API, checks: "stale").
+#: GitHub marks check runs that are unfinished for so long as stale (REST API, checks).
 GITHUB_STALE_AFTER = timedelta(days=14)
-#: How late the end of a campaign may be seen, clocks of several machines included.
+#: The longest delay until the end of a campaign is seen, clock differences included.
 MAX_END_DELAY = timedelta(minutes=10)
-MAX_LISTED = 10  # failing cases, and touched operators, that are listed
+MAX_LISTED = 10  # failing cases, and touched operators
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
 class _LastUpdate:
-    """When a check run was last changed, and at which step."""
+    """The time and the step of a check run's last update."""
 
     at: datetime
     step: str
 
 
 class CheckRunUpdater:
-    """Keeps the check runs of pull requests' campaigns true.
-
-    corpus  where the cases lie
-    """
+    """Updates the check runs of pull requests; `corpus` is the folder of the cases."""
 
     def __init__(
         self,
@@ -61,10 +57,10 @@ class CheckRunUpdater:
     ) -> None:
         self._database, self._corpus, self._clock = database, corpus, clock
         self._last_updates: dict[int, _LastUpdate] = {}
-        self._last_run: datetime | None = None  # all that ended before has had its last word
+        self._last_run: datetime | None = None  # campaigns that ended before have their final update
 
     def update_due(self) -> int:
-        """Brings up to date what is due; returns how many check runs that changed."""
+        """Updates what is due; returns the number of changed check runs."""
         at = self._clock()
         since = self._last_run - MAX_END_DELAY if self._last_run is not None else at - GITHUB_STALE_AFTER
         with self._database.reading() as session:
@@ -82,11 +78,11 @@ class CheckRunUpdater:
         return last is None or last.step != step or at - last.at >= UPDATE_INTERVAL
 
     def _update(self, campaign_id: int, step: str, at: datetime) -> bool:
-        """Posts what is true now; False where the campaign has ended, which tells its own end."""
+        """Posts the present state; False if the campaign has ended, which posts its own end."""
         with self._database.reading() as session:
             there = campaigns.find(session, campaign_id)
             if there is None:
-                return False  # forgotten meanwhile
+                return False  # deleted meanwhile
             seen = read_progress(session, there, self._corpus)
         draft = progress_check.draft_check_run(seen)
         with self._database.transaction(durable=False) as session:
@@ -98,7 +94,7 @@ class CheckRunUpdater:
         return True
 
     def _finish(self, campaign_id: int, since: datetime) -> bool:
-        """The last word on a campaign that ended without one: superseded, closed, nothing to test, a bug."""
+        """Posts the final update of a campaign that ended without one, such as a superseded one."""
         with self._database.transaction() as session:
             known = {campaign.id: campaign for campaign in pulls.ended_with_open_check_run(session, since)}
             campaign = known.get(campaign_id)
@@ -114,7 +110,7 @@ class CheckRunUpdater:
 
 
 def _describe_step(campaign: Campaign) -> str:
-    """Where a campaign is; when that changes, its check run changes at once. First results are a step too."""
+    """The step of a campaign; a new one is posted at once. The first results count as a step."""
     results = campaign.state == CampaignState.RUNNING.value and bool(campaign.clock.get(campaign.state))
     return f"{campaign.state}{' at work' * _has_started(campaign)}{' with results' * results}"
 
@@ -124,7 +120,7 @@ def _has_started(campaign: Campaign) -> bool:
 
 
 def read_progress(session: Session, campaign: Campaign, corpus: Path) -> CampaignProgress:
-    """A campaign as its rows stand."""
+    """The progress of a campaign by its rows."""
     seen = CampaignProgress.queued(
         campaign, targets.stable_name(session, campaign.target), pulls.before(session, campaign)
     )
@@ -169,7 +165,7 @@ def _list_toolchains(
 
 
 def _estimate_remaining(campaign: Campaign, budget: float, done: int, planned: int) -> float | None:
-    """Seconds until the plan has run at this rate, and no more than the budget has left."""
+    """Seconds until the plan has run at this rate, at most the rest of the budget."""
     seconds_spent = campaigns.seconds_spent(campaign, CampaignState.RUNNING.value)
     if not done or seconds_spent <= 0:
         return None
@@ -179,7 +175,7 @@ def _estimate_remaining(campaign: Campaign, budget: float, done: int, planned: i
 def _list_failing(
     session: Session, campaign: Campaign, head: Environment, base: Environment | None, corpus: Path
 ) -> Iterator[FailingCase]:
-    """What fails at head, in rank order; what passes at base first, for that is what people look for."""
+    """Failures at head in rank order, those that pass at base first."""
     outcome_pairs = outcomes.outcome_pairs(session, campaign.id, head.key, None if base is None else base.key)
     later: list[FailingCase] = []
     for at_head, at_base in outcome_pairs:
@@ -196,13 +192,13 @@ def _describe_failure(corpus: Path, at_head: Outcome, at_base: Outcome | None) -
     base = "" if at_base is None else at_base.verdict.value.replace("_", " ")
     try:
         about = origin(corpus, at_head.case)
-    except InfrastructureError:  # the step itself will say so; a check run at work need not
+    except InfrastructureError:  # the campaign's own step reports it
         return FailingCase(at_head.case[:16], "", at_head.summary, base)
     return FailingCase(about.test, about.operator, at_head.summary, base)
 
 
 def _list_touched(ranking: Ranking | None) -> Iterator[TouchedOperator]:
-    """What the ranking says the change touches, the surest first."""
+    """The operators that the change touches by its ranking, the surest first."""
     told = (one for one in (ranking.touched if ranking else ()) if "operator" in one)
     for one in islice(told, MAX_LISTED):
         yield TouchedOperator(str(one["operator"]), str(one["why"]))

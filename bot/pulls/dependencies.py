@@ -1,4 +1,4 @@
-"""What this room needs of GitHub and of git, as protocols; `bot.wiring` fills them in."""
+"""The protocols of GitHub and git that pull requests need; `bot.wiring` provides them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from bot.store.pulls import PullRequestData
 class GitHubReader(Protocol):
     """GitHub, for reading (`bot.github.reader.Reader`).
 
-    Raises RefusalError where the repository or pull request is not to be had, InfrastructureError where
-    GitHub does not answer.
+    Raises RefusalError if the repository or pull request is not available, InfrastructureError if GitHub does
+    not answer.
     """
 
     def pull(self, target: str, number: int) -> PullRequestData:
         """The pull request as it is now."""
 
     def permission(self, target: str, login: str) -> str:
-        """The role of somebody in the target: admin, maintain, write, triage, read or none."""
+        """The role of a login in the target: admin, maintain, write, triage, read or none."""
 
 
 class Mirrors(Protocol):
@@ -28,4 +28,4 @@ class Mirrors(Protocol):
         """A file of a commit; None if it is not there."""
 
     def merge_base(self, target: str, base: str, head: str) -> str:
-        """The commit at which two parted; "" if they have no history in common."""
+        """The merge base of two commits; "" if they share no history."""

@@ -1,8 +1,8 @@
-"""A pull request is looked at: re-read, judged, and made a campaign, or a word why there is none.
+"""Evaluates a pull request: reads it from GitHub, decides, and creates its campaign or says why there is
+none.
 
-Everything that is asked of GitHub or git is asked before the transaction that writes. If the pull request has
-moved meanwhile, that transaction writes nothing: most moves have set the job going again, and for the others
-it is given back.
+GitHub and git are read before the transaction that writes. If the pull request changed meanwhile, that
+transaction writes nothing and the job runs again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 def evaluate(job_context: JobContext) -> None:
-    """Does what is to be done about one. Raises InfrastructureError where it is worth trying again."""
+    """Runs the job of one pull request. Raises InfrastructureError if a retry may succeed."""
     job_spec, at = job_context.job_spec, job_context.services.clock.now()
     number = int(job_spec.arguments["number"])
     try:
@@ -61,9 +61,9 @@ def evaluate(job_context: JobContext) -> None:
 def refresh_pull(
     database: Database, github_reader: GitHubReader | None, target: str, number: int, at: datetime
 ) -> Pull | None:
-    """The pull request as GitHub tells it now, kept; what is known of it where GitHub cannot be asked.
+    """The stored pull request, updated from GitHub; as stored before without credentials.
 
-    What nobody had told us of it is followed as if a webhook had: no later one will.
+    Changes are applied like those of a webhook, because no webhook will report them again.
     """
     with database.reading() as session:
         before = pulls.get(session, target, number)
@@ -86,12 +86,12 @@ def _store_or_apply(session: Session, reported: Pull, at: datetime) -> None:
 
 
 def _fetch(github_reader: GitHubReader | None, target: str, number: int) -> Pull | None:
-    """What GitHub says, None where it cannot be asked."""
+    """The pull request on GitHub; None without credentials."""
     return None if github_reader is None else pulls.row(target, github_reader.pull(target, number))
 
 
 def _store(job_context: JobContext, reported: Pull | None, number: int, at: datetime) -> Pull | None:
-    """The row, brought up to date; not if we were told of it since GitHub was asked, which ends this turn."""
+    """Updates the row, unless an event changed the pull request since GitHub was read; returns the row."""
     with job_context.transaction() as (session, job):
         if reported is not None and reported.target == job.target:
             known = pull_lifecycle.store_update(session, reported, at)
@@ -102,16 +102,16 @@ def _store(job_context: JobContext, reported: Pull | None, number: int, at: date
 
 def _decide(job_context: JobContext, pull: Pull | None) -> Decision:
     if pull is None or pull.state != OPEN:
-        return Decision(SKIP, f"it is {pull.state}" if pull else "nothing is known of it")
+        return Decision(SKIP, f"it is {pull.state}" if pull else "it is unknown")
     if pull.stopped_head == pull.head:
-        return Decision(SKIP, f"commit {pull.head[:12]} was stopped; `/assay run` has it tested")
+        return Decision(SKIP, f"commit {pull.head[:12]} was stopped; `/assay run` tests it")
     return PullPolicy(job_context.services.repositories, job_context.github_reader).decide(pull)
 
 
 def _apply_decision(
     session: Session, job_context: JobContext, pull: Pull, decision: Decision, at: datetime
 ) -> dict[str, Any]:
-    """Writes the campaign or the check run; returns what the job keeps."""
+    """Writes the campaign or the check run; returns fields of the job's result."""
     pull_lifecycle.end_campaigns(
         session, pull, pull_lifecycle.explain_superseded(pull), at, except_head=pull.head
     )
@@ -134,14 +134,14 @@ def _post(session: Session, draft: EffectDraft, decision: Decision, at: datetime
 def _ensure_campaign(
     session: Session, job_context: JobContext, pull: Pull, decision: Decision, at: datetime
 ) -> int | None:
-    """The campaign that tests the head, made if there is none to speak of yet."""
+    """The id of the campaign that tests the head; creates one if there is none or another is requested."""
     config, arguments = decision.config, job_context.job_spec.arguments
     assert config is not None
     request = arguments if arguments.get("head") == pull.head else {}
     past = pulls.campaigns_of(session, pull.target, pull.number, pull.head, decision.base)
     if past and past[-1].state != CampaignState.SUPERSEDED.value and not request.get("again"):
         return past[-1].id
-    pull_lifecycle.end_campaigns(session, pull, f"superseded: {pull.head[:12]} is tested anew", at)
+    pull_lifecycle.end_campaigns(session, pull, f"superseded: {pull.head[:12]} is tested again", at)
     campaign = intents.handle(
         session, _build_intent(pull, decision.base, len(past), request), wake=job_context.wake
     )
@@ -159,7 +159,7 @@ def _post_queued_check(session: Session, campaign: Campaign, at: datetime) -> No
 
 
 def _record_decision(session: Session, job: Job, pull: Pull, decision: Decision, at: datetime) -> None:
-    """Tells what was decided, unless that is what was decided for this head before."""
+    """Records the decision in the audit, unless it is the same as before for this head."""
     reported = {"what": decision.what, "head": pull.head, "why": decision.why}
     if {name: job.result.get(name) for name in reported} == reported:
         return
@@ -176,14 +176,14 @@ def _record_decision(session: Session, job: Job, pull: Pull, decision: Decision,
 
 
 def _is_unchanged(read: Pull, known: Pull) -> bool:
-    """Whether the decision that was made of one holds for the other."""
+    """Whether a decision about one holds for the other."""
     reported = ("head", "base", "draft", "state", "association", "author", "head_repository")
     ours = ("approved_head", "stopped_head")
     return all(getattr(read, name) == getattr(known, name) for name in (*reported, *ours))
 
 
 def _build_intent(pull: Pull, base: str, past: int, request: Mapping[str, Any]) -> CampaignIntent:
-    """What asks for the campaign; later ones of the same commits have a trigger of their own."""
+    """The intent of the campaign; a repeated one of the same commits has its own trigger."""
     again = f":{past + 1}" if past else ""
     return CampaignIntent(
         target=pull.target,

@@ -1,7 +1,6 @@
-"""What GitHub and people say of a pull request becomes rows, in the transaction that brought it.
+"""Stores events and requests about pull requests as rows, in the transaction of the delivery.
 
-Nothing here reaches the network: what has to be asked of GitHub or git is done by `bot.pulls.pull_evaluation`,
-which a row of `jobs` sets going.
+Uses no network: a row of `jobs` starts `bot.pulls.pull_evaluation`, which reads GitHub and git.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from bot.webhooks.intents import PullIntent
 
 log = structlog.get_logger(__name__)
 
-#: A push within this time after another one spares the first one's campaign: in a storm only the last counts.
+#: Of several pushes within this time, only the last gets a campaign.
 DEBOUNCE = timedelta(seconds=1)
 
-#: What GitHub and we call the buttons that ask for another test.
+#: The identifiers of the buttons that request another test.
 RERUN_ACTIONS = (RERUN.identifier, "rerequested")
-#: Of a press that waits, why it is not to be heeded any more.
+#: Argument of a pending press: why it is cancelled.
 STOP_REASON = "stopped"
 
-#: What somebody wants of a pull request's head, beside what every event brings about.
+#: Arguments of a job that hold a person's request for the head.
 _REQUEST_FIELDS = ("again", "overrides", "requested_by", "head")
 
 Wake = Callable[[], None]
@@ -39,9 +38,9 @@ Wake = Callable[[], None]
 def handle(
     session: Session, intent: PullIntent, *, wake: Wake | None = None, debounce: timedelta = DEBOUNCE
 ) -> Pull:
-    """Keeps what was told, unless something later is known.
+    """Stores the state of a pull request, unless a later one is known.
 
-    Closing ends the campaigns; after all else the pull request is looked at.
+    Closing ends the campaigns; any other change schedules an evaluation.
     """
     at = now()
     return apply_update(session, pulls.row(intent.target, intent), at, wake=wake, debounce=debounce)
@@ -55,15 +54,15 @@ def apply_update(
     wake: Wake | None = None,
     debounce: timedelta = DEBOUNCE,
 ) -> Pull:
-    """What `handle` does, for whoever learned of the pull request in another way."""
+    """Does the same as `handle` for a state that no webhook reported."""
     known = store_update(session, reported, at)
     if known.stale:
         log.info("pull_update.ignored", target=reported.target, pull=reported.number)
         return reported
     pull = known.pull
-    if pull.state == OPEN and not known.ambiguous:  # whatever is decided of this head: looks may take a while
+    if pull.state == OPEN and not known.ambiguous:  # at once: the evaluation may take a while
         end_campaigns(session, pull, explain_superseded(pull), at, except_head=pull.head)
-    if pull.state == OPEN or known.ambiguous:  # GitHub is asked which of the two is the later
+    if pull.state == OPEN or known.ambiguous:  # if ambiguous, the evaluation reads which state is later
         schedule_evaluation(session, pull.target, pull.number, at + debounce, at, wake=wake)
     if pull.state != OPEN:
         end_closed(session, pull, at)
@@ -71,27 +70,21 @@ def apply_update(
 
 
 def store_update(session: Session, reported: Pull, at: datetime) -> UpdateResult:
-    """The row, brought up to date unless something later is known.
-
-    A push voids the last head's release.
-    """
+    """Updates the row, unless a later state is known. A push voids the approval of the last head."""
     known = pulls.update_if_newer(session, reported)
     if known.revoked_approver:
-        why = f"a new push: {reported.head[:12]} has not been released"
+        why = f"a new push: {reported.head[:12]} is not approved"
         audit.record(session, reported.target, "voided", audit_subject(reported.number), why, at)
     return known
 
 
 def end_closed(session: Session, pull: Pull, at: datetime) -> None:
-    """Ends the campaigns of a pull request that is closed or merged.
-
-    Their check runs are finished by `bot.pulls.check_run_updater`.
-    """
+    """Ends the campaigns of a closed or merged pull request; `check_run_updater` ends their check runs."""
     end_campaigns(session, pull, f"pull request #{pull.number} was {pull.state}", at)
 
 
 def end_campaigns(session: Session, pull: Pull, why: str, at: datetime, *, except_head: str = "") -> None:
-    """Ends the campaigns of a pull request, but those of the head `except_head`, and says so in the audit."""
+    """Ends the campaigns of a pull request, except those of the head `except_head`; recorded in the audit."""
     for campaign in pulls.supersede_campaigns(
         session, pull.target, pull.number, why, at, except_head=except_head
     ):
@@ -101,13 +94,13 @@ def end_campaigns(session: Session, pull: Pull, why: str, at: datetime, *, excep
 def stop_testing(
     session: Session, pull: Pull, why: str, requested_at: datetime, at: datetime, *, wake: Wake | None = None
 ) -> int:
-    """Ends the campaigns of a pull request, and what waits to become one; how many there were.
+    """Ends the campaigns and pending requests of a pull request; returns their number.
 
-    Its present head is not tested until somebody asks for that: no event that comes later may bring it back,
-    nor may a press of a button that came before.
+    The present head is not tested again until somebody requests it. Later events and earlier presses do not
+    count.
 
-    requested_at   when we heard of the wish to stop. GitHub tells no time of a press: the order in which we heard of
-           both is the nearest there is to the order in which people acted
+    requested_at  when the request to stop arrived. GitHub gives no time of a press, so the order of arrival
+    decides
     """
     ended = len(pulls.supersede_campaigns(session, pull.target, pull.number, why, at))
     pending_actions = pulls.pending_actions(session, pull.target, pull.number, RERUN_ACTIONS, requested_at)
@@ -123,9 +116,9 @@ def stop_testing(
 
 
 def _discard_request(session: Session, pull: Pull, at: datetime) -> bool:
-    """Leaves a look nothing to fulfil; whether one waits, is under way, or was given up with its wish.
+    """Drops the request of the pull request's job; whether there was one.
 
-    One that is under way has decided for a test already, perhaps: its run_number is over.
+    A running job may have decided to test already, so its run number is outdated by a new one.
     """
     name = idempotency_key(jobs.key_word(EVALUATE_PULL), pull.target, str(pull.number))
     job, plain = jobs.of_key(session, name), {"number": pull.number}
@@ -139,7 +132,7 @@ def _discard_request(session: Session, pull: Pull, at: datetime) -> bool:
 
 
 def explain_superseded(pull: Pull) -> str:
-    """Why campaigns of other heads than its present one end."""
+    """The reason why campaigns of earlier heads end."""
     return f"superseded: {pull.head[:12]} is the head of #{pull.number} now"
 
 
@@ -155,10 +148,10 @@ def schedule_evaluation(
     overrides: Mapping[str, Any] | None = None,
     wake: Wake | None = None,
 ) -> Job:
-    """Has the pull request looked at when `due` has come.
+    """Schedules the evaluation of a pull request for the time `due`.
 
-    again      why the head it has now is to be tested even if it has been, "" if that is no reason
-    overrides  fields of the configuration that whoever asks wants otherwise
+    again      why the present head is tested even if a campaign tested it, "" to test new heads only
+    overrides  fields of the configuration that the requester changes
     """
     name = idempotency_key(jobs.key_word(EVALUATE_PULL), target, str(number))
     request = (
@@ -186,7 +179,7 @@ def schedule_evaluation(
 def _build_request(
     session: Session, target: str, number: int, again: str, overrides: Mapping[str, Any], requested_by: str
 ) -> dict[str, Any]:
-    """What somebody wants of the present head, also one that was stopped."""
+    """The arguments of a request for the present head; reverts `/assay stop`."""
     known = pulls.get(session, target, number)
     head = known.head if known is not None else ""
     if known is not None:
@@ -195,7 +188,7 @@ def _build_request(
 
 
 def _pending_request(session: Session, name: str) -> dict[str, Any]:
-    """A wish that nobody has fulfilled yet: no event may wipe it out."""
+    """The arguments of a request that is not carried out yet; events keep it."""
     job = jobs.of_key(session, name)
     if job is None or job.state == JobState.DONE.value:
         return {}
@@ -211,19 +204,19 @@ def approve(
     *,
     wake: Wake | None = None,
 ) -> bool:
-    """Releases commit `head` of a pull request, and no other; False if it is not its head any more.
+    """Approves the commit `head` of a pull request and no other; False if it is no longer the head.
 
-    The caller has made sure that `by` has write access.
+    The caller has checked that `by` has write access.
     """
     if pull.head != head:
         return False
     pull.approved_head, pull.approved_by = head, by
-    why = f"{by} released commit {head[:12]}"
+    why = f"{by} approved commit {head[:12]}"
     audit.record(session, pull.target, "approved", audit_subject(pull.number), why, at, actor=by)
     schedule_evaluation(session, pull.target, pull.number, at, at, requested_by=by, wake=wake)
     return True
 
 
 def audit_subject(number: int) -> str:
-    """A pull request in the audit."""
+    """The audit's subject of a pull request."""
     return f"pull:{number}"

@@ -1,4 +1,4 @@
-"""What is to be done about a pull request at its present head: test it, wait for a release, or leave it."""
+"""Decides what to do with a pull request at its present head: test it, wait for approval, or skip it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TEST, AWAIT_APPROVAL, SKIP, INVALID_CONFIG = "test", "wait", "leave", "broken"
 
 @dataclass(frozen=True)
 class Decision:
-    """One of TEST, WAIT (for a release), LEAVE, and BROKEN (its own configuration cannot be read).
+    """A decision: TEST, AWAIT_APPROVAL, SKIP or INVALID_CONFIG.
 
-    why      one sentence for people
-    config   the configuration in force, for TEST
-    base     the commit to compare with, for TEST; "" where there is none
-    should_report  whether GitHub is told, as `reports.mode` of the configuration in force says
+    why            one sentence for people
+    config         the configuration in force, for TEST
+    base           the commit to compare with, for TEST; "" if there is none
+    should_report  whether `reports.mode` of the configuration in force lets GitHub show it
     """
 
     what: str
@@ -34,13 +34,13 @@ class Decision:
 
 
 class PullPolicy:
-    """Decides with what git and, where it can be asked, GitHub say."""
+    """Decides by the mirrors and, with credentials, by GitHub."""
 
     def __init__(self, mirrors: Mirrors, github_reader: GitHubReader | None) -> None:
         self._mirrors, self._github_reader = mirrors, github_reader
 
     def decide(self, pull: Pull) -> Decision:
-        """Decides. Raises RefusalError and InfrastructureError as the mirrors and GitHub do."""
+        """The decision. Raises RefusalError and InfrastructureError as the mirrors and GitHub do."""
         approval = check_approval(pull, pull.head, partial(read_role, self._github_reader, pull.target))
         try:
             config = self._load_config(pull.target, approval.config_commit)
@@ -60,7 +60,7 @@ class PullPolicy:
         return Decision(TEST, approval.why, _apply_pull_budget(config), base, should_report)
 
     def _decide_invalid_config(self, pull: Pull, error: str, *, uses_own_config: bool) -> Decision:
-        """A configuration that cannot be read; whether to say so is asked of the branch it is merged into."""
+        """The decision for an invalid configuration; the base branch's decides whether to report it."""
         if not uses_own_config:
             return Decision(INVALID_CONFIG, f"{CONFIG_FILE} on {pull.base_ref} cannot be read: {error}")
         try:
@@ -80,6 +80,6 @@ def _reports_to_github(config: RepositoryConfig) -> bool:
 
 
 def _apply_pull_budget(config: RepositoryConfig) -> RepositoryConfig:
-    """The configuration as it holds for a pull request's campaign."""
+    """The configuration with the budget of pull requests."""
     budget = config.pull_requests.budget
     return config if budget is None else config.model_copy(update={"budget": budget})

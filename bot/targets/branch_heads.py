@@ -1,4 +1,4 @@
-"""Which commit a branch is at, from pushes that come late, twice, or in another order than they were made.
+"""The head of each branch, from pushes that arrive late, twice or out of order.
 
 heads[branch] = {"commit": SHA, "at": when GitHub had it there}
 """
@@ -15,21 +15,21 @@ from bot.store.models import Target
 from bot.webhooks.intents import CampaignIntent
 
 BRANCH_PREFIX = "refs/heads/"
-#: Branches whose commit is remembered, beside those that are watched: the ones pushed to last.
+#: Unwatched branches whose head is stored: those with the latest pushes.
 MAX_UNWATCHED = 100
 
 
 class PushOrder(Enum):
-    """Where a push belongs among those that are known."""
+    """The order of a push relative to the known head."""
 
-    NEXT = "next"  # the branch is there now
-    CURRENT = "known"  # the branch is there already
-    STALE = "past"  # the branch has moved on since
-    AMBIGUOUS = "unclear"  # GitHub must be asked
+    NEXT = "next"  # the new head
+    CURRENT = "known"  # the known head
+    STALE = "past"  # older than the known head
+    AMBIGUOUS = "unclear"  # only GitHub knows
 
 
 def classify(known: Mapping[str, Any] | None, head: str, base: str, at: datetime | None) -> PushOrder:
-    """Where a push from `base` to `head` belongs; GitHub tells its time to the second."""
+    """The order of a push from `base` to `head`; GitHub gives its time in whole seconds."""
     if known is None:
         return PushOrder.NEXT
     if known["commit"] == head:
@@ -43,13 +43,13 @@ def classify(known: Mapping[str, Any] | None, head: str, base: str, at: datetime
 
 
 def classify_push(target: Target, intent: CampaignIntent) -> PushOrder:
-    """Where the push belongs among what is known of its branch."""
+    """The order of a push relative to the known head of its branch."""
     known = target.heads.get(intent.ref.removeprefix(BRANCH_PREFIX))
     return classify(known, intent.head, intent.base, intent.at)
 
 
 def record_head(target: Target, branch: str, commit: str, at: datetime) -> None:
-    """The branch is at this commit."""
+    """Stores the head of a branch."""
     heads = dict(target.heads)
     before = heads.pop(branch, None)
     if before is not None and before["commit"] == commit:
@@ -63,7 +63,7 @@ def record_head(target: Target, branch: str, commit: str, at: datetime) -> None:
 
 
 def is_watched(target: Target, branch: str) -> bool:
-    """Whether pushes to the branch are tested, as far as the configuration is known."""
+    """Whether pushes to the branch are tested, by the known configuration."""
     globs = target.policy.get("branches")
     if globs is None:
         return branch == target.default_branch
@@ -71,7 +71,7 @@ def is_watched(target: Target, branch: str) -> bool:
 
 
 def list_watched(target: Target) -> list[str]:
-    """The branches that are watched: those known to match a pattern, and those that a pattern names."""
+    """The watched branches: known ones that match a pattern, and those that a pattern names in full."""
     globs = target.policy.get("branches")
     if globs is None:
         return [target.default_branch] if target.default_branch else []

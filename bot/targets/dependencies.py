@@ -1,4 +1,4 @@
-"""What this room needs of the others, as protocols; a composition root fills them in."""
+"""The collaborators of targets, as protocols; `bot.wiring` provides them."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from bot.webhooks.intents import CampaignIntent
 class GitHubReader(Protocol):
     """What is read of GitHub (`bot.github.reader.Reader`).
 
-    Raises RefusalError where we are not let in, its subclass NotFoundError for what is not there, and
-    InfrastructureError where it is worth asking again later.
+    Raises RefusalError without access, its subclass NotFoundError for what does not exist, and
+    InfrastructureError if a later retry may succeed.
     """
 
     @property
     def is_app(self) -> bool:
-        """Whether installations and deliveries can be asked for."""
+        """Whether the App signs in, which installations and deliveries need."""
 
     def login(self) -> str:
-        """The login our own texts appear under."""
+        """The login of our own comments."""
 
     def repository(self, target: str) -> RepositoryInfo:
         """A repository, under its present name."""
 
     def branch_head(self, target: str, branch: str) -> str:
-        """The commit a branch stands at."""
+        """The head of a branch."""
 
     def pull(self, target: str, number: int) -> PullInfo:
         """A pull request."""
@@ -53,19 +53,19 @@ class GitHubReader(Protocol):
         """An issue."""
 
     def comments_since(self, target: str, since: datetime) -> Sequence[CommentInfo]:
-        """Comments written or changed since."""
+        """Comments written or edited since then."""
 
     def deliveries(self, since: datetime) -> Sequence[DeliveryInfo]:
-        """Attempts at deliveries since then, the newest first."""
+        """Attempts of deliveries since then, newest first."""
 
     def redeliver(self, delivery: int) -> None:
         """Asks GitHub to deliver once more."""
 
     def hook_config(self) -> HookInfo:
-        """Where the App's webhooks are sent."""
+        """The address of the App's webhooks."""
 
     def installations(self) -> Sequence[InstallationInfo]:
-        """Where the App is installed."""
+        """The App's installations."""
 
     def installation_repositories(self, installation: int) -> Sequence[RepositoryInfo]:
         """The repositories of an installation."""
@@ -73,9 +73,9 @@ class GitHubReader(Protocol):
 
 @dataclass(frozen=True)
 class RetentionPolicy:
-    """How long things are kept.
+    """How long data is kept.
 
-    removed      rows and files of a repository that is no longer ours to see
+    removed      rows and files of a repository that Assay no longer has access to
     deliveries   webhooks that were read; longer than GitHub may deliver one again (7 days at most)
     """
 
@@ -85,13 +85,13 @@ class RetentionPolicy:
 
 @dataclass(frozen=True)
 class Dependencies:
-    """The collaborators of this room.
+    """The collaborators of targets.
 
-    github     None where nobody can log in there: then nothing is asked, and events are all there is
-    handle_intent  does what an intent asks for, as the inbox's reader has it done
-    start      makes the campaign an intent asks for
-    load_config  (target, commit) → the configuration there; None for a repository that says nothing of us
-    watch      repositories that are polled, whether or not an App is installed there
+    handle_intent  carries out an intent, as for a delivery
+    start          creates the campaign of an intent
+    load_config    (target, commit) → the configuration there; None for a repository without one
+    github         None without credentials: then events are the only source
+    watch          repositories that are polled, with or without an installation
     """
 
     database: Database

@@ -1,4 +1,4 @@
-"""The gate of every event: is its repository watched, what is it called, is the event out of date?"""
+"""Filters events: is the repository watched, what is its name, is the event stale?"""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from bot.webhooks.intents import (
 
 @dataclass(frozen=True)
 class EventFilter:
-    """Carries out by `handle` what is asked for a watched repository, under the name it has in our rows.
+    """Passes intents of watched repositories to `handle`, under the name that our rows use.
 
-    app    the App's id or client id, "" where there is none: checks of other Apps are passed over
-    can_ask_github   whether GitHub can be asked which of two pushes is the later; else the last to arrive is
+    app             the App's id or client id, "" for none: check runs of other Apps are ignored
+    can_ask_github  whether GitHub can order two pushes; else the last to arrive is the later
     """
 
     handle: Handler
@@ -35,7 +35,7 @@ class EventFilter:
     clock: Callable[[], datetime] = now
 
     def __call__(self, session: Session, intent: Intent) -> object:
-        """What the handler answers, or why nothing was done."""
+        """The handler's result, or why the intent is ignored."""
         if isinstance(intent, (InstallationIntent, RepositoryIntent)):
             return self.handle(session, intent)
         at = self.clock()
@@ -50,16 +50,16 @@ class EventFilter:
         return self.handle(session, replace(intent, target=target.name))
 
     def _find_foreign_app(self, intent: Intent) -> str:
-        """Why a check is not ours; "" where it is, or where that cannot be told."""
+        """Why a check run is another App's; "" if it is ours or unknown."""
         if not isinstance(intent, CheckIntent) or not self.app:
             return ""
         same_kind = [name for name in intent.app if name.isdigit() == self.app.isdigit()]
         if same_kind and self.app not in same_kind:
-            return f"the check is another App's ({', '.join(intent.app)})"
+            return f"the check run is another App's ({', '.join(intent.app)})"
         return ""
 
     def _find_stale_push(self, session: Session, target: Target, intent: CampaignIntent, at: datetime) -> str:
-        """Why a push is not tested; "" if it is, and then its branch is where it says."""
+        """Why a push is not tested; "" if it is, and then its head is stored."""
         if intent.trigger != "push" or not intent.ref.startswith(branch_heads.BRANCH_PREFIX):
             return ""
         position = branch_heads.classify_push(target, intent)
@@ -67,9 +67,9 @@ class EventFilter:
             return f"{intent.ref} has moved on since this push"
         if position is PushOrder.AMBIGUOUS and self.can_ask_github:
             target_lifecycle.request_sync(target)
-            return f"two pushes to {intent.ref} have the same time; GitHub is asked which is the later"
+            return f"two pushes to {intent.ref} have the same time; GitHub is read for the later one"
         if position is PushOrder.CURRENT and targets.is_tested(session, target.name, intent.ref, intent.head):
-            return f"{intent.ref} is known to be at {intent.head[:12]}"
+            return f"{intent.head[:12]} is already the known head of {intent.ref}"
         branch_heads.record_head(
             target, intent.ref.removeprefix(branch_heads.BRANCH_PREFIX), intent.head, intent.at or at
         )
@@ -77,7 +77,7 @@ class EventFilter:
 
 
 def _update_installation(session: Session, target: Target, installation: int | None, at: datetime) -> None:
-    """An event that GitHub signed and sent for an installation shows that it is there."""
+    """Assigns the target to the installation that a signed event names."""
     if installation is None or target.installation_id == installation:
         return
     owner = target.name.partition("/")[0]

@@ -1,7 +1,7 @@
-"""Installations of the App: what they let us see, and the end of it.
+"""Applies events about installations of the App.
 
-An installation that was removed never comes back: installing the App again makes one with another id. So
-`deleted` holds whenever it arrives; of the other events the newer holds, and GitHub is asked soon anyway.
+A removed installation never returns, because installing the App again creates another id. So `deleted` counts
+whenever it arrives; of other events the newest counts, and GitHub is read soon anyway.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from bot.webhooks.intents import Ignored, InstallationIntent, RepositoryRef
 
 UNINSTALLED = "the GitHub App was uninstalled"
 SUSPENDED = "the GitHub App is suspended"
-DESELECTED = "the repository was taken from the GitHub App's installation"
+DESELECTED = "the repository was removed from the GitHub App's installation"
 _LISTS = ("added", "removed")
 
 
 def handle(
     session: Session, intent: InstallationIntent, clock: Callable[[], datetime] = now
 ) -> Ignored | None:
-    """Carries out what an event tells of an installation."""
+    """Applies an event about an installation."""
     at = clock()
     row, new = targets.ensure_installation(session, intent.id, intent.account, targets.LONG_AGO)
     target_lifecycle.request_installation_sync(session, row)
@@ -48,7 +48,7 @@ def handle(
 
 
 def attach_repository(session: Session, named: RepositoryRef, installation_id: int, at: datetime) -> Target:
-    """The repository is the installation's: under watch, whatever it was before."""
+    """Assigns a repository to the installation and watches it."""
     target = target_lifecycle.get_or_create(session, named.name, named.github_id, at)
     target.private = target.private or named.private
     target.installation_id = installation_id
@@ -58,14 +58,14 @@ def attach_repository(session: Session, named: RepositoryRef, installation_id: i
 
 
 def remove_installation(session: Session, row: Installation, at: datetime) -> None:
-    """The installation is gone, and its repositories with it."""
+    """Removes the installation and stops watching its repositories."""
     row.state, row.changed_at = TargetState.REMOVED.value, max(row.changed_at, at)
     for target in targets.of_installation(session, row.id):
         target_lifecycle.stop_watching(session, target, TargetState.REMOVED, UNINSTALLED, at)
 
 
 def set_suspended(session: Session, row: Installation, suspended: bool, at: datetime) -> None:
-    """The installation is suspended, or is not."""
+    """Suspends the installation, or resumes it."""
     row.state = (TargetState.SUSPENDED if suspended else TargetState.WATCHED).value
     for target in targets.of_installation(session, row.id):
         if suspended and target.state in (TargetState.WATCHED.value, TargetState.ARCHIVED.value):
@@ -75,7 +75,7 @@ def set_suspended(session: Session, row: Installation, suspended: bool, at: date
 
 
 def detach_repository(session: Session, target: Target, at: datetime) -> None:
-    """The installation may see the repository no more."""
+    """Stops watching a repository that was taken from the installation."""
     target_lifecycle.stop_watching(session, target, TargetState.REMOVED, DESELECTED, at)
 
 

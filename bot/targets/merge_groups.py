@@ -1,4 +1,4 @@
-"""Merge queues: what would be merged is tested where the repository lets our check decide."""
+"""Merge queues: tests the merged commit if `pull_requests.gate` makes our check decide."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ Start = Callable[[Session, CampaignIntent], object]
 
 
 def handle(session: Session, intent: MergeGroupIntent, start: Start) -> object:
-    """A campaign for the group beside its base, where `pull_requests.gate` is set.
+    """Starts a campaign for the group if `pull_requests.gate` is set or the configuration is not read yet.
 
-    Without it nobody waits for us: what is merged was tested as a pull request. While nobody has read the
-    configuration yet the group is tested, as a queue that waits in vain is worse than a campaign too many.
+    Without the gate, nothing waits for the check, and the pull requests were tested before.
     """
     target = targets.find(session, intent.target)
     policy = target.policy if target is not None else {}
     if policy and not policy.get("gate"):
-        return Ignored(f"{intent.target} does not gate; pull_requests.gate in .github/assay.yml would")
+        return Ignored(f"pull_requests.gate is off in .github/assay.yml of {intent.target}")
     campaign = CampaignIntent(
         target=intent.target,
         github_id=intent.github_id,

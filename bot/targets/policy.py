@@ -1,8 +1,7 @@
-"""What a repository's configuration, on its default branch, says of when it is tested.
+"""The part of a target's configuration that rows keep, read from its default branch.
 
-The configuration of a campaign is the one at its own commit. What starts campaigns without a commit of
-their own (a schedule), or must be answered before anybody can read one (a merge queue), goes by the default
-branch, and rows keep what it says there.
+A campaign uses the configuration of its own commit. Schedules and merge queues have no commit of their own or
+cannot wait for it, and use these rows.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Schedule(Protocol):
 
 
 class Config(Protocol):
-    """What is used of a configuration (`bot.config.RepositoryConfig`)."""
+    """The used part of `bot.config.RepositoryConfig`."""
 
     @property
     def branches(self) -> Sequence[str] | None:
@@ -47,7 +46,7 @@ class Config(Protocol):
 
     @property
     def pull_requests(self) -> PullRequests:
-        """What is done about pull requests."""
+        """The section `pull_requests`."""
 
     @property
     def schedules(self) -> Mapping[str, Any]:
@@ -55,7 +54,7 @@ class Config(Protocol):
 
 
 def build_policy(config: Config | None, commit: str) -> dict[str, Any]:
-    """What rows keep of a configuration, read at `commit`; None is a repository that has none."""
+    """The policy of a configuration read at `commit`; None for a repository without one."""
     branches = config.branches if config is not None else None
     return {
         "branches": list(branches) if branches is not None else None,
@@ -67,7 +66,7 @@ def build_policy(config: Config | None, commit: str) -> dict[str, Any]:
 def build_schedules(
     config: Config | None, known: Sequence[Mapping[str, Any]], at: datetime
 ) -> list[dict[str, Any]]:
-    """The schedules as rows keep them: those whose cron line is as before keep their next time."""
+    """The rows' form of schedules. One with an unchanged cron line keeps its next time."""
     before = {(one["name"], one["cron"]): one["next"] for one in known}
     found = config.schedules if config is not None else {}
     return [_build_schedule(name, found[name], before, at) for name in sorted(found)]
@@ -86,16 +85,16 @@ def _build_schedule(
 
 
 def overrides(schedule: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of the configuration that hold for the campaigns of a schedule."""
+    """The configuration fields that a schedule overrides."""
     return {key: schedule[key] for key in ("budget", "sources") if schedule[key] is not None}
 
 
 def is_due(schedule: Mapping[str, Any], at: datetime) -> bool:
-    """Whether its time has come, however long ago."""
+    """Whether its time is reached."""
     return bool(schedule["next"]) and datetime.fromisoformat(schedule["next"]) <= at
 
 
 def next_time(line: str, after: datetime) -> str:
-    """The first time after `after` that a cron line names, in UTC; "" if there is none (30 February)."""
+    """The first time of a cron line after `after`, in UTC; "" if there is none (30 February)."""
     found = cron.next_time(line, after)
     return found.isoformat() if found is not None else ""

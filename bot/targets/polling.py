@@ -1,4 +1,4 @@
-"""What people wrote where no webhook tells of it: comments, and what became of our issues."""
+"""Polls comments and our issues where no webhook reports them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from bot.webhooks.intents import CommentIntent, Intent, IssueIntent
 
 COMMENTS, ISSUES = "issue_comment", "issues"
 EVENTS = frozenset({COMMENTS, ISSUES})
-#: Asked for once more each time: clocks differ, and a comment is a row of its own however often it is told.
+#: Read again each time, because clocks differ; a comment is stored once however often it is read.
 OVERLAP = timedelta(minutes=5)
-#: How far back at most: what is older was read, or nobody waits for it any more.
+#: The longest time to look back.
 MAX_LOOKBACK = timedelta(days=1)
 
 
 def list_events_to_poll(session: Session, target: Target) -> frozenset[str]:
-    """The events below of which no webhook tells: all without an App, else those it did not ask for."""
+    """The events to poll: all without an installation, else those that its webhooks do not include."""
     if target.installation_id is None:
         return EVENTS
     row = targets.installation(session, target.installation_id)
-    if row is None or not row.events:  # they have not been read yet
+    if row is None or not row.events:  # not read yet
         return frozenset()
     return EVENTS - frozenset(row.events)
 
 
 def poll(context: TaskContext, name: str, last: datetime, events: frozenset[str]) -> None:
-    """Asks for what happened since the `last` look. Raises what reading GitHub raises."""
+    """Reads what happened since `last`. Raises as the reader does."""
     with context.dependencies.database.reading() as session:
         target = targets.find(session, name)
         bugs = targets.reported_bugs(session, name) if ISSUES in events else ()
@@ -62,8 +62,7 @@ def _handle_intent(context: TaskContext, intent: Intent) -> None:
 def _handle_issue(context: TaskContext, target: Target, bug: Bug, issue: IssueInfo, asked: datetime) -> None:
     """Carries out what people did to a bug's issue.
 
-    Where something has happened to the bug since GitHub was asked, or we are about to open or close its issue
-    ourselves, the answer tells nothing of people: the next one will.
+    Ignores the answer if the bug changed after GitHub was read, or if we are changing the issue ourselves.
     """
     with context.dependencies.database.transaction() as session:
         row = rows.of_id(session, bug.id)
@@ -83,11 +82,11 @@ def _read_issue(context: TaskContext, target: Target, bug: Bug) -> IssueInfo | N
     try:
         return context.dependencies.github_api.issue(target.name, bug.issue)
     except RefusalError:
-        return None  # deleted or hidden; whoever next has something to say there is told so
+        return None  # deleted or hidden; the next effect for it is refused
 
 
 def _find_action(bug: Bug, issue: IssueInfo) -> str:
-    """What happened to a bug's issue without our hearing of it, as the webhook's action; "" for nothing."""
+    """The missed action of a bug's issue, as a webhook names it; "" for none."""
     closed = bug.state == BugState.CLOSED.value
     if issue.state == "closed":
         return "" if closed else "closed"
@@ -115,7 +114,7 @@ def _comment_intent(target: Target, facts: CommentInfo, since: datetime) -> Comm
 
 
 def _issue_intent(target: Target, facts: IssueInfo, action: str) -> IssueIntent:
-    """Who did it, GitHub does not tell here."""
+    """The intent, without a sender: GitHub does not give one here."""
     return IssueIntent(
         target=target.name,
         github_id=target.github_id,

@@ -1,6 +1,6 @@
-"""What happens to a repository as a whole: renamed, given away, archived, deleted, set otherwise.
+"""Applies events about a whole repository: renamed, transferred, archived, deleted, other settings.
 
-An event says how things were when it was sent. It is believed for now, and GitHub is asked soon.
+An event describes the time it was sent. It is applied, and GitHub is read soon after.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DELETED = "the repository was deleted"
 
 
 def handle(session: Session, intent: RepositoryIntent, clock: Callable[[], datetime] = now) -> Ignored | None:
-    """Carries out what an event tells of a repository."""
+    """Applies an event about a repository."""
     at = clock()
     target = _find_target(session, intent)
     if target is None:
@@ -29,7 +29,7 @@ def handle(session: Session, intent: RepositoryIntent, clock: Callable[[], datet
     if intent.before:
         return _rename(session, target, intent, at)
     if target.name != intent.target:
-        return Ignored(f"{intent.target} is called {target.name}, or was; GitHub is asked soon")
+        return Ignored(f"{intent.target} is stored as {target.name}; GitHub is read soon")
     target.default_branch = intent.default_branch or target.default_branch
     target.private = target.private or intent.private  # only GitHub itself makes it public: `repository_sync`
     target_lifecycle.set_issues(session, target, intent.has_issues, at)
@@ -38,7 +38,7 @@ def handle(session: Session, intent: RepositoryIntent, clock: Callable[[], datet
 
 
 def _find_target(session: Session, intent: RepositoryIntent) -> Target | None:
-    """The row of the repository, by its id, else by the name it had or has; one of another id is not it."""
+    """The row of the repository, by its id, else by its old or new name if that row has no id."""
     target = targets.of_github_id(session, intent.github_id)
     for name in (intent.before, intent.target):
         if target is None and name:
@@ -51,8 +51,8 @@ def _find_target(session: Session, intent: RepositoryIntent) -> Target | None:
 
 def _rename(session: Session, target: Target, intent: RepositoryIntent, at: datetime) -> Ignored | None:
     if target.name == intent.target:
-        return Ignored(f"known as {intent.target} already")
+        return Ignored(f"already stored as {intent.target}")
     if target.name != intent.before:
-        return Ignored(f"{intent.before} is called {target.name} since; GitHub is asked soon")
+        return Ignored(f"{intent.before} was renamed to {target.name} since; GitHub is read soon")
     target_lifecycle.rename(session, target, intent.target, at)
     return None

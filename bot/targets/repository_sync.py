@@ -1,4 +1,4 @@
-"""One look at a repository: what it is called, how it is set, where its branches and pull requests are."""
+"""Reads a repository from GitHub: name, settings, configuration, branches, pull requests."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ log = structlog.get_logger(__name__)
 
 
 def sync_repository(context: TaskContext, name: str) -> str:
-    """Brings the rows of a target to what GitHub says, and asks for what was missed; its present name.
+    """Updates the rows of a target from GitHub and handles missed events; returns its present name.
 
-    What is seen for the first time is taken as it is: nothing was missed before somebody watched.
-    Raises what reading GitHub raises.
+    The first run stores the present state without events. Raises as the reader does.
     """
     began, before = context.dependencies.clock(), read_event_counts(context)
     name = _sync_settings(context, name, context.dependencies.github_api.repository(name), before, began)
@@ -40,7 +39,7 @@ def sync_repository(context: TaskContext, name: str) -> str:
 
 
 def read_event_counts(context: TaskContext) -> dict[str, int]:
-    """How often we were told of each target: what was asked before the next time is older."""
+    """The number of events of each target; an answer read before the next event is outdated."""
     with context.dependencies.database.reading() as session:
         return targets.event_count(session)
 
@@ -49,12 +48,12 @@ def _load_target(context: TaskContext, name: str) -> Target:
     with context.dependencies.database.reading() as session:
         target = targets.find(session, name)
     if target is None:
-        raise NotFoundError(f"{name} was forgotten meanwhile")
+        raise NotFoundError(f"{name} was deleted meanwhile")
     return target
 
 
 def _mark_synced(context: TaskContext, name: str, before: int, began: datetime) -> None:
-    """It was looked at for the first time, to the end; if nothing was told of it meanwhile."""
+    """Marks the first run as complete, unless an event came meanwhile."""
     with context.dependencies.database.transaction(durable=False) as session:
         target = targets.lock(session, name)
         if target is not None and target.event_count == before:
@@ -62,7 +61,7 @@ def _mark_synced(context: TaskContext, name: str, before: int, began: datetime) 
 
 
 def _lock_if_unchanged(session: Session, target: Target) -> Target | None:
-    """The target's row, locked, if it is watched still, and its name no other repository's."""
+    """The target's row, locked; None if it is no longer watched or its name is another repository's."""
     row = targets.lock(session, target.name)
     if row is None or row.stable_name != target.stable_name or row.state != TargetState.WATCHED.value:
         return None
@@ -72,16 +71,16 @@ def _lock_if_unchanged(session: Session, target: Target) -> Target | None:
 def _sync_settings(
     context: TaskContext, name: str, facts: RepositoryInfo, before: Mapping[str, int], began: datetime
 ) -> str:
-    """Name, default branch, visibility, archive, issues; returns the name.
+    """Stores name, default branch, visibility, archive state and issues; returns the name.
 
-    From here on it counts as looked at, so that whatever wants another look meanwhile gets it. Where we were
-    told of the repository since it was asked about, it is asked about again instead.
+    Marks the target as read first, so a request for another run during this one counts. Ignores the answer
+    if an event came meanwhile.
     """
     with context.dependencies.database.transaction(durable=False) as session:
         at = context.dependencies.clock()
         target = targets.of_github_id(session, facts.github_id) or targets.lock(session, name)
         if target is None:
-            raise NotFoundError(f"{name} was forgotten meanwhile")
+            raise NotFoundError(f"{name} was deleted meanwhile")
         if target.github_id not in (None, facts.github_id):
             target = target_lifecycle.get_or_create(session, facts.full_name, facts.github_id, at)
         if target_lifecycle.changed_since(target, before):
@@ -98,12 +97,12 @@ def _sync_settings(
 
 
 def _sync_config(context: TaskContext, target: Target) -> None:
-    """What the configuration on the default branch says, read once for each commit there."""
+    """Reads the configuration of the default branch, once for each head."""
     if not target.default_branch:
         return
     try:
         head = context.dependencies.github_api.branch_head(target.name, target.default_branch)
-    except NotFoundError:  # nothing was pushed yet
+    except NotFoundError:  # an empty repository
         return
     if target.policy.get("commit") == head:
         return
@@ -119,7 +118,7 @@ def _sync_config(context: TaskContext, target: Target) -> None:
         row = _lock_if_unchanged(session, target)
         if row is None:
             return
-        if problem:  # what was right before holds; the campaign of that commit says what is wrong
+        if problem:  # the last valid policy stays; that commit's campaign reports the mistakes
             row.policy = dict(row.policy) | {"commit": head, "problem": problem}
             return
         row.policy = policy.build_policy(config, head)
@@ -139,12 +138,12 @@ def _sync_branches(context: TaskContext, target: Target) -> None:
                 return
             if row.heads.get(branch) == target.heads.get(branch):
                 _sync_branch(context, session, row, branch, commit)
-            else:  # we were told of a push while GitHub was asked, whose answer may be older
+            else:  # a push arrived meanwhile; the answer may be older
                 target_lifecycle.request_sync(row)
 
 
 def _sync_branch(context: TaskContext, session: Session, row: Target, branch: str, commit: str) -> None:
-    """Asks for the campaign of a push that nobody told us of."""
+    """Starts the campaign of a missed push."""
     at = context.dependencies.clock()
     known: Mapping[str, Any] | None = row.heads.get(branch)
     branch_heads.record_head(row, branch, commit, at)
@@ -160,12 +159,12 @@ def _sync_branch(context: TaskContext, session: Session, row: Target, branch: st
         trigger="push",
     )
     context.dependencies.start(session, intent)
-    why = f"a push to {branch} was missed and found by looking"
+    why = f"a missed push to {branch} was found by reconciliation"
     audit.record(session, row.name, "found", f"branch:{branch}"[:80], why, at, evidence={"head": commit})
 
 
 def _sync_pulls(context: TaskContext, target: Target, *, first: bool) -> None:
-    """Asks for what happened to pull requests without our hearing of it."""
+    """Handles missed events of pull requests."""
     with context.dependencies.database.reading() as session:
         before = targets.open_pulls(session, target.name)
     now_open = {facts.number: facts for facts in context.dependencies.github_api.pulls(target.name)}
@@ -180,7 +179,7 @@ def _sync_pulls(context: TaskContext, target: Target, *, first: bool) -> None:
 
 
 def find_missed_action(row: Pull | None, facts: PullInfo) -> str:
-    """What happened to a pull request since its row was written, as the webhook's action; "" for nothing."""
+    """The missed action of a pull request, as a webhook names it; "" for none."""
     if row is None:
         return "opened" if facts.state == "open" else ""
     if facts.updated_at < row.updated_at:
@@ -201,12 +200,12 @@ def find_missed_action(row: Pull | None, facts: PullInfo) -> str:
 def _sync_pull(
     context: TaskContext, target: Target, facts: PullInfo, before: Pull | None, *, first: bool
 ) -> None:
-    """Asks for what was missed of one; where we were told of it since GitHub was asked, nothing was.
+    """Handles the missed events of one pull request, unless an event came after GitHub was read.
 
-    before   what was known of it when GitHub was asked, if it was known to be open
+    before  its row when GitHub was read, if it was open
     """
     with context.dependencies.database.transaction(durable=False) as session:
-        if first:  # it was there before anybody watched: what happens to it from now on counts
+        if first:  # it was there before the target was watched: only later events count
             pulls.insert_if_new(session, pulls.row(target.name, facts))
             return
         row = targets.pull(session, target.name, facts.number)
@@ -216,21 +215,21 @@ def _sync_pull(
         if not action:
             return
         context.dependencies.handle_intent(session, _pull_intent(target, facts, action))
-        why = f"missed and found by looking: {action}"
+        why = f"missed event found by reconciliation: {action}"
         at = context.dependencies.clock()
         audit.record(session, target.name, "found", f"pull:{facts.number}", why, at)
     log.info("missed_event.found", target=target.name, pull=facts.number, action=action)
 
 
 def _find_retry_reason(session: Session, row: Pull | None) -> str:
-    """Why an open pull request is looked at anew, "" if there is no need: nobody else would ever do it."""
+    """Why an open pull request is evaluated again, "" for none: its last evaluation failed."""
     if (
         row is None
         or row.state != pulls.OPEN
         or not pulls.last_evaluation_failed(session, row.target, row.number)
     ):
         return ""
-    return "it could not be looked at before"
+    return "its last evaluation failed"
 
 
 def _pull_intent(target: Target, facts: PullInfo, action: str) -> PullIntent:

@@ -1,4 +1,4 @@
-"""The keeper: does the duties that are due, those nobody else is at, one after another."""
+"""The scheduler: runs due periodic tasks, one after another, each in one process at a time."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from bot.store.periodic_tasks import ClaimedTask
 from bot.targets.dependencies import Dependencies
 from bot.targets.periodic_tasks import PeriodicTask, TaskContext, TaskResult, list_tasks
 
-#: A lease lives this long, and is renewed after a third of it: a request to GitHub may take half a minute.
+#: The duration of a lease, renewed after a third of it: a request to GitHub may take half a minute.
 LEASE = timedelta(minutes=2)
-#: How often an idle keeper looks whether something is due: a cron line's unit is a minute.
+#: Seconds between two checks for due tasks; a cron line's unit is a minute.
 IDLE_S = 5.0
 
 log = structlog.get_logger(__name__)
 
 
 class Scheduler(Loop):
-    """Does duties for as long as the service runs. Any number of processes may have one."""
+    """Runs periodic tasks while the service runs. Any number of processes may have one."""
 
     def __init__(self, dependencies: Dependencies, tasks: Sequence[PeriodicTask] | None = None) -> None:
         super().__init__("periodic-tasks", IDLE_S)
@@ -44,18 +44,18 @@ class Scheduler(Loop):
         return bool(self.run_due(stop))
 
     def run_due(self, stop: threading.Event | None = None) -> list[str]:
-        """Does what is due, once; returns the names of the duties it had."""
+        """Runs the due tasks once; returns the names of those this process claimed."""
         stop = stop or threading.Event()
-        had = []
+        run = []
         for task in self._tasks:
             if stop.is_set():
                 break
             begun = self._dependencies.clock()
             claimed = self._claim(task, begun)
             if claimed is not None:
-                had.append(task.name)
+                run.append(task.name)
                 self.process(_TaskRun(self._dependencies, task, claimed, self.owner, begun, stop))
-        return had
+        return run
 
     def _is_available(self, task: PeriodicTask) -> bool:
         github = self._dependencies.github
@@ -72,7 +72,7 @@ class Scheduler(Loop):
 
 
 class _TaskRun:
-    """A duty that is ours for now. One that fails is done again when it is due the next time."""
+    """A claimed task. A failed one runs again when it is next due."""
 
     def __init__(
         self,
@@ -99,11 +99,11 @@ class _TaskRun:
 
     @property
     def log_fields(self) -> Mapping[str, object]:
-        """The duty."""
+        """The name of the task."""
         return {"task": self._task.name}
 
     def work(self) -> None:
-        """Does the duty."""
+        """Runs the task and stores its result."""
         work = TaskContext(
             self._dependencies,
             self._begun,
@@ -116,24 +116,24 @@ class _TaskRun:
         log.info("periodic_task.done", note=done.note)
 
     def release_lease(self) -> None:
-        """Frees the duty."""
+        """Releases the task."""
         with self._dependencies.database.transaction(durable=False) as session:
             rows.release_lease(session, self._task.name, self._owner)
 
     def wait(self) -> float | None:
-        """It is tried again when it is due."""
+        """None: the task runs again when it is due."""
         return None
 
     def postpone(self, error: Exception, seconds: float) -> None:
-        """Never asked for."""
+        """Not called, because `wait` returns None."""
         raise NotImplementedError
 
     def fail(self, error: Exception) -> None:
-        """Notes why."""
+        """Stores the reason as the note."""
         self._write(TaskResult(f"failed: {error}"))
 
     def record_internal_error(self, bug: Exception) -> None:
-        """Notes which bug."""
+        """Stores the error as the note."""
         self._write(TaskResult(f"a bug of Assay: {type(bug).__name__}: {bug}"))
 
     def _write(self, done: TaskResult) -> None:

@@ -1,6 +1,6 @@
-"""Forgetting a repository: its files, then its rows; what stays is the audit.
+"""Deletes a target's data: its files, then its rows. The audit stays.
 
-Files go first, so that a process that dies half-way leaves the rows that say what is still to be done.
+Files are deleted first, so after a crash the rows say what is left to delete.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class DeletedData:
 
     rows       by table
     campaigns  whose artifacts went with them
-    cases      of the corpus, which nothing else named
-    mirror     whether there was a git mirror, under any name it had
+    cases      of the corpus that nothing else refers to
+    mirror     whether there was a git mirror, under any of its names
     """
 
     rows: dict[str, int]
@@ -52,12 +52,12 @@ def delete_target_data(
     heartbeat: Callable[[], None] = lambda: None,
     removed_before: datetime | None = None,
 ) -> DeletedData:
-    """Deletes whatever belongs to a target alone. May be repeated after a crash.
+    """Deletes all data of a target that others do not share. May be repeated after a crash.
 
-    removed_before   it is forgotten only if it was lost before then, and does not come back meanwhile
+    removed_before  deletes only a target removed before this time
 
-    Raises InfrastructureError: a file cannot be deleted; nothing is lost then but what was. RefusalError: it
-    is not lost so long any more; its rows stay.
+    Raises InfrastructureError if a file cannot be deleted; a repetition continues. Raises RefusalError if
+    the target was not removed before `removed_before`; its rows stay.
     """
     with database.transaction() as session:
         row, _ = targets.ensure(session, target)
@@ -84,8 +84,8 @@ def delete_target_data(
         rows = target_deletion.delete_target(session, target, cases)
         told = DeletedData(rows, len(owned.campaigns), len(cases), there)
         audit.record(session, target, "forgotten", "target", why, at, actor=actor, evidence=asdict(told))
-    delete(artifacts)  # a step that was writing them has noticed by now that its campaign is gone
-    _delete_mirrors(data_dir, known_names)  # whoever waited for its lock has made it anew
+    delete(artifacts)  # again: a running step may have written some
+    _delete_mirrors(data_dir, known_names)  # again: a process that waited for the lock may have recreated it
     log.info("target.deleted", target=target, **asdict(told))
     return told
 
@@ -94,21 +94,20 @@ def _require_removed(row: Target | None, before: datetime | None) -> None:
     if before is None or row is None:
         return
     if row.removed_at is None or row.removed_at >= before:
-        raise RefusalError(f"{row.name} is {row.state} by now")
+        raise RefusalError(f"{row.name} is {row.state} now")
 
 
 def _delete_mirrors(data_dir: Path, known_names: Iterable[str]) -> bool:
     """Deletes the git mirrors under all names the target had; whether there was one.
 
-    Under an earlier name another repository's may lie by now, on top of what this one left there: that one
-    fetches what it needs once more.
+    Another repository may use an earlier name by now; it fetches what it needs again.
     """
     gone = [delete_mirror(data_dir / "git", name) for name in known_names]
     return any(gone)
 
 
 def _find_uncataloged(corpus: Path, cases: frozenset[str]) -> frozenset[str]:
-    """Those of the cases that no catalog lists: what a source gave, other repositories will run again."""
+    """The cases that no catalog lists; other repositories may run the listed ones again."""
     folder = corpus / "catalogs"
     left = set(cases)
     for path in sorted(folder.iterdir()) if left and folder.is_dir() else ():
@@ -125,7 +124,7 @@ def _case_folders(corpus: Path, cases: Iterable[str]) -> Iterable[Path]:
 def _redact_deliveries(
     database: Database, target: str, github_id: int | None, heartbeat: Callable[[], None]
 ) -> None:
-    """Takes away the payloads of deliveries about the repository."""
+    """Clears the payloads of deliveries about the repository."""
     after = ""
     while True:
         heartbeat()
@@ -137,7 +136,7 @@ def _redact_deliveries(
         about = [delivery for delivery, payload in page if _is_about(payload, target, github_id)]
         if about:
             with database.transaction() as session:
-                inbox.clear_payloads(session, about, "its repository was forgotten")
+                inbox.clear_payloads(session, about, "its repository was deleted")
 
 
 def _is_about(payload: bytes, target: str, github_id: int | None) -> bool:

@@ -1,4 +1,4 @@
-"""How a target comes under watch and leaves it: its row, what is under way for it, and the audit."""
+"""Starts and stops watching a target: its row, its unfinished work, the audit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.reports.report import idempotency_key
 from bot.store import Session, audit, jobs, periodic_tasks, suppression, target_rename, targets
 from bot.store.models import Installation, SuppressionCause, Target, TargetState
 
-#: The duty that reads the installations again (`bot.targets.periodic_tasks.installations`).
+#: The task that reads the installations (`bot.targets.periodic_tasks.installations`).
 INSTALLATIONS = "installations"
 #: The kind of job that deletes git mirrors (`bot.targets.jobs.mirror_deletion`).
 MIRRORS = "mirror_deletion"
@@ -20,10 +20,10 @@ log = structlog.get_logger(__name__)
 
 
 def get_or_create(session: Session, name: str, github_id: int | None, at: datetime) -> Target:
-    """The target's row, locked, made if there is none.
+    """The target's row, locked; created if there is none.
 
-    GitHub's id decides where it is told. Where the row has another name than the event, one of them is
-    out of date: the row keeps its name, and GitHub is asked soon.
+    GitHub's id identifies it, if given. If the event has another name, one of the two is outdated: the row
+    keeps its name, and GitHub is read soon.
     """
     target = targets.of_github_id(session, github_id) if github_id is not None else None
     if target is None:
@@ -50,11 +50,11 @@ def _get_or_create_by_name(session: Session, name: str, github_id: int | None, a
 
 
 def rename(session: Session, target: Target, name: str, at: datetime) -> Target:
-    """The target under its new name; all its rows follow, and GitHub is asked about it soon."""
+    """Renames the target and all its rows; GitHub is read soon."""
     old = target.name
     changed = target_rename.rename_target(session, old, name)
     log.info("target.renamed", before=old, target=name, rows=sum(changed.values()))
-    why = f"GitHub calls {old} {name} now"
+    why = f"{old} was renamed to {name}"
     audit.record(
         session, name, target_rename.RENAMED, "target", why, at, evidence={"before": old, "rows": changed}
     )
@@ -67,16 +67,13 @@ def rename(session: Session, target: Target, name: str, at: datetime) -> Target:
 
 
 def _request_mirror_deletion(session: Session, target: str, names: Sequence[str], at: datetime) -> None:
-    """Has the git mirrors under these names deleted: who has a name now is not to read what another left.
-
-    No transaction waits for files. What is needed of them is fetched once more.
-    """
+    """Enqueues the deletion of git mirrors, so that no repository reads another's."""
     key = idempotency_key(jobs.key_word(MIRRORS), *names, at.isoformat())
     jobs.enqueue(session, MIRRORS, target, key, at, arguments={"names": list(names)})
 
 
 def stop_watching(session: Session, target: Target, state: TargetState, reason: str, at: datetime) -> None:
-    """Nothing more is tested or said for the target: its campaigns end, its effects are given up."""
+    """Stops watching: ends the target's campaigns and gives up its effects."""
     if target.state == state.value:
         return
     target.state, target.reason = state.value, reason
@@ -88,7 +85,7 @@ def stop_watching(session: Session, target: Target, state: TargetState, reason: 
 
 
 def start_watching(session: Session, target: Target, why: str, at: datetime) -> None:
-    """The target is under watch again; GitHub is asked soon how it is."""
+    """Watches the target again; GitHub is read soon."""
     if target.state == TargetState.WATCHED.value:
         return
     before = target.state
@@ -101,61 +98,56 @@ def start_watching(session: Session, target: Target, why: str, at: datetime) -> 
 
 
 def set_issues(session: Session, target: Target, has_issues: bool, at: datetime) -> None:
-    """Whether the repository has issues; where it has none, ours are given up."""
+    """Stores whether issues are enabled; gives up our unsent issues if they are not."""
     changed = target.has_issues != has_issues
     target.has_issues = has_issues
     if has_issues:
-        # Those that GitHub refused between two looks, and nobody told us why, are sent after all.
+        # Includes issues that GitHub refused between two syncs.
         count = suppression.reactivate(session, target.name, SuppressionCause.NO_ISSUES, drop_unsent=changed)
         if changed or count:
             why = "issues are enabled again"
             audit.record(session, target.name, "enabled", "target", why, at, evidence={"effects": count})
         return
-    reason = (
-        f"issues are disabled in {target.name}; enable them in the repository's settings, or read the check"
-    )
+    reason = f"issues are disabled in {target.name}; enable them in its settings, or use the check run"
     count = suppression.fail_issues(session, target.name, reason)
     if changed or count:
         audit.record(session, target.name, "disabled", "target", reason, at, evidence={"effects": count})
 
 
 def set_archived(session: Session, target: Target, archived: bool, at: datetime) -> None:
-    """Whether the repository is archived, which ends the watch until it is not."""
+    """Stores whether the repository is archived; archived ones are not watched."""
     if archived and target.state == TargetState.WATCHED.value:
-        stop_watching(session, target, TargetState.ARCHIVED, "it was archived, and so is read-only", at)
+        stop_watching(session, target, TargetState.ARCHIVED, "the repository is archived", at)
     elif not archived and target.state == TargetState.ARCHIVED.value:
-        start_watching(session, target, "it is no longer archived", at)
+        start_watching(session, target, "the repository is no longer archived", at)
     elif target.state == TargetState.WATCHED.value:
         _reopen_refused_effects(session, target, at)
 
 
 def _reopen_refused_effects(session: Session, target: Target, at: datetime) -> None:
-    """What GitHub refused because of the repository, which was in order again before we were told of it."""
+    """Sends effects that GitHub refused while the repository was unavailable for a time."""
     count = suppression.reactivate(session, target.name, SuppressionCause.UNWATCHED, drop_unsent=False)
     if count:
-        why = "it takes again what it refused for a while"
+        why = "the repository accepts effects again"
         audit.record(session, target.name, "enabled", "target", why, at, evidence={"effects": count})
 
 
 def changed_since(target: Target, before: Mapping[str, int]) -> bool:
-    """Whether we were told of the target since GitHub was asked: then its answer may be the older of the two.
+    """Whether an event about the target came after GitHub was read, so that the answer may be outdated.
 
-    before   `bot.store.targets.event_count` from before the question
+    before  `bot.store.targets.event_count` before the request
     """
     return target.event_count != before.get(target.stable_name, 0)
 
 
 def request_sync(target: Target) -> None:
-    """GitHub is asked about the target soon; what it answered before does not count.
-
-    One that was never asked about stays new.
-    """
+    """Schedules a read of the target; earlier answers no longer count. A target never read stays new."""
     target.event_count += 1
     if target.reconciled_at is not None:
         target.reconciled_at = targets.LONG_AGO
 
 
 def request_installation_sync(session: Session, row: Installation) -> None:
-    """GitHub is asked about the installation soon; what it answered before does not count."""
+    """Schedules a read of the installation; earlier answers no longer count."""
     row.event_count += 1
     periodic_tasks.run_soon(session, INSTALLATIONS)

@@ -24,7 +24,7 @@ class CommandTools:
     def run(
         self, session: Session, pull: Pull, *, requested_by: str, name: str, overrides: Mapping[str, Any]
     ) -> str:
-        """Releases the head of a pull request and has it tested, once for each `name`; what is to happen."""
+        """Approves the head of a pull request and requests its test, once for each `name`; returns a summary."""
         at = now()
         pull_lifecycle.approve(session, pull, pull.head, requested_by, at)
         pull_lifecycle.schedule_evaluation(
@@ -33,15 +33,15 @@ class CommandTools:
             pull.number,
             at,
             at,
-            again=f"asked for by {requested_by} ({name})",
+            again=f"requested by {requested_by} ({name})",
             requested_by=requested_by,
             overrides=overrides,
             wake=self._wake,
         )
-        return f"{requested_by} released commit {pull.head[:12]} and asked for its test"
+        return f"{requested_by} approved commit {pull.head[:12]} and requested its test"
 
     def stop(self, session: Session, pull: Pull, reason: str, commented_at: datetime) -> int:
-        """Ends what is at work or waits to be, for a pull request; how many campaigns that were."""
+        """Ends the campaigns and pending requests of a pull request; returns their number."""
         return pull_lifecycle.stop_testing(session, pull, reason, commented_at, now(), wake=self._wake)
 
     def enqueue(
@@ -55,7 +55,7 @@ class CommandTools:
         arguments: Mapping[str, Any] | None = None,
         requested_by: str = "",
     ) -> object:
-        """Asks for a job, once for each key."""
+        """Enqueues a job, once for each key."""
         after_commit(session, self._wake_jobs)
         return jobs.enqueue(
             session, kind, target, key, now(), bug_id=bug_id, arguments=arguments, requested_by=requested_by

@@ -140,7 +140,7 @@ def test_a_held_report_is_withdrawn_and_held_anew(deployment: Deployment) -> Non
     repository.press(check, "file", by="ada")
     deployment.wait_until_idle()
     assert len(repository.issues) == 2
-    assert "2 issues released" in str(check.fields["output"])
+    assert "2 issues approved" in str(check.fields["output"])
 
 
 def test_a_duplicate_is_told_where_it_belongs(deployment: Deployment, repository: RepositoryDouble) -> None:

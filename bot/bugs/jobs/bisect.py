@@ -1,4 +1,4 @@
-"""`bisect`: the commit and the release in which a bug began, and the release in which it ended, if it did."""
+"""The job `bisect`: the commit and the release that introduced a bug, and the release that fixed it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.store.models import Bug
 
 @job_kind("bisect")
 def bisect(job_context: JobContext) -> None:
-    """Asks when it began; and when it ended, where the newest release does not show it."""
+    """Searches the first bad release; the first fixed one too, if the newest release passes."""
     with job_context.database.reading() as session:
         known = reproduction.load_bug_case(session, job_context)
     asked = str(job_context.job_spec.arguments.get("releases") or "")
@@ -31,7 +31,7 @@ def bisect(job_context: JobContext) -> None:
         facts = answers | ({"commits": brought} if brought else {})
         bug = session.get_one(Bug, known.bug.id)
         if bugs.occurrence(bug) != bugs.occurrence(known.bug):
-            jobs.release_lease(job)  # that was its last life: this one is asked about anew
+            jobs.release_lease(job)  # the bug recurred meanwhile: search again
             return
         bugs.set_fact(session, bug, "bisection", _known_commits(bug) | facts)
         first_bad_release.update_comment(session, bug, job_context.services.clock.now())
@@ -46,7 +46,7 @@ def bisect(job_context: JobContext) -> None:
 
 
 def _find_culprit(job_context: JobContext, known: BugCase) -> dict[str, Any] | None:
-    """Which commit brought it, asked once: each may cost a build. Kept at once, whatever comes then."""
+    """The commit that introduced the bug. Searched once, as each commit may cost a build; stored at once."""
     there: dict[str, Any] = _known_commits(known.bug).get("commits", {})
     if there.get("commit") and there.get("before"):
         return there
@@ -61,7 +61,7 @@ def _find_culprit(job_context: JobContext, known: BugCase) -> dict[str, Any] | N
 
 
 def _known_commits(bug: Bug) -> dict[str, Any]:
-    """What is known of the commits, which an answer about releases leaves as it is."""
+    """The stored result for commits, which a result for releases keeps."""
     return {name: told for name, told in bug.facts.get("bisection", {}).items() if name == "commits"}
 
 

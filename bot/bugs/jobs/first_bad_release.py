@@ -1,7 +1,6 @@
-"""`since`: the release in which a filed bug began, without being asked; its issue is told.
+"""The job `since`: searches the first bad release of a filed bug and posts it in the issue.
 
-Nobody waits for it: it gives way to every campaign and every other job that runs compilers, and goes on where
-it was, for what releases did is kept.
+It yields to campaigns and to other jobs that run compilers, and resumes from its journal.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from bot.jobs.registry import Lane, job_kind, kinds_in_lane
 from bot.store import bugs, campaigns, jobs
 from bot.store.models import Bug
 
-#: Ours: how long it stays away when something else wants the machine, and how often it looks for that.
+#: How long it yields to other work, and how often it checks for some.
 YIELD_DELAY, CHECK_INTERVAL_S = timedelta(minutes=1), 5.0
-#: Ours: one that has waited so long goes on whatever else there is, or a busy machine would never get there.
+#: After this time it no longer yields, or it would never end on a busy machine.
 MAX_WAIT = timedelta(hours=12)
 
 
 class _YieldToOtherWork(Exception):  # noqa: N818 - control flow, not an error
-    """Something else wants the machine."""
+    """Other work waits for the machine."""
 
 
 @job_kind(FIRST_BAD_RELEASE)
 def find(job_context: JobContext) -> None:
-    """Asks the releases, keeps what they say with the bug, and tells its issue if that is an answer."""
+    """Runs the search, stores the result with the bug, and posts it if it is reportable."""
     with job_context.database.reading() as session:
         known = reproduction.load_bug_case(session, job_context)
         quiet = first_bad_release.find_skip_reason(known.bug)
@@ -53,7 +52,7 @@ def find(job_context: JobContext) -> None:
         bug = session.get_one(Bug, known.bug.id)
         if bugs.occurrence(bug) != bugs.occurrence(known.bug):
             job_context.done(
-                session, job, "it was over and is back: its last life is nobody's question any more"
+                session, job, "the bug recurred meanwhile; the result is for its previous occurrence"
             )
             return
         bugs.set_fact(session, bug, "bisection", {**bug.facts.get("bisection", {}), "since": answer})
@@ -65,13 +64,13 @@ def find(job_context: JobContext) -> None:
 
 @dataclass
 class _YieldingLease:
-    """Minds the job's lease, and whether something else wants the machine."""
+    """Renews the job's lease, and yields to other work."""
 
     job_context: JobContext
     _looked: float = field(default=-CHECK_INTERVAL_S, init=False)
 
     def heartbeat(self) -> None:
-        """As `JobContext.heartbeat`; raises _GaveWayError besides."""
+        """As `JobContext.heartbeat`; raises _YieldToOtherWork too."""
         self.job_context.heartbeat()
         present = time.monotonic()
         if present - self._looked >= CHECK_INTERVAL_S:
@@ -85,7 +84,7 @@ class _YieldingLease:
 
 
 def _other_work_waits(job_context: JobContext) -> bool:
-    """Whether a campaign or another job waits for the machine, and this one has patience left."""
+    """Whether a campaign or another job waits for the machine, and this job has not waited for MAX_WAIT."""
     at = job_context.services.clock.now()
     others = [name for name in kinds_in_lane(Lane.LONG) if name != FIRST_BAD_RELEASE]
     with job_context.database.reading() as session:
@@ -96,7 +95,7 @@ def _other_work_waits(job_context: JobContext) -> bool:
 
 
 def _requeue(job_context: JobContext) -> None:
-    """Gives the job back as one that has not been begun, due a little later."""
+    """Releases the job as not begun, due after YIELD_DELAY."""
     with job_context.transaction() as (_, job):
         jobs.release_lease(job)
-        jobs.postpone(job, "gave way to other work", job_context.services.clock.now() + YIELD_DELAY)
+        jobs.postpone(job, "yields to other work", job_context.services.clock.now() + YIELD_DELAY)

@@ -1,4 +1,4 @@
-"""`filing`: the last look before an issue goes out: is it on GitHub already, is it still there?"""
+"""The job `filing`: checks a held issue. Is it on GitHub already, does the newest commit show it?"""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from bot.store import Session, audit, bugs, jobs, outbox, suppression
 from bot.store.bug_states import RESOLVED, Event
 from bot.store.models import BugState, Campaign, Effect, EffectState, Job, SuppressionCause
 
-#: Ours: relatives that an issue names, and words of a message that are looked for.
+#: Related issues that an issue lists, and words of a search.
 RELATIVES, WORDS = 3, 6
-#: Ours: parts of a compiler that are named in one row.
+#: Parts of a compiler in one row.
 NAMED = 8
-#: Words that say nothing about which error it is.
+#: Words that do not identify an error.
 _COMMON = frozenset({"error", "exception", "failed", "the", "with", "from", "and", "for", "not", "model"})
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,}")
 
 
 @dataclass(frozen=True)
 class _FilingCheck:
-    """What was found out.
+    """The result of the checks.
 
-    hold       why the issue is not filed, "" if it is; a person who asks for it all the same is heeded
-    gone       why there is nothing to be filed: the newest build does not show it
-    operator   what the case is about
-    relatives  issues that are like it
-    brought    which commit brought it, as `bot.bisection.commits` tells; None where that is not known
-    where      where in the compiler it goes wrong: the facts of the job `localize`
+    hold       why the issue stays held, "" if it does not; a person's request overrides it
+    gone       why there is nothing to file: the newest build passes
+    operator   the operator of the case
+    relatives  related issues
+    brought    the commit that introduced it, by `bot.bisection.commits`; None if not known
+    where      the facts of the job `localize`
     """
 
     hold: str = ""
@@ -52,7 +52,7 @@ class _FilingCheck:
 
 
 def _on_given_up(session: Session, job: Job, reason: str, at: datetime) -> None:
-    """The issue stays here and says why; the next campaign that sees the bug has it checked again."""
+    """Holds the issue with the reason; the next campaign that sees the bug requests the checks again."""
     effect = session.get(Effect, str(job.arguments["effect"]))
     if effect is None or effect.state != EffectState.HELD.value:
         return
@@ -64,7 +64,7 @@ def _on_given_up(session: Session, job: Job, reason: str, at: datetime) -> None:
 
 @job_kind(FILING, on_given_up=_on_given_up)
 def file(job_context: JobContext) -> None:
-    """Releases a held issue, or says why it stays here."""
+    """Approves a held issue, or records why it stays held."""
     name = str(job_context.job_spec.arguments["effect"])
     with job_context.database.reading() as session:
         effect = session.get(Effect, name)
@@ -77,18 +77,18 @@ def file(job_context: JobContext) -> None:
         )
     if not waits or known is None:
         with job_context.transaction() as (session, job):
-            job_context.done(session, job, "there is nothing that waits to be filed")
+            job_context.done(session, job, "no issue waits to be filed")
         return
     seen = _check(job_context, known, payload)
     with job_context.transaction() as (session, job):
         if _is_outdated(session, known, seen):
-            jobs.release_lease(job)  # looked at once more, at what is known by now
+            jobs.release_lease(job)  # checked again with the present facts
             return
         _apply(session, job, job_context, name, seen)
 
 
 def _is_outdated(session: Session, known: BugCase, seen: _FilingCheck) -> bool:
-    """Whether the bug is not what was looked at: it leads another life, or is to be gone and was seen."""
+    """Whether the bug changed meanwhile: it recurred, or it passed here and a campaign saw it."""
     bug = bugs.of_id(session, known.bug.id)
     if bug is None:
         return False
@@ -106,7 +106,7 @@ def _check(job_context: JobContext, known: BugCase, payload: dict[str, object]) 
     title = str(payload.get("title", ""))
     same = [one for one in found if _words(one.title) == _words(title) and one.state == "open"]
     hold = (
-        f"#{same[0].number} is open and says the same; `/assay upstream` files it all the same"
+        f"#{same[0].number} is open with the same title; `/assay upstream` files this one anyway"
         if same
         else ""
     )
@@ -118,17 +118,17 @@ def _check(job_context: JobContext, known: BugCase, payload: dict[str, object]) 
 
 
 def _find_culprit(job_context: JobContext, known: BugCase) -> dict[str, Any] | None:
-    """Which commit brought it; an issue without that is better than none, where commits are gone by now."""
+    """The commit that introduced it; None too if its commits are gone, so the issue is filed without it."""
     there: dict[str, Any] | None = known.bug.facts.get("bisection", {}).get("commits")
     try:
         return there or culprit.find_culprit(job_context, known)
     except RefusalError as error:
-        job_context.progress(0, 0, f"the commit that brought it cannot be told: {error}")
+        job_context.progress(0, 0, f"the commit that introduced it is unknown: {error}")
         return None
 
 
 def _gone_reason(job_context: JobContext, known: BugCase) -> str:
-    """Why the newest commit does not show it any more; "" where it does, or is the campaign's own."""
+    """Why the newest commit does not show the bug; "" if it does or is the campaign's own."""
     newest_commit = job_context.newest_commit(known.campaign)
     if not newest_commit or newest_commit == known.campaign.head:
         return ""
@@ -138,18 +138,18 @@ def _gone_reason(job_context: JobContext, known: BugCase) -> str:
     with job_context.database.reading() as session:
         control = reproduction.find_control_case(session, known)
     seen = reproduction.run_with_control(job_context, known, control, place)
-    told = f"it {seen.describe(place.label)}, commit {newest_commit[:12]}, the newest there is"
+    told = f"it {seen.describe(place.label)}, the newest commit {newest_commit[:12]}"
     if seen.passed:
         return told
     if seen.failed and seen.control_passed:
         return ""
-    raise RefusalError(f"{told}: that says neither that it is there nor that it is not")
+    raise RefusalError(f"{told}: inconclusive")
 
 
 def _search_similar_issues(
     job_context: JobContext, known: BugCase, payload: dict[str, object]
 ) -> list[IssueInfo]:
-    """People's issues that hold the same words, the best match first; none where GitHub cannot be asked."""
+    """People's issues with the same words, best match first; none without credentials."""
     words = _words(str(payload.get("title", "")))[:WORDS]
     if job_context.github_reader is None or not words:
         return []
@@ -169,7 +169,7 @@ def _apply(session: Session, job: Job, job_context: JobContext, name: str, seen:
         else _reason_to_hold(session, job, job_context, effect, seen)
     )
     if effect.state != EffectState.HELD.value:
-        job_context.done(session, job, "it was released meanwhile")
+        job_context.done(session, job, "it was approved meanwhile")
     elif why:
         suppression.set_reason(effect, why, cause)
         _hold_issue(session, job, job_context, effect, why, gone=bool(seen.gone))
@@ -186,18 +186,20 @@ def _apply(session: Session, job: Job, job_context: JobContext, name: str, seen:
         effect.payload = {**effect.payload, "body": body}
         outbox.approve(session, name)
         first_bad_release.request_search(session, effect, bug, job_context.services.clock.now())
-        job_context.done(session, job, "checked: it is still there, and nothing open says the same")
+        job_context.done(
+            session, job, "checked: the bug is still there, and no open issue has the same title"
+        )
 
 
 def _reason_to_hold(
     session: Session, job: Job, job_context: JobContext, effect: Effect, seen: _FilingCheck
 ) -> tuple[str, SuppressionCause]:
-    """Why the issue is not to go out now; "" where it is, or a person wants it all the same."""
+    """Why the issue stays held; "" if it is filed, or a person requested it."""
     if job.requested_by:
         return "", SuppressionCause.NONE
     bug, at = bugs.of_id(session, effect.bug_id), job_context.services.clock.now()
     if bug is not None and BugState(bug.state) in RESOLVED:
-        return f"it is {bug.state} by now: {bug.reason}", SuppressionCause.NONE
+        return f"it is now {bug.state}: {bug.reason}", SuppressionCause.NONE
     if quiet := find_suppression(session, effect.target, bug, seen.operator, at) or seen.hold:
         return quiet, SuppressionCause.NONE
     campaign = session.get(Campaign, effect.campaign_id) if effect.campaign_id is not None else None
@@ -220,7 +222,7 @@ def _hold_issue(
 
 
 def _sections(seen: _FilingCheck) -> Iterator[str]:
-    """What was found out, as the last sections of the issue."""
+    """The results of the checks as sections of the issue."""
     named = [one for one in seen.where if one["found"] and one["confirmed"] is not False]
     if named:
         rows = [f"| {one['what']} | {_listed(one['found'])} | {text.plain(one['how'])} |" for one in named]
@@ -234,7 +236,7 @@ def _sections(seen: _FilingCheck) -> Iterator[str]:
 
 
 def _listed(names: list[str]) -> str:
-    """Names in a table's cell; many of them are counted."""
+    """Names in a table's cell, at most NAMED."""
     shown = ", ".join(text.cell(name) for name in names[:NAMED])
     left = len(names) - NAMED
     return f"{shown} and {left} more" if left > 0 else shown
@@ -245,7 +247,7 @@ def _capitalize(said: str) -> str:
 
 
 def _insert_section(body: str, name: str, section: str) -> str:
-    """The body with a section before its mark, as long as there is room."""
+    """The body with a section before its marker, if there is room."""
     head, mark, _ = body.rpartition(marker(name))
     longer = f"{head.rstrip()}\n\n{section}\n\n{mark}\n"
     return longer if len(longer) <= BODY_BUDGET else body

@@ -1,4 +1,4 @@
-"""`localize`: where in the compiler a bug's case goes wrong; kept with the bug."""
+"""The job `localize`: finds where in the compiler a bug's case fails, and stores it with the bug."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from bot.store import bugs
 from bot.store.models import Bug
 
 PROGRAM = "fuzzing.localize"
-#: Ours: what one bug may cost here; the program stops by itself.
+#: The limits of one bug; the program enforces them.
 RUNS, SECONDS = 500, 300
 
 
 @job_kind(LOCALIZE)
 def localize(job_context: JobContext) -> None:
-    """Asks the program, and keeps its facts."""
+    """Runs the program and stores its facts."""
     with job_context.database.reading() as session:
         known = reproduction.load_bug_case(session, job_context)
     place = reproduction.build_at_head(job_context, known.campaign)
@@ -39,7 +39,7 @@ def localize(job_context: JobContext) -> None:
 
 
 def _is_answered(bug: Bug, case: str) -> bool:
-    """Whether the same is known of the case that the bug has by now, where that is another than this one."""
+    """Whether the bug has another case by now, with facts of its own."""
     return bug.case_id not in ("", case) and bug.facts.get("localization", {}).get("case") == bug.case_id
 
 
@@ -54,4 +54,4 @@ def _fact(event: dict[str, Any]) -> dict[str, Any]:
 
 def _summary_line(facts: list[dict[str, Any]]) -> str:
     found = [f"{one['what']}: {', '.join(one['found'])}" for one in facts if one["found"]]
-    return "; ".join(found) if found else "nothing more than the compiler as a whole can be named"
+    return "; ".join(found) if found else "no part of the compiler was identified"

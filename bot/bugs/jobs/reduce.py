@@ -1,4 +1,4 @@
-"""`reduce`: more time for making a bug's case small. What has less in it takes the place of what is known."""
+"""The job `reduce`: spends more time on reducing a bug's case, and stores a smaller one."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from bot.store.bugs import Sighting
 from bot.store.models import Bug
 from fuzzing.outcomes import Outcome, Verdict
 
-#: Seconds where whoever asks names none, and at most: a machine is for everybody.
+#: Seconds: the default and the maximum of a request.
 BUDGET_S, MAX_BUDGET_S = 600.0, 3600.0
 
 
 @job_kind("reduce")
 def reduce(job_context: JobContext) -> None:
-    """Reduces the smallest case that is known of the bug further."""
+    """Reduces the smallest known case of the bug further."""
     with job_context.database.reading() as session:
         known = reproduction.load_bug_case(session, job_context)
     place = reproduction.build_at_head(job_context, known.campaign)
@@ -60,19 +60,19 @@ def reduce(job_context: JobContext) -> None:
 
 
 def _replaced_reason(known: BugCase, bug: Bug) -> str:
-    """Why a smaller case is no answer any more: what it was made of is the bug's no more; "" if it is."""
+    """Why a smaller case is outdated: the bug has another case by now; "" if it is not."""
     if bug.case_id == known.bug.case_id:
         return ""
     return (
-        f"the bug has another case, {bug.case_id[:12]}, since this began: what was made of the last one is "
-        "not taken; `/assay reduce` makes the new one smaller"
+        f"the bug has another case by now, {bug.case_id[:12]}: the smaller one of the previous case is "
+        "dropped; `/assay reduce` reduces the new case"
     )
 
 
 def _mismatch_reason(job_context: JobContext, known: BugCase, case: str) -> str:
-    """Why a smaller case is not the bug's: what passes at base became one that does not; "" if it did not.
+    """Why a smaller case is another bug: it fails at base, where the known case passes; "" if it does not.
 
-    It would say of no build that the bug is mended there.
+    Such a case would fail on every build that fixes the bug.
     """
     base = reproduction.build_at_base(job_context, known.campaign)
     if base is None:
@@ -81,7 +81,7 @@ def _mismatch_reason(job_context: JobContext, known: BugCase, case: str) -> str:
     before, after = (seen[one][0] for one in (known.case, case))
     if before.verdict is not Verdict.PASS or after.verdict is Verdict.PASS:
         return ""
-    return f"the smaller case {case[:12]} does not pass on {base.label}, where the known one does: not taken"
+    return f"the smaller case {case[:12]} fails on {base.label}, where the known one passes: dropped"
 
 
 def _end_event(events: list[dict[str, Any]]) -> dict[str, Any]:
@@ -94,8 +94,8 @@ def _end_event(events: list[dict[str, Any]]) -> dict[str, Any]:
 def _summary_line(end: dict[str, Any], *, smaller: bool) -> str:
     runs = pluralize(int(end["runs"]), "run")
     if smaller:
-        return f"smaller after {runs}: size {end['before'][0]:g} is {end['after'][0]:g} now"
+        return f"smaller after {runs}: size {end['before'][0]:g} is now {end['after'][0]:g}"
     if not end["confirmed"]:
-        return f"left as it was after {runs}: the smallest one did not fail in a fresh process"
-    minimal = "; nothing more can be taken away" if end.get("minimal") else ""
+        return f"unchanged after {runs}: the smallest case did not fail in a fresh process"
+    minimal = "; the case is minimal" if end.get("minimal") else ""
     return f"no smaller after {runs}{minimal}"

@@ -1,4 +1,4 @@
-"""`retest`: does a bug still fail on another build? What that means for it is decided with its rows."""
+"""The job `retest`: runs a bug's case on another build. `bot.bugs.transitions` applies the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHA = re.compile(r"[0-9a-f]{7,64}")
 
 @dataclass(frozen=True)
 class _RetestRequest:
-    """What the job is about: a bug, a build, a case that this build must pass."""
+    """A bug, a control case that the build must pass, and the purpose."""
 
     known: BugCase
     control: str
@@ -29,7 +29,7 @@ class _RetestRequest:
 
 @job_kind(NAME)
 def retest(job_context: JobContext) -> None:
-    """Runs the bug's case, and one that must pass, and lets the result happen to the bug."""
+    """Runs the bug's case and a control case, and applies the result unless it was only requested."""
     request = _load_request(job_context)
     place = _place(job_context, request.known, str(job_context.job_spec.arguments.get("on", "")))
     seen = reproduction.run_with_control(job_context, request.known, request.control, place)
@@ -60,7 +60,7 @@ def _load_request(job_context: JobContext) -> _RetestRequest:
 
 
 def _place(job_context: JobContext, known: BugCase, on: str) -> Build:
-    """The build that is meant: a commit, `#12`, a release, or the newest commit that was tested."""
+    """The build of a commit, of the head of `#12`, of a release, or of the newest tested commit."""
     commit = str(job_context.job_spec.arguments.get("commit", ""))
     if on.startswith("#"):
         commit = _head_of_pull(job_context, int(on[1:]))
@@ -74,12 +74,12 @@ def _place(job_context: JobContext, known: BugCase, on: str) -> Build:
         return reproduction.build_at_head(job_context, found)
     if len(commit) in (40, 64):
         return reproduction.build_of_commit(job_context, known.campaign, commit)
-    raise RefusalError(f"no campaign tested a commit that begins with {commit!r}; name it in full")
+    raise RefusalError(f"no campaign tested a commit that begins with {commit!r}; give the full id")
 
 
 def _head_of_pull(job_context: JobContext, number: int) -> str:
     with job_context.database.reading() as session:
         pull = pulls.get(session, job_context.job_spec.target, number)
     if pull is None:
-        raise RefusalError(f"nothing is known of pull request #{number}")
+        raise RefusalError(f"pull request #{number} is unknown; check the number")
     return pull.head

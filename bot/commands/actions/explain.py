@@ -78,4 +78,5 @@ def _list_audit_events(session: Session, context: CommandContext, subject: str) 
 
 
 def _row(event: AuditEvent) -> str:
-    return f"| {event.at:%Y-%m-%d %H:%M} | {text.cell(event.actor)} | {text.cell(event.action)} | {text.plain(event.reason)} |"
+    cells = [text.cell(event.actor), text.cell(event.action), text.plain(event.reason)]
+    return f"| {event.at:%Y-%m-%d %H:%M} | {' | '.join(cells)} |"

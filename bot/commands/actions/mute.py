@@ -14,8 +14,8 @@ _OPERATOR = Argument("op", "OPERATOR", argument_types.glob, required=True)
 
 @action(
     "mute",
-    "Mutes an operator, or a pattern such as `Resize*`, until a day (2026-12-31) or for a time (30d). Reports "
-    "still count and show findings.",
+    "Mutes an operator, or a pattern such as `Resize*`, until a day (2026-12-31) or for a time (30d). "
+    "Reports still count and show findings.",
     _OPERATOR,
     Argument("until", "WHEN", argument_types.non_empty, required=True),
     Argument("reason", "REASON", str, remainder=True),

@@ -1,4 +1,4 @@
-"""`press`: somebody used a button of a check run."""
+"""The job `press`: a button of a check run."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from bot.store.pulls import CHECK_RUN_ACTION
 
 @job_kind(CHECK_RUN_ACTION, Lane.QUICK, answers=False)
 def press(job_context: JobContext) -> None:
-    """Does what it asks for, if whoever pressed may."""
+    """Carries out the press."""
     check_run_actions.run_action(job_context)

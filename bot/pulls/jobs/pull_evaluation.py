@@ -1,4 +1,4 @@
-"""`pull`: a pull request is looked at, and tested, or told why it is not."""
+"""The job `pull`: evaluates a pull request."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from bot.store.pulls import EVALUATE_PULL
 
 @job_kind(EVALUATE_PULL, Lane.QUICK, answers=False)
 def pull(job_context: JobContext) -> None:
-    """Looks at it."""
+    """Evaluates it."""
     pull_evaluation.evaluate(job_context)

@@ -1,4 +1,4 @@
-"""`mirrors`: the git mirrors under names that have changed hands are deleted."""
+"""The job `mirrors`: deletes the git mirrors of renamed repositories."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bot.targets.target_lifecycle import MIRRORS
 
 @job_kind(MIRRORS, Lane.QUICK, answers=False)
 def mirrors(job_context: JobContext) -> None:
-    """Deletes them, each once nobody uses it. Raises InfrastructureError where a file cannot be deleted."""
+    """Deletes each once it is unused. Raises InfrastructureError if a file cannot be deleted."""
     root = job_context.settings.data_dir / "git"
     gone = [name for name in job_context.job_spec.arguments["names"] if delete_mirror(root, str(name))]
     with job_context.transaction() as (session, job):
-        job_context.done(session, job, f"deleted: {', '.join(gone)}" if gone else "there were none")
+        job_context.done(session, job, f"deleted: {', '.join(gone)}" if gone else "no mirrors found")

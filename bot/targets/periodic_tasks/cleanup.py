@@ -1,4 +1,4 @@
-"""Rows that say nothing any more are dropped, and effects for whoever is not watched are given up."""
+"""Deletes outdated rows, and gives up effects for unwatched targets."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from datetime import timedelta
 from bot.store import retention, targets
 from bot.targets.periodic_tasks import TaskContext, TaskResult, periodic_task
 
-#: GitHub's limits look back an hour; a day is kept for people.
+#: GitHub's limits count an hour; a day is kept for `assay status`.
 RATE_USAGE_AGE = timedelta(days=1)
-#: An answer that nobody asked for again in so long is not worth its place.
+#: Unused responses are deleted after this time.
 RESPONSE_AGE = timedelta(days=30)
-#: Rows dropped in one transaction: others want to write, too.
+#: Rows of one transaction, so that other writers get their turn.
 BATCH_SIZE = 500
 
 
 @periodic_task("cleanup", interval=timedelta(hours=1))
 def delete_old_rows(context: TaskContext) -> TaskResult:
-    """Drops old deliveries, spending and answers."""
+    """Deletes old deliveries, rate usage and cached responses."""
     deleted = {}
     for name, prune, age in (
         ("deliveries", retention.deliveries, context.dependencies.retention_policy.deliveries),

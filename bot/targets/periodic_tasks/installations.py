@@ -1,7 +1,7 @@
-"""The installations are read again: webhooks about them come late, in any order, or not at all.
+"""Reads the installations from GitHub: webhooks about them may be late, out of order or lost.
 
-A webhook may also come between GitHub's answer and our writing it down. Then the answer is the older of the
-two and does not count, for the installation or the repository that it told of; this duty is due again.
+If a webhook arrives between GitHub's answer and our transaction, the answer is outdated for that
+installation or repository and ignored; the task runs again soon.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from bot.targets.periodic_tasks import TaskContext, TaskResult, contain_faults, 
 from bot.webhooks.intents import RepositoryRef
 
 
-# rust-lang's bors reads permissions again every 15 minutes.
+# The interval of rust-lang's bors for permissions.
 @periodic_task(target_lifecycle.INSTALLATIONS, interval=timedelta(minutes=15), needs_app=True)
 def sync_installations(context: TaskContext) -> TaskResult:
-    """Brings the rows to what GitHub says: which there are, what they allow, which repositories they see."""
+    """Updates the rows of installations: state, permissions, repositories."""
     before = _read_event_counts(context)
     found = {one.id: one for one in context.dependencies.github_api.installations()}
     _remove_missing(context, set(found), before)
@@ -37,13 +37,13 @@ def sync_installations(context: TaskContext) -> TaskResult:
 
 
 def _read_event_counts(context: TaskContext) -> dict[int, int]:
-    """How often we were told of each installation."""
+    """The number of events of each installation."""
     with context.dependencies.database.reading() as session:
         return {row.id: row.event_count for row in targets.installations(session)}
 
 
 def _remove_missing(context: TaskContext, there: set[int], before: Mapping[int, int]) -> None:
-    """Those that GitHub does not name any more were removed."""
+    """Removes the installations that GitHub no longer lists."""
     with context.dependencies.database.transaction() as session:
         for one in sorted(set(before) - there):
             row = targets.lock_installation(session, one)
@@ -72,7 +72,7 @@ def _refresh_repositories(context: TaskContext, installation: int) -> int:
     try:
         listed = context.dependencies.github_api.installation_repositories(installation)
     except NotFoundError:
-        return 0  # removed between the two questions; the next time tells
+        return 0  # removed meanwhile; the next run notices
     with context.dependencies.database.transaction() as session:
         at = context.dependencies.clock()
         row = targets.lock_installation(session, installation)
@@ -95,7 +95,7 @@ def _refresh_repositories(context: TaskContext, installation: int) -> int:
 
 
 def _has_newer_event(session: Session, target: Target, event_count: Mapping[str, int]) -> bool:
-    """Whether we were told of the repository since the list was asked for, which then is asked for again."""
+    """Whether an event about the repository came after the list was read; then schedules another run."""
     if not target_lifecycle.changed_since(target, event_count):
         return False
     periodic_tasks.run_soon(session, target_lifecycle.INSTALLATIONS)

@@ -1,7 +1,7 @@
-"""Deliveries that GitHub could not make are asked for again: it never tries twice by itself.
+"""Requests failed deliveries again, because GitHub does not retry by itself.
 
-GitHub keeps what it tried to deliver for 3 days (Enterprise Server for 7), says its documentation,
-"Handling failed webhook deliveries". Attempts at one delivery share its GUID, which is our inbox's key.
+GitHub keeps deliveries for 3 days, Enterprise Server for 7 ("Handling failed webhook deliveries"). All
+attempts of a delivery share its GUID, the key of our inbox.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from bot.store import inbox
 from bot.targets.periodic_tasks import TaskContext, TaskResult, periodic_task
 
 GITHUB_RETENTION = timedelta(days=3)
-#: What was tried less than this ago may still be under way.
+#: A younger attempt may still be in flight.
 IN_FLIGHT = timedelta(minutes=5)
-#: After so many attempts it is left: a delivery that we refuse is refused each time.
+#: After so many attempts a delivery is given up: we refuse it each time.
 MAX_ATTEMPTS = 6
-#: The last of them are looked at once more: what was under way the last time, and what was asked for then.
+#: Checked again each time: attempts that were in flight or requested in the last run.
 OVERLAP = timedelta(hours=2)
-SINCE = "since"  # in the duty's memory
-#: Asked for again at once, at most; the rest an hour later.
+SINCE = "since"  # key in the saved state
+#: Requests of one run; the rest follow in the next.
 BATCH_SIZE = 300
 
 log = structlog.get_logger(__name__)
@@ -33,36 +33,36 @@ log = structlog.get_logger(__name__)
 
 @periodic_task("redelivery", interval=timedelta(hours=1), needs_app=True)
 def redeliver(context: TaskContext) -> TaskResult:
-    """Asks for each delivery again of which no attempt arrived, the oldest first."""
+    """Requests each delivery without a successful attempt, oldest first."""
     missed, left = _find_missed(context, _find_start(context))
     asked = sum(_request_redelivery(context, attempts[-1]) for attempts in missed[:BATCH_SIZE])
-    # All attempts at what is still missed must be seen the next time, or they could not be counted.
+    # The next run must read all attempts of the missed deliveries to count them.
     oldest = min((attempts[0].delivered_at for attempts in missed), default=context.at)
     since = min(oldest, context.at - OVERLAP)
     given_up = f", {left} given up after {MAX_ATTEMPTS} attempts" if left else ""
-    return TaskResult(f"{asked} deliveries asked for again{given_up}", {SINCE: since.isoformat()})
+    return TaskResult(f"{asked} deliveries requested again{given_up}", {SINCE: since.isoformat()})
 
 
 def _find_start(context: TaskContext) -> datetime:
-    """How far back there may be deliveries that did not arrive: all before that were settled."""
+    """The time from which deliveries may be missing."""
     known = context.saved_state.get(SINCE)
     far = context.at - GITHUB_RETENTION
     return max(far, datetime.fromisoformat(known)) if known else far
 
 
 def _request_redelivery(context: TaskContext, attempt: DeliveryInfo) -> bool:
-    """Whether GitHub tries once more."""
+    """Requests one more attempt; False if GitHub refuses."""
     context.heartbeat()
     try:
         context.dependencies.github_api.redeliver(attempt.id)
-    except RefusalError as error:  # GitHub keeps it no more, or not for us
+    except RefusalError as error:  # it expired, or is another App's
         log.warning("redelivery.refused", delivery=attempt.guid, reason=str(error))
         return False
     return True
 
 
 def _find_missed(context: TaskContext, since: datetime) -> tuple[list[list[DeliveryInfo]], int]:
-    """The attempts at each delivery that never arrived, in order, and how many are not tried any more."""
+    """The attempts of each missing delivery in order, and the number of those given up."""
     attempts = _group_by_delivery(context.dependencies.github_api.deliveries(since))
     open_ = {guid: tries for guid, tries in attempts.items() if not any(one.arrived for one in tries)}
     with context.dependencies.database.reading() as session:
@@ -79,7 +79,7 @@ def _find_missed(context: TaskContext, since: datetime) -> tuple[list[list[Deliv
 
 
 def _group_by_delivery(attempts: Iterable[DeliveryInfo]) -> dict[str, list[DeliveryInfo]]:
-    """The attempts at each delivery, the oldest first."""
+    """The attempts of each delivery, oldest first."""
     found: dict[str, list[DeliveryInfo]] = defaultdict(list)
     for attempt in sorted(attempts, key=lambda one: (one.delivered_at, one.id)):
         found[attempt.guid].append(attempt)

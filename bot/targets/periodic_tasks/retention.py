@@ -1,4 +1,4 @@
-"""Repositories that are no longer ours to see are forgotten, a stated time after they were lost."""
+"""Deletes the data of repositories some time after Assay lost access to them."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ log = structlog.get_logger(__name__)
 
 @periodic_task("retention", interval=timedelta(hours=6))
 def delete_removed_targets(context: TaskContext) -> TaskResult:
-    """Deletes what belongs to them."""
+    """Deletes the data of targets and installations that were removed long ago."""
     kept = context.dependencies.retention_policy.removed
     with context.dependencies.database.reading() as session:
         names = targets.removed_before(session, context.at - kept)
-    forgotten = 0
+    deleted = 0
     for name in names:
         context.heartbeat()
         with contain_faults(name):
-            forgotten += _delete(context, name)
+            deleted += _delete(context, name)
     with context.dependencies.database.transaction() as session:
         dropped = targets.drop_installations(session, context.at - kept)
         for installation in dropped:
             response_cache.forget(session, str(installation))
-    return TaskResult(f"{forgotten} repositories forgotten, {len(dropped)} installations")
+    return TaskResult(f"{deleted} repositories deleted, {len(dropped)} installations")
 
 
 def _delete(context: TaskContext, name: str) -> bool:
-    """Whether it was forgotten; not where it came back while others were."""
+    """Deletes a target; False if it was watched again meanwhile."""
     dependencies, kept = context.dependencies, context.dependencies.retention_policy.removed
-    why = f"it was lost more than {kept.days} days ago"
+    why = f"it was removed more than {kept.days} days ago"
     try:
         target_deletion.delete_target_data(
             dependencies.database,

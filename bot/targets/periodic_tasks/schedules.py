@@ -1,8 +1,7 @@
-"""Campaigns at the times that repositories name in `schedules`.
+"""Starts the campaigns of `schedules`.
 
-The times are in our own rows (`Target.schedules`), computed by APScheduler's cron trigger: its own job
-store would pickle, and every process that runs would have to be told. Times that were missed, because
-nothing ran, are made up for once.
+Due times are in our own rows (`Target.schedules`), computed by APScheduler's cron trigger; its own job store
+pickles. Times missed while no process ran are made up for once.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 @periodic_task("schedules", interval=timedelta(seconds=30))
 def start_scheduled_campaigns(context: TaskContext) -> TaskResult:
-    """Starts what is due."""
+    """Starts the due campaigns."""
     started = 0
     for name in _list_due(context):
         context.heartbeat()
@@ -39,7 +38,7 @@ def start_scheduled_campaigns(context: TaskContext) -> TaskResult:
 
 
 def _list_due(context: TaskContext) -> list[str]:
-    """The targets of which a schedule's time has come."""
+    """The targets with a due schedule."""
     with context.dependencies.database.reading() as session:
         named = [(name, targets.find(session, name)) for name in targets.scheduled(session)]
     return [
@@ -50,7 +49,7 @@ def _list_due(context: TaskContext) -> list[str]:
 
 
 def _read_head(context: TaskContext, name: str) -> tuple[str, str]:
-    """The default branch and the commit at its head, "" if it is not known."""
+    """The default branch and its head, "" if unknown."""
     with context.dependencies.database.reading() as session:
         target = targets.find(session, name)
     if target is None or not target.default_branch:
@@ -62,9 +61,9 @@ def _read_head(context: TaskContext, name: str) -> tuple[str, str]:
 
 
 def _start_campaigns(context: TaskContext, name: str, branch: str, head: str) -> int:
-    """Starts the campaigns of one target and names their next times, in one transaction.
+    """Starts the due campaigns of a target and sets their next times, in one transaction.
 
-    Where `branch` is not the default any more, they are due still, and its head is asked for the next time.
+    If `branch` is no longer the default, they stay due for the next run.
     """
     with context.dependencies.database.transaction() as session:
         target = targets.lock(session, name)
@@ -84,11 +83,11 @@ def _start_campaigns(context: TaskContext, name: str, branch: str, head: str) ->
 def _start_campaign(
     context: TaskContext, session: Session, target: Target, schedule: dict[str, Any], head: str
 ) -> bool:
-    """One campaign, compared with the last of the same schedule; False if there is nothing new to test."""
+    """Starts a campaign, compared with the schedule's last; False if the head is the same or unknown."""
     trigger = f"schedule:{schedule['name']}"
     before = targets.last_tested(session, target.name, trigger)
     if not head or (before is not None and before.head == head):
-        why = f"{target.default_branch} is where it was the last time" if head else "its head is not known"
+        why = f"the head of {target.default_branch} was tested before" if head else "its head is unknown"
         audit.record(session, target.name, "skipped", trigger, why, context.at, evidence={"head": head})
         return False
     intent = CampaignIntent(

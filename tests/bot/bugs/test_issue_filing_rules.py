@@ -196,7 +196,7 @@ def test_what_is_ruled_invalid_stays_over(harness: BugHarness) -> None:
     with harness.database.transaction() as session:
         bugs.set_resolution(session, session.get_one(Bug, 1), "invalid", "says ada")
     harness.moves(Event.CLOSED, issue=7)
-    assert harness.sees(harness.campaign("2", at=harness.at)) == "ruled invalid"
+    assert harness.sees(harness.campaign("2", at=harness.at)) == "marked invalid"
     assert (harness.bug().state, harness.effects()) == (BugState.CLOSED.value, {})
 
 

@@ -32,11 +32,11 @@ def counted(own: list[Verdict], same: list[bool], control: list[Verdict]) -> Ret
     [
         ([PASS] * 3, [False] * 3, [PASS], True, "passes in all of 3 fresh runs on x"),
         ([PASS] * 3, [False] * 3, [], True, "passes in all of 3 fresh runs on x"),
-        ([PASS] * 3, [False] * 3, [CRASH], False, "x cannot be trusted: a case that it passed before fails"),
+        ([PASS] * 3, [False] * 3, [CRASH], False, "x is not healthy: the control case fails"),
         ([PASS, WRONG, PASS], [False, True, False], [PASS], False, "fails in 1 of 3 fresh runs on x"),
         ([CRASH] * 3, [False] * 3, [PASS], False, "fails in another way in 3 of 3 fresh runs on x"),
         ([UNSUPPORTED] * 3, [False] * 3, [PASS], False, "fails in another way in 3 of 3 fresh runs on x"),
-        ([UNSUPPORTED] * 3, [False] * 3, [], False, "x cannot be trusted"),
+        ([UNSUPPORTED] * 3, [False] * 3, [], False, "x is not healthy"),
         ([PASS] * 2, [False] * 2, [PASS], False, "passes in all of 2 fresh runs on x"),
     ],
 )
@@ -53,8 +53,7 @@ def test_the_bug_in_other_words_is_there_with_a_doubt() -> None:
     seen = count_runs(runs, [False] * 3, [outcome(PASS)], [True] * 3)
     assert (seen.failed, seen.other, seen.passed) == (3, 0, False)
     assert (
-        seen.describe("x")
-        == "fails in 3 of 3 fresh runs on x, in other words than before: perhaps the same bug"
+        seen.describe("x") == "fails in 3 of 3 fresh runs on x, with a reworded error: possibly the same bug"
     )
     surely = count_runs(runs, [True, False, False], [outcome(PASS)], [False, True, True])
     assert surely.describe("x") == "fails in 3 of 3 fresh runs on x"

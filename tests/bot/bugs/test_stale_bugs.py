@@ -112,11 +112,10 @@ def test_silence_and_a_program_that_stopped_end_it(harness: BugHarness) -> None:
     assert harness.look(20)
     assert harness.bug.state == BugState.CLOSED.value
     assert harness.bug.reason == (
-        "obsolete: the program that showed it stopped doing so: it passed when it was run last, "
-        "and nothing was seen of it for 20 days"
+        "obsolete: its program passed when it last ran, and it was not seen for 20 days"
     )
     comment, reason = harness.said()
-    assert comment.startswith("Assay closes this: the program that showed it stopped doing so")
+    assert comment.startswith("Assay closes this: its program passed when it last ran")
     assert reason == "not_planned"
     assert not harness.look(21), "once"
 
@@ -130,7 +129,7 @@ def test_what_cannot_be_run_says_so(harness: BugHarness) -> None:
         jobs.complete(job, JobState.FAILED, "no such release", {}, harness.last + timedelta(days=2))
     assert harness.look(20)
     assert harness.bug.reason == (
-        "obsolete: nothing was seen of it for 20 days, and the program that showed it cannot be run any more"
+        "obsolete: it was not seen for 20 days, and its program can no longer be run"
     )
 
 

@@ -95,7 +95,7 @@ def test_what_is_no_command(body: str) -> None:
         ("/assay rerum", "did you mean `/assay rerun`?"),
         ("/assay x`y", "`x?y` is not a command; there are `dup`, `invalid`, `rerun`, `run`"),
         ("/assay run budgt=5m", "`run` does not take `budgt=5m`; did you mean `budget`?"),
-        ("/assay run budget=5", "`budget` is no duration; write a number and s, m or h"),
+        ("/assay run budget=5", "`budget` is not a duration; write a number and s, m or h"),
         ("/assay run budget=5m budget=6m", "`budget` is given twice"),
         (
             "/assay run fast",

@@ -43,12 +43,12 @@ def test_some_lines_name_no_time() -> None:
     ("line", "wrong"),
     [
         ("0 3 * *", "it has 4 fields instead of 5"),
-        ("0 3 * * 8", "'8' is no weekday"),
+        ("0 3 * * 8", "'8' is not a weekday"),
         ("0 3 * * 5-2", "end before they begin"),
         ("0 3 * * */0", "no whole number"),
         ("0 3 * * ", "it has 4 fields"),
         ("61 3 * * *", "61"),
-        ("0 3 * * 1-", "'' is no weekday"),
+        ("0 3 * * 1-", "'' is not a weekday"),
     ],
 )
 def test_mistakes_are_told(line: str, wrong: str) -> None:

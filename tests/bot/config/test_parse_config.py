@@ -81,7 +81,7 @@ def test_json_round_trip(text: bytes) -> None:
 
 def test_a_strategy_that_nobody_registered() -> None:
     text = message(SMALLEST + b"strategy: oprea\n")
-    assert "line 3, column 11: strategy 'oprea' is no strategy; did you mean 'opera'? There are: " in text
+    assert "line 3, column 11: strategy 'oprea' is not a strategy; did you mean 'opera'? There are: " in text
     assert "source-order" in text
 
 
@@ -125,12 +125,12 @@ def test_the_error_carries_the_place_of_the_first_mistake() -> None:
         (b"toolchain: {pinn: a.txt}", "did you mean 'pin'?"),
         (b"sources: [onnx-node-test]", "did you mean 'onnx-node-tests'?"),
         (b"toolchain: {provisioner: releese}", "did you mean 'release'?"),
-        (b"budget: 5", "budget is no duration; write a number and s, m or h"),
+        (b"budget: 5", "budget is not a duration; write a number and s, m or h"),
         (b"budget: 0s", "greater than 0"),
         (b"budget: 25h", "less than or equal to 86400"),
         (b"limits: {memory: 4GB}", "B, KiB, MiB or GiB"),
         (b"reports: {mode: loud}", "'dry-run', 'held' or 'auto'; it is 'loud'"),
-        (b"schedules: {nightly: {cron: 99 3 * * *}}", "schedules.nightly.cron is no cron line"),
+        (b"schedules: {nightly: {cron: 99 3 * * *}}", "schedules.nightly.cron is not a cron line"),
         (b"schedules: {nightly: {cron: 0 3 * * *, budgt: 1h}}", "did you mean 'budget'?"),
         (b"reports: {issues_per_day: 1.5}", "must be a whole number; it is '1.5'"),
         (b"repeats: true", "must be a whole number; it is true"),
@@ -141,14 +141,14 @@ def test_the_error_carries_the_place_of_the_first_mistake() -> None:
         (b"frontend: onxx", "did you mean 'onnx'?"),
         (b"device: CPUU", "did you mean 'CPU'?"),
         (b"profile: defualt", "did you mean 'default'?"),
-        (b"options: {nothing: 1}", "nothing is no option of openvino"),
+        (b"options: {nothing: 1}", "nothing is not an option of openvino"),
         (b"options: {1: 2, 1: 3}", "is given twice"),
         (b"options: fast", "must be a mapping of keys to values; it is 'fast'"),
         (b"toolchain: {pin: ../../etc/passwd}", "path of a file in this repository"),
         (b"toolchain: {pin: /etc/passwd}", "path of a file in this repository"),
         (b"toolchain: {package: 'openvino>=1'}", "without a version"),
         (b"toolchain: {extra: ['numpy==1.*']}", "pinned exactly"),
-        (b"toolchain: {extra: ['-r x']}", "is no requirement"),
+        (b"toolchain: {extra: ['-r x']}", "is not a requirement"),
         (b"device: !!python/name:os.system x", "has the tag"),
     ],
 )
@@ -158,13 +158,13 @@ def test_messages_say_what_is_allowed(line: bytes, hint: str) -> None:
 
 def test_a_misspelt_backend_is_recognised() -> None:
     text = message(b"version: 1\nbackend: openvivo\n")
-    assert "line 2, column 10: backend 'openvivo' is no backend; did you mean 'openvino'?" in text
+    assert "line 2, column 10: backend 'openvivo' is not a backend; did you mean 'openvino'?" in text
 
 
 def test_a_repository_cannot_ask_for_an_interpreter_of_the_machine_or_a_judge() -> None:
     assert "; there are: release" in message(SMALLEST + b"toolchain: {provisioner: existing}")
-    assert "is no backend" in message(b"version: 1\nbackend: onnx_reference\n")
-    assert "is no backend" in message(b"version: 1\nbackend: ./evil.py\n")
+    assert "is not a backend" in message(b"version: 1\nbackend: onnx_reference\n")
+    assert "is not a backend" in message(b"version: 1\nbackend: ./evil.py\n")
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,9 @@ def test_an_option_at_its_default_is_no_configuration_of_its_own() -> None:
 
 def test_device_and_frontend_are_those_of_the_backend() -> None:
     assert "did you mean" not in message(b"version: 1\nbackend: onnxruntime\ndevice: GPU9\n")
-    assert "'GPU' is no device of onnxruntime" in message(b"version: 1\nbackend: onnxruntime\ndevice: GPU\n")
+    assert "'GPU' is not a device of onnxruntime" in message(
+        b"version: 1\nbackend: onnxruntime\ndevice: GPU\n"
+    )
     assert parse_config(b"version: 1\nbackend: openvino\ndevice: GPU\nfrontend: onnx\n").device == "GPU"
 
 

@@ -20,7 +20,7 @@ def test_durations(text: str, seconds: float) -> None:
     "value", ["", "5", "m", "-5m", "5 minutes", "1e3s", "٣m", "5m\n", True, None, ["5m"]]
 )
 def test_no_durations(value: object) -> None:
-    with pytest.raises(ValueError, match="is no duration"):
+    with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(value)
 
 
@@ -31,15 +31,15 @@ def test_sizes(text: str, count: int) -> None:
 
 @pytest.mark.parametrize("value", ["", "4", "4GB", "4 gib", "-1B", "4GiBs", 1.5, False, None])
 def test_no_sizes(value: object) -> None:
-    with pytest.raises(ValueError, match="is no size"):
+    with pytest.raises(ValueError, match="is not a size"):
         parse_size(value)
 
 
 def test_numbers_may_be_bare_in_what_was_stored() -> None:
     assert (parse_duration(300, bare=True), parse_size(1024, bare=True)) == (300.0, 1024)
-    with pytest.raises(ValueError, match="is no duration"):
+    with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(True, bare=True)
-    with pytest.raises(ValueError, match="is no size"):
+    with pytest.raises(ValueError, match="is not a size"):
         parse_size(1.5, bare=True)
 
 

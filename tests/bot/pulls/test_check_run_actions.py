@@ -80,7 +80,7 @@ def test_a_rerun_is_a_campaign_of_the_same_commit(checked: PullHarness, action: 
     press(checked, action)
     first, second = checked.campaigns()
     assert (second.head, second.trigger, second.requested_by) == (first.head, "pull_request:7:2", WRITER)
-    assert top(checked) == f"> {WRITER}: asked for another test; it has a check run of its own"
+    assert top(checked) == f"> {WRITER}: another test is queued, with a check run of its own"
     assert len(checked.effects()) == 2, "the check run that was pressed stays, the new campaign has its own"
 
 
@@ -131,7 +131,9 @@ def test_who_says_stop_after_a_press_is_not_overruled_by_it(checked: PullHarness
     assert checked.stop() == 1
     checked.work()
     assert [one.state for one in checked.campaigns()] == ["done"]
-    assert top(checked) == f"> {WRITER}: stopped by maintainer after this: it is not tested again"
+    assert (
+        top(checked) == f"> {WRITER}: stopped by maintainer after the press: the commit is not tested again"
+    )
     checked.receive(pull_intent(action="edited", updated_at=START + timedelta(minutes=1)))
     checked.work()
     assert len(checked.campaigns()) == 1, "no event that comes later brings it back"
@@ -180,7 +182,7 @@ def test_reducing_asks_for_a_job_for_each_new_bug(checked: PullHarness) -> None:
         (1, 1, WRITER),
         (2, 1, WRITER),
     ]
-    assert top(checked) == f"> {WRITER}: asked for smaller programs of 2 bugs"
+    assert top(checked) == f"> {WRITER}: reductions of 2 bugs are queued"
 
 
 def test_muting_silences_the_operators_of_what_is_new(checked: PullHarness) -> None:

@@ -467,7 +467,7 @@ def test_a_wish_that_is_stopped_before_anybody_looks_is_not_fulfilled(harness: P
     assert harness.stop() == 1
     harness.work()
     assert [one.state for one in harness.campaigns()] == ["superseded"]
-    assert harness.job() == ("done", f"commit {head(1)[:12]} was stopped; `/assay run` has it tested")
+    assert harness.job() == ("done", f"commit {head(1)[:12]} was stopped; `/assay run` tests it")
 
 
 def test_a_wish_that_is_stopped_while_it_is_looked_at_is_not_fulfilled(

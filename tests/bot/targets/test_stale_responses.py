@@ -204,7 +204,7 @@ def test_what_came_back_is_not_forgotten(
         return forget(*about, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(target_deletion, "delete_target_data", slowly)
-    assert watch.do("retention")["retention"].startswith("1 repositories forgotten")
+    assert watch.do("retention")["retention"].startswith("1 repositories deleted")
     assert watch.targets() == {"octo/compiler": "watched", "octo/b": "watched"}
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bot.webhooks import CampaignIntent
 from bot.webhooks.events import ParsedEvent, PayloadError, names, parse_event
+from bot.webhooks.intents import CommentIntent
 
 OLD, NEW, ZERO = "1" * 40, "a" * 40, "0" * 40
 
@@ -131,6 +132,28 @@ def test_our_own_comments_are_told_from_quotations_of_them(body: str, ours: bool
     }
     meaning = parse_event("issue_comment", json.dumps(fields).encode())
     assert (meaning.ignored, not meaning.intents) == (ours, ours)
+
+
+def test_an_edit_is_attributed_to_whoever_made_it() -> None:
+    """People with write access may edit the comments of others."""
+    fields = {
+        "action": "edited",
+        "repository": {"full_name": "octo/compiler", "id": 7},
+        "issue": {"number": 3},
+        "comment": {
+            "id": 5,
+            "user": {"login": "stranger"},
+            "body": "/assay help",
+            "created_at": "2026-11-20T12:00:00Z",
+            "updated_at": "2026-11-20T13:00:00Z",
+        },
+        "sender": {"login": "ada"},
+    }
+    for action, author, hour in (("created", "stranger", 12), ("edited", "ada", 13)):
+        (intent,) = parse_event("issue_comment", json.dumps(fields | {"action": action}).encode()).intents
+        assert isinstance(intent, CommentIntent)
+        assert intent.written_at is not None
+        assert (intent.author, intent.edited, intent.written_at.hour) == (author, action == "edited", hour)
 
 
 def test_the_largest_payload_that_github_sends_is_read() -> None:

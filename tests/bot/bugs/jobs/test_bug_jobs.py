@@ -33,7 +33,7 @@ def test_a_bug_is_asked_about_on_builds_of_commits(world: Real) -> None:
 def test_a_smaller_case_that_fails_where_the_bug_is_not_is_another(world: Real) -> None:
     job = world.do("reduce", budget=60.0)
     assert job.state == JobState.DONE.value, job.reason
-    assert "does not pass on openvino 2024.0.0, where the known one does: not taken" in job.reason
+    assert "fails on openvino 2024.0.0, where the known one passes: dropped" in job.reason
     assert (world.bug.case_id, job.result["case"] != world.case) == ("", True)
 
 
@@ -79,7 +79,7 @@ def test_what_is_still_there_goes_out_with_its_relatives(world: Real) -> None:
         Found(4, "ours", "<!-- assay:x -->"),
     )
     job = world.do("issue_filing", effect=name)
-    assert job.reason == "checked: it is still there, and nothing open says the same"
+    assert job.reason == "checked: the bug is still there, and no open issue has the same title"
     row = effect(world, name)
     assert row.state == EffectState.PENDING.value
     assert "#3: AffineGrid" in row.payload["body"]

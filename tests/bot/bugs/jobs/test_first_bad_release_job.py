@@ -201,7 +201,7 @@ def test_a_bug_that_is_over_is_not_asked_about(world: World) -> None:
     assert get_job_kind(first_bad_release.FIRST_BAD_RELEASE).lane is Lane.LONG
     world.enqueue()
     world.change(state=BugState.CLOSED.value, resolution="invalid")
-    assert world.work().reason == "people have said what it is"
+    assert world.work().reason == "people have resolved it"
     assert "bisection" not in world.bug.facts
 
 
@@ -210,7 +210,7 @@ def test_it_gives_way_to_other_work_and_keeps_what_it_knows(world: World) -> Non
     with world.database.transaction() as session:
         jobs.enqueue(session, "retest", TARGET, "other", START, bug_id=1)
     job = world.work()
-    assert (job.state, job.reason, job.attempts) == (JobState.PENDING.value, "gave way to other work", 0)
+    assert (job.state, job.reason, job.attempts) == (JobState.PENDING.value, "yields to other work", 0)
     assert job.lease_until is not None
     assert job.lease_until > world.services.clock.now()
     assert world.bug.facts.get("bisection") is None

@@ -191,7 +191,7 @@ def test_a_look_at_an_earlier_life_of_the_bug_is_looked_at_again(world: World) -
 def test_what_is_on_github_already_waits_for_a_person(world: World) -> None:
     world.github_reader.issues = (Found(3, "Add: crash while compiling"),)
     world.work()
-    assert world.kept().startswith("#3 is open and says the same")
+    assert world.kept().startswith("#3 is open with the same title")
     world.work(requested_by="ada")
     assert world.effect.state == EffectState.PENDING.value
     assert "#3" in world.effect.payload["body"]
@@ -237,7 +237,7 @@ def test_a_bug_that_is_mended_meanwhile_is_not_filed(world: World) -> None:
         bug = session.get_one(Bug, 1)
         bug.state, bug.reason = BugState.FIXED.value, "it passes"
     world.work()
-    assert world.effect.reason == "it is fixed by now: it passes"
+    assert world.effect.reason == "it is now fixed: it passes"
 
 
 def test_where_it_goes_wrong_is_asked_first_and_told(world: World) -> None:
@@ -272,4 +272,4 @@ def test_who_waits_for_an_answer_gets_it_though_somebody_else_asks_too(world: Wo
     assert world.work().arguments["number"] == 7
     with world.database.reading() as session:
         (answer,) = session.query(Effect).filter(Effect.kind == "comment")
-        assert (answer.number, "checked: it is still there" in answer.payload["body"]) == (7, True)
+        assert (answer.number, "checked: the bug is still there" in answer.payload["body"]) == (7, True)

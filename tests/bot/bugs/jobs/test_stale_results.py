@@ -108,7 +108,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def test_a_reduction_takes_the_place_of_the_case_that_it_was_made_of(world: World) -> None:
     world.enqueue("reduce")
-    assert world.work().reason == "smaller after 9 runs: size 7 is 1 now"
+    assert world.work().reason == "smaller after 9 runs: size 7 is now 1"
     assert world.bug.case_id == SMALL
 
 
@@ -120,8 +120,8 @@ def test_a_reduction_does_not_take_the_place_of_another_case(world: World) -> No
     assert world.bug.case_id == killing.PASSING
     assert (job.state, job.reason) == (
         JobState.DONE.value,
-        f"the bug has another case, {killing.PASSING[:12]}, since this began: what was made of the last one "
-        "is not taken; `/assay reduce` makes the new one smaller",
+        f"the bug has another case by now, {killing.PASSING[:12]}: the smaller one of the previous case is "
+        "dropped; `/assay reduce` reduces the new case",
     )
 
 
@@ -208,5 +208,5 @@ def test_the_release_in_which_the_last_life_began_is_not_told_of_this_one(
 
     monkeypatch.setattr(ReleaseBisection, "find_first_bad", overtaken)
     world.enqueue("first_bad_release", effect="")
-    assert world.work().reason == "it was over and is back: its last life is nobody's question any more"
+    assert world.work().reason == "the bug recurred meanwhile; the result is for its previous occurrence"
     assert "bisection" not in world.bug.facts
