@@ -27,7 +27,7 @@ _CHUNK = 100  # objects asked for at a time
 _SOURCES = re.compile(r"\.(py[ix]?|c|cc|cpp|cxx|h|hh|hpp|cuh?|inc|inl|td|mlir|def|rs)", re.IGNORECASE)
 _FILE_MODES = frozenset({"100644", "100755"})
 _NULL_ID = re.compile("0+")
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.ASCII)
 
 #: Runs git on what is here; returns what it printed.
 RunGit = Callable[..., bytes]

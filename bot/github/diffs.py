@@ -16,6 +16,7 @@ from bot.github.changes import MAX_FILES, match_hunk, parse_hunk
 _NO_FILE = "/dev/null"
 #: A hunk beyond this line is no source file's, and would make a text of as many empty lines.
 _MAX_LINE = 1_000_000
+_MAX_LINES = 5_000_000  # of all files together: each gap becomes empty lines
 
 
 @dataclass
@@ -49,10 +50,20 @@ class _File:
 
 def parse_unified_diff(text: str) -> dict[str, Any]:
     """The change in a unified diff; raises UsageError if there is none."""
-    files = [one.to_json() for one in _files(text) if one.path]
+    files: list[dict[str, Any]] = []
+    count = lines = 0
+    for one in _files(text):
+        if not one.path:
+            continue
+        count += 1
+        lines += max(one.old, default=0) + max(one.new, default=0)
+        if lines > _MAX_LINES:
+            raise UsageError(f"the files of the diff have more than {_MAX_LINES} lines; split the diff")
+        if count <= MAX_FILES:
+            files.append(one.to_json())
     if not files:
         raise UsageError("this is no unified diff: it names no file; make one with: git diff BASE HEAD")
-    return {"base": "", "head": "", "files": files[:MAX_FILES], "truncated": len(files) > MAX_FILES}
+    return {"base": "", "head": "", "files": files, "truncated": count > MAX_FILES}
 
 
 def _files(text: str) -> Iterator[_File]:

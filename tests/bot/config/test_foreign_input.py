@@ -15,7 +15,8 @@ from bot.commands.grammar import parse
 from bot.commands.registry import verbs
 from bot.config import cron, default_config, parse_config, units
 from bot.config.pins import find_pins
-from bot.errors import ConfigError
+from bot.errors import ConfigError, UsageError
+from bot.github.diffs import parse_unified_diff
 from bot.webhooks.events.issue_comment import is_own_comment
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
@@ -23,6 +24,10 @@ CONFIG = b"version: 1\nbackend: openvino\nsources: [onnx-node-tests]\noptions: {
 REQUIREMENTS = b"openvino==2026.4.1 ; python_version >= '3.8' \\\n --hash=sha256:00\nnumpy==1.26.4 # why\n"
 PROJECT = b'[project]\nname = "x"\ndependencies = ["openvino==2026.4.1; python_version > \'3\'"]\n'
 COMMENT = b"```\n/assay stop\n```\n/assay run source=isra budget=2m\n<!-- x -->\n/assay mute op=Resize until=30d why\n"
+DIFF = (
+    b"diff --git a/x.cc b/x.cc\n--- a/x.cc\n+++ b/x.cc\n@@ -1,2 +1,2 @@ f\n a\n-b\n+c\n"
+    b"diff --git a/y b/z\nrename from y\nrename to z\nBinary files a/y and b/z differ\n"
+)
 #: Seconds for one input of 64 KiB; the slowest takes about 1 s on an idle core.
 LIMIT_S = 20.0
 
@@ -52,6 +57,10 @@ def duration(content: bytes) -> object:
     return units.parse_duration(content.decode(errors="replace"))
 
 
+def diff(content: bytes) -> object:
+    return parse_unified_diff(content.decode(errors="replace"))
+
+
 PARSERS: dict[Callable[[bytes], object], tuple[bytes, tuple[type[Exception], ...]]] = {
     parse_config: (CONFIG, (ConfigError,)),
     pins: (REQUIREMENTS, (ConfigError,)),
@@ -60,6 +69,7 @@ PARSERS: dict[Callable[[bytes], object], tuple[bytes, tuple[type[Exception], ...
     comment: (COMMENT, ()),
     cron_line: (b"*/5 0-7 1,15 jan-dec sun-sat/2", (ValueError,)),
     duration: (b"90.5 s", (ValueError,)),
+    diff: (DIFF, (UsageError,)),
 }
 
 
@@ -147,6 +157,13 @@ HOSTILE: dict[str, bytes] = {
     "surrogates": b"\xed\xa0\x80" * 1000,
     "zero bytes": b"\0" * SIZE,
     "lines": b"\n" * SIZE,
+    "hunks far apart": b"".join(
+        b"--- a/%d\n+++ b/%d\n@@ -999999 +999999 @@\n-a\n+b\n" % (number, number)
+        for number in range(SIZE // 55)
+    ),
+    "a hunk of many digits": b"--- a\n+++ b\n@@ -" + b"9" * 5000 + b" +1 @@\n",
+    "a hunk without end": b"--- a\n+++ b\n@@ -1,999999 +1,999999 @@\n" + b"\\\n" * (SIZE // 2),
+    "paths": b"diff --git " + b"a/" * (SIZE // 2),
     "tags": b"".join(b"- !!python/object:os.system 1\n" for _ in range(SIZE // 32)),
 }
 

@@ -412,3 +412,19 @@ def test_commits_that_change_a_file_by_first_parents(upstream: Upstream, mirrors
     assert mirrors.commits(TARGET, head, head, paths) == ()
     with pytest.raises(UsageError, match="is no path"):
         mirrors.commits(TARGET, base, head, ("../etc/passwd",))
+
+
+def test_a_commit_of_a_fork_is_on_no_branch(upstream: Upstream, mirrors: Repositories) -> None:
+    """The server hands it out under the repository's own address all the same."""
+    first = upstream.commit(a_txt="1")
+    branch = upstream.git("symbolic-ref", "--short", "HEAD")
+    upstream.git("checkout", "--quiet", "--detach")
+    fork = upstream.commit(a_txt="2")
+    upstream.git("update-ref", "refs/pull/1/head", fork)
+    upstream.git("checkout", "--quiet", branch)
+    assert mirrors.read(TARGET, fork, "a.txt") == b"2"
+    assert [mirrors.is_on_branch(TARGET, sha) for sha in (first, fork)] == [True, False]
+    upstream.git("update-ref", "refs/heads/topic", fork)
+    assert mirrors.is_on_branch(TARGET, fork)
+    upstream.git("update-ref", "-d", "refs/heads/topic")
+    assert not mirrors.is_on_branch(TARGET, fork)
