@@ -1,1 +1,1 @@
-"""Bugs: the life they lead between campaigns, and what their issues are told of it."""
+"""Bugs: their state between campaigns, and their issues."""

@@ -153,11 +153,11 @@ def _draft_comment(session: Session, bug: Bug, issue: str, answer: Mapping[str, 
 
 
 def _render_result(bug: Bug, answer: Mapping[str, Any]) -> str:
-    told, back = format_lines(dict(answer)), bugs.occurrence(bug) > 1
+    lines, back = format_lines(dict(answer)), bugs.occurrence(bug) > 1
     return render(
         "bugs/bisection.md.j2",
-        said=told[0],
-        table="\n".join(told[1:]),
+        said=lines[0],
+        table="\n".join(lines[1:]),
         again=rerun_command(answer),
         back=back,
     )

@@ -93,8 +93,8 @@ class ReleaseBisection:
         )
 
 
-def release_range(job_context: JobContext, known: BugCase, asked: str = "") -> Range:
-    """The releases to search: those in `asked`, else up to the last one that showed the bug.
+def release_range(job_context: JobContext, known: BugCase, requested: str = "") -> Range:
+    """The releases to search: those in `requested`, else up to the last one that showed the bug.
 
     The range starts at the last release that passed a retest, else YEARS back.
     Raises RefusalError if the bug's builds are not releases.
@@ -108,8 +108,8 @@ def release_range(job_context: JobContext, known: BugCase, asked: str = "") -> R
         raise RefusalError(
             f"its builds are not releases of {package}; the provisioner is {toolchain.provisioner!r}"
         )
-    if asked:
-        return Range.parse(f"{package}:{asked}")
+    if requested:
+        return Range.parse(f"{package}:{requested}")
     version = toolchain.versions[package]
     if passed and Version(passed) < Version(version):
         return Range.parse(f"{package}:{passed}..{version}")

@@ -120,9 +120,11 @@ def build_of_release(job_context: JobContext, campaign: Campaign, release: str) 
     config = RepositoryConfig.from_json(campaign.config)
     package = config.toolchain.package or backends.get(config.backend).package
     with job_context.database.reading() as session:
-        told = campaigns.toolchain(session, campaign.head_toolchain or "").requirements
+        requirements = campaigns.toolchain(session, campaign.head_toolchain or "").requirements
     others = [
-        str(pin) for pin in told if exact_pin(Requirement(str(pin))) and _name(str(pin)) != _name(package)
+        str(pin)
+        for pin in requirements
+        if exact_pin(Requirement(str(pin))) and _name(str(pin)) != _name(package)
     ]
     text = "\n".join([f"{package}=={release}", *others]).encode()
     pinned = config.model_copy(update={"toolchain": config.toolchain.model_copy(update={"pin": _PIN})})
@@ -210,12 +212,12 @@ def find_control_case(session: Session, known: BugCase) -> str:
 def run_with_control(job_context: JobContext, known: BugCase, control: str, place: Build) -> RetestResult:
     """Runs the bug's case and the control case in fresh processes on a build."""
     seen = run_cases(job_context, known.config, place, [known.case], RUNS)[known.case]
-    beside = run_cases(job_context, known.config, place, [control], 1)[control] if control else []
+    control_outcomes = run_cases(job_context, known.config, place, [control], 1)[control] if control else []
     shows = [shows_bug(job_context, known, outcome) for outcome in seen]
-    worded = [
+    reworded = [
         not shown and may_show_bug(job_context, known, one) for one, shown in zip(seen, shows, strict=True)
     ]
-    return count_runs(seen, shows, beside, worded)
+    return count_runs(seen, shows, control_outcomes, reworded)
 
 
 def run_program(

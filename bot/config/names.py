@@ -17,18 +17,18 @@ from fuzzing.cases.programs import get_kind
 from fuzzing.oracles.tolerance_profiles import profile_names
 
 #: The sources of a frontend where nobody names one: its library's own tests, as far as they are known here.
-#: Others have to be asked for.
+#: Others must be named.
 DEFAULT_SOURCES: Mapping[str, tuple[str, ...]] = {
     "onnx": ("onnx-node-tests", "onnx-simple-tests", "onnx-pytorch-tests", "onnx-constant-inputs"),
     "torch": ("torch-opinfo", "torch-moduleinfo", "torch-docs"),
     "keras": ("keras-tests",),
 }
-#: Parts of a source that can be migrated in parts. A part costs its library's import once more (torch: 2 s),
-#: and is what is lost when time is over: torch's database of operators takes some ten seconds for each.
+#: Parts of a source that supports them. Each part imports the library again (torch: 2 s); when time runs out,
+#: one part is lost (ten seconds for torch's operator database).
 PARTS = 16
 
-#: CPython 3.11 counts how deep it is in a tree once for all threads: two that parse at the same time, such as
-#: an engine and whoever reads a configuration, end in SystemError ("AST constructor recursion depth").
+#: CPython 3.11 shares the AST depth counter between threads: two that parse at the same time raise SystemError
+#: ("AST constructor recursion depth").
 _PARSING = threading.Lock()
 
 _REGISTER_SOURCE = "register_source"  # the decorator in fuzzing.migrate.sources
@@ -38,7 +38,7 @@ _PROVISIONER = "provisioner"  # and that in bot.toolchains
 
 
 def backends() -> tuple[str, ...]:
-    """Every compiler that can be tested; not the judges, whose packages are pinned for other reasons."""
+    """The testable compilers, without the references, whose packages are pinned for other reasons."""
     return adapters.compilers()
 
 
@@ -75,14 +75,14 @@ def source_libraries() -> Mapping[str, str]:
 
 
 def source_requirements(name: str) -> tuple[str, ...]:
-    """The distributions that a source needs beside Assay: its library, and what its tests import."""
+    """The distributions that a source needs besides Assay: its library and the imports of its tests."""
     one = _sources().get(name)
     keywords = one.keywords if one is not None else {}
     return tuple(filter(None, [keywords.get("library", ""), *keywords.get("needs", "").split()]))
 
 
 def missing_packages(source: str) -> tuple[str, ...]:
-    """What a case source needs and is not installed beside Assay."""
+    """The distributions that a case source needs and that are not installed."""
     return tuple(name for name in source_requirements(source) if not _installed(name))
 
 
@@ -165,7 +165,7 @@ def _find_in_file(tree: ast.Module, decorator: str) -> Iterator[tuple[str, _Regi
         for call in getattr(node, "decorator_list", ()):
             if not (isinstance(call, ast.Call) and ast.unparse(call.func).endswith(decorator)):
                 continue
-            keywords = {word.arg: told for word in call.keywords if word.arg and (told := text(word.value))}
+            keywords = {word.arg: value for word in call.keywords if word.arg and (value := text(word.value))}
             arguments = (*node.args.args, *node.args.kwonlyargs) if isinstance(node, ast.FunctionDef) else ()
             parameters = frozenset(argument.arg for argument in arguments)
             for name in filter(None, map(text, call.args)):

@@ -240,8 +240,8 @@ def _post_note(request: ActionRequest, said: str) -> None:
     check = request.check
     output: Mapping[str, Any] = check.payload["output"]
     notes, summary = _split_notes(str(output["summary"]))
-    told = "\n>\n".join([f"> {text.plain(said)}", *notes[: MAX_NOTES - 1]]) + f"\n\n{summary}"
-    body = check.payload | {"output": {**output, "summary": told}}
+    text_with_note = "\n>\n".join([f"> {text.plain(said)}", *notes[: MAX_NOTES - 1]]) + f"\n\n{summary}"
+    body = check.payload | {"output": {**output, "summary": text_with_note}}
     draft = EffectDraft(check.kind, check.key, check.target, body, editable=True)
     outbox.post(request.session, [draft], campaign_id=check.campaign_id, issues_per_day=0, at=request.at)
 

@@ -199,6 +199,6 @@ def _describe_failure(corpus: Path, at_head: Outcome, at_base: Outcome | None) -
 
 def _list_touched(ranking: Ranking | None) -> Iterator[TouchedOperator]:
     """The operators that the change touches by its ranking, the surest first."""
-    told = (one for one in (ranking.touched if ranking else ()) if "operator" in one)
-    for one in islice(told, MAX_LISTED):
+    touched = (one for one in (ranking.touched if ranking else ()) if "operator" in one)
+    for one in islice(touched, MAX_LISTED):
         yield TouchedOperator(str(one["operator"]), str(one["why"]))

@@ -106,6 +106,6 @@ class Dependencies:
 
     @property
     def github_api(self) -> GitHubReader:
-        """GitHub, for duties that are only done where it can be asked."""
+        """GitHub, for tasks that need it."""
         assert self.github is not None
         return self.github

@@ -47,11 +47,11 @@ def poll(context: TaskContext, name: str, last: datetime, events: frozenset[str]
                     _handle_intent(context, _comment_intent(target, comment, since))
     for bug in bugs:
         context.heartbeat()
-        asked = context.dependencies.clock()
+        read_at = context.dependencies.clock()
         issue = _read_issue(context, target, bug)
         if issue is not None and issue.updated_at >= since:
             with contain_faults(f"{target.name} issue {issue.number}"):
-                _handle_issue(context, target, bug, issue, asked)
+                _handle_issue(context, target, bug, issue, read_at)
 
 
 def _handle_intent(context: TaskContext, intent: Intent) -> None:
@@ -59,7 +59,9 @@ def _handle_intent(context: TaskContext, intent: Intent) -> None:
         context.dependencies.handle_intent(session, intent)
 
 
-def _handle_issue(context: TaskContext, target: Target, bug: Bug, issue: IssueInfo, asked: datetime) -> None:
+def _handle_issue(
+    context: TaskContext, target: Target, bug: Bug, issue: IssueInfo, read_at: datetime
+) -> None:
     """Carries out what people did to a bug's issue.
 
     Ignores the answer if the bug changed after GitHub was read, or if we are changing the issue ourselves.
@@ -73,7 +75,7 @@ def _handle_issue(context: TaskContext, target: Target, bug: Bug, issue: IssueIn
         ):
             return
         action = _find_action(row, issue)
-        if action and not outbox.is_in_flight(session, issue_updates.issue_state_key(session, row), asked):
+        if action and not outbox.is_in_flight(session, issue_updates.issue_state_key(session, row), read_at):
             context.dependencies.handle_intent(session, _issue_intent(target, issue, action))
 
 

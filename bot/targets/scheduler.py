@@ -34,7 +34,7 @@ class Scheduler(Loop):
         )
 
     def start(self, *, free_other_leases: bool = False) -> None:
-        """Call once before `run_forever`. `free_other_leases`: this process knows itself to be alone."""
+        """Call once before `run_forever`. `free_other_leases`: no other process runs."""
         if free_other_leases:
             with self._dependencies.database.transaction() as session:
                 rows.release_other_leases(session, self.owner)

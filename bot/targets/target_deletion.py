@@ -82,12 +82,12 @@ def delete_target_data(
     with database.transaction() as session:
         _require_removed(targets.lock(session, target), removed_before)
         rows = target_deletion.delete_target(session, target, cases)
-        told = DeletedData(rows, len(owned.campaigns), len(cases), there)
-        audit.record(session, target, "forgotten", "target", why, at, actor=actor, evidence=asdict(told))
+        deleted = DeletedData(rows, len(owned.campaigns), len(cases), there)
+        audit.record(session, target, "forgotten", "target", why, at, actor=actor, evidence=asdict(deleted))
     delete(artifacts)  # again: a running step may have written some
     _delete_mirrors(data_dir, known_names)  # again: a process that waited for the lock may have recreated it
-    log.info("target.deleted", target=target, **asdict(told))
-    return told
+    log.info("target.deleted", target=target, **asdict(deleted))
+    return deleted
 
 
 def _require_removed(row: Target | None, before: datetime | None) -> None:

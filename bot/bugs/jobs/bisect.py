@@ -21,14 +21,14 @@ def bisect(job_context: JobContext) -> None:
     """Searches the first bad release; the first fixed one too, if the newest release passes."""
     with job_context.database.reading() as session:
         known = reproduction.load_bug_case(session, job_context)
-    asked = str(job_context.job_spec.arguments.get("releases") or "")
-    search = ReleaseBisection(job_context, known, release_range(job_context, known, asked))
+    requested = str(job_context.job_spec.arguments.get("releases") or "")
+    search = ReleaseBisection(job_context, known, release_range(job_context, known, requested))
     answers = {"since": search.find_first_bad()}
-    brought = None if asked else _find_culprit(job_context, known)
+    culprit_commit = None if requested else _find_culprit(job_context, known)
     if _is_fixed_in_newest(answers["since"]):
         answers["until"] = search.find_first_fixed()
     with job_context.transaction() as (session, job):
-        facts = answers | ({"commits": brought} if brought else {})
+        facts = answers | ({"commits": culprit_commit} if culprit_commit else {})
         bug = session.get_one(Bug, known.bug.id)
         if bugs.occurrence(bug) != bugs.occurrence(known.bug):
             jobs.release_lease(job)  # the bug recurred meanwhile: search again
@@ -37,7 +37,7 @@ def bisect(job_context: JobContext) -> None:
         first_bad_release.update_comment(session, bug, job_context.services.clock.now())
         said = ". ".join(
             [
-                *([describe_result(brought)] if brought else []),
+                *([describe_result(culprit_commit)] if culprit_commit else []),
                 *(format_lines(one)[0] for one in answers.values()),
             ]
         )
@@ -50,14 +50,14 @@ def _find_culprit(job_context: JobContext, known: BugCase) -> dict[str, Any] | N
     there: dict[str, Any] = _known_commits(known.bug).get("commits", {})
     if there.get("commit") and there.get("before"):
         return there
-    brought = culprit.find_culprit(job_context, known)
-    if brought:
+    culprit_commit = culprit.find_culprit(job_context, known)
+    if culprit_commit:
         with job_context.transaction() as (session, _):
             bug = session.get_one(Bug, known.bug.id)
             if bugs.occurrence(bug) == bugs.occurrence(known.bug):
-                answers = {**bug.facts.get("bisection", {}), "commits": brought}
+                answers = {**bug.facts.get("bisection", {}), "commits": culprit_commit}
                 bugs.set_fact(session, bug, "bisection", answers)
-    return brought
+    return culprit_commit
 
 
 def _known_commits(bug: Bug) -> dict[str, Any]:

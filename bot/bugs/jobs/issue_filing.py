@@ -138,12 +138,12 @@ def _gone_reason(job_context: JobContext, known: BugCase) -> str:
     with job_context.database.reading() as session:
         control = reproduction.find_control_case(session, known)
     seen = reproduction.run_with_control(job_context, known, control, place)
-    told = f"it {seen.describe(place.label)}, the newest commit {newest_commit[:12]}"
+    summary = f"it {seen.describe(place.label)}, the newest commit {newest_commit[:12]}"
     if seen.passed:
-        return told
+        return summary
     if seen.failed and seen.control_passed:
         return ""
-    raise RefusalError(f"{told}: inconclusive")
+    raise RefusalError(f"{summary}: inconclusive")
 
 
 def _search_similar_issues(
@@ -226,7 +226,7 @@ def _sections(seen: _FilingCheck) -> Iterator[str]:
     named = [one for one in seen.where if one["found"] and one["confirmed"] is not False]
     if named:
         rows = [f"| {one['what']} | {_listed(one['found'])} | {text.plain(one['how'])} |" for one in named]
-        head = ["### Where in the compiler", "", "| looked at | found | how |", "| --- | --- | --- |"]
+        head = ["### Where in the compiler", "", "| part | found | how |", "| --- | --- | --- |"]
         yield "\n".join([*head, *rows])
     if seen.brought:
         yield f"### Which commit\n\n{text.plain(_capitalize(describe_result(seen.brought)))}."

@@ -30,10 +30,15 @@ def localize(job_context: JobContext) -> None:
         raise RunnerError(f"{PROGRAM} ended before its end event; Assay's log has more")
     facts = [_fact(one) for one in events if one.get("event") == "fact"]
     with job_context.transaction() as (session, job):
-        told = {"facts": facts, "toolchain": place.toolchain, "label": place.label, "case": known.case}
+        localization = {
+            "facts": facts,
+            "toolchain": place.toolchain,
+            "label": place.label,
+            "case": known.case,
+        }
         bug = session.get_one(Bug, known.bug.id)
         if not _is_answered(bug, known.case):
-            bugs.set_fact(session, bug, "localization", told)
+            bugs.set_fact(session, bug, "localization", localization)
         said = _summary_line(facts)
         job_context.done(session, job, said, facts=facts, answer=text.plain(said))
 

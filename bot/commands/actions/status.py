@@ -37,5 +37,5 @@ def _pull(session: Session, context: CommandContext) -> str:
     campaign = status.newest(session, context.target, context.pull.number)
     if campaign is None:
         return "not tested yet"
-    told = f"campaign {campaign.id} of {text.code(campaign.head[:12])} is {campaign.state}"
-    return f"{told}: {text.plain(campaign.reason)}" if campaign.reason else told
+    summary = f"campaign {campaign.id} of {text.code(campaign.head[:12])} is {campaign.state}"
+    return f"{summary}: {text.plain(campaign.reason)}" if campaign.reason else summary

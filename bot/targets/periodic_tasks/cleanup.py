@@ -28,8 +28,8 @@ def delete_old_rows(context: TaskContext) -> TaskResult:
     with context.dependencies.database.transaction() as session:
         for target in targets.unwatched_with_effects(session):
             targets.stop_work(session, target.name, target.reason, context.at)
-    told = ", ".join(f"{count} {name}" for name, count in deleted.items() if count)
-    return TaskResult(f"deleted: {told}" if told else "nothing to delete")
+    summary = ", ".join(f"{count} {name}" for name, count in deleted.items() if count)
+    return TaskResult(f"deleted: {summary}" if summary else "nothing to delete")
 
 
 def _delete_batches(context: TaskContext, what: retention.Prune, age: timedelta) -> int:

@@ -35,12 +35,12 @@ log = structlog.get_logger(__name__)
 def redeliver(context: TaskContext) -> TaskResult:
     """Requests each delivery without a successful attempt, oldest first."""
     missed, left = _find_missed(context, _find_start(context))
-    asked = sum(_request_redelivery(context, attempts[-1]) for attempts in missed[:BATCH_SIZE])
+    requested = sum(_request_redelivery(context, attempts[-1]) for attempts in missed[:BATCH_SIZE])
     # The next run must read all attempts of the missed deliveries to count them.
     oldest = min((attempts[0].delivered_at for attempts in missed), default=context.at)
     since = min(oldest, context.at - OVERLAP)
     given_up = f", {left} given up after {MAX_ATTEMPTS} attempts" if left else ""
-    return TaskResult(f"{asked} deliveries requested again{given_up}", {SINCE: since.isoformat()})
+    return TaskResult(f"{requested} deliveries requested again{given_up}", {SINCE: since.isoformat()})
 
 
 def _find_start(context: TaskContext) -> datetime:
