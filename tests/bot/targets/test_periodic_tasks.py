@@ -178,14 +178,14 @@ def test_deliveries_that_failed_are_asked_for_again_once_each(
     watch.clock.advance(minutes=10)
     lost = [one.guid for one in watch.hub.deliveries.log if one.event == "push" and one.status != "pending"]
     assert watch.do("redelivery")["redelivery"].startswith(
-        f"{len(watch.hub.deliveries)} deliveries asked for"
+        f"{len(watch.hub.deliveries)} deliveries requested"
     )
     again = [one for one in watch.hub.deliveries.log if one.redelivery]
     assert {one.guid for one in again} >= set(lost[-3:])
     assert len({one.guid for one in again}) == len(again)
     assert watch.deliver() > 0
     watch.clock.advance(minutes=70)
-    assert watch.do("redelivery")["redelivery"] == "0 deliveries asked for again", "they are in our inbox"
+    assert watch.do("redelivery")["redelivery"] == "0 deliveries requested again", "they are in our inbox"
     assert watch.campaigns()[-1].head == repository.head()
 
 
@@ -205,8 +205,8 @@ def test_a_delivery_that_is_refused_each_time_is_given_up_and_only_the_last_are_
         while len(watch.hub.deliveries):
             again = watch.hub.deliveries.pop()
             again.status, again.status_code = "Invalid HTTP Response: 503", 503
-    assert notes[:5] == ["1 deliveries asked for again"] * 5
-    assert notes[5] == "0 deliveries asked for again, 1 given up after 6 attempts"
+    assert notes[:5] == ["1 deliveries requested again"] * 5
+    assert notes[5] == "0 deliveries requested again, 1 given up after 6 attempts"
     with watch.database.reading() as session:
         since = datetime.fromisoformat(session.get_one(Row, "redelivery").saved_state["since"])
     assert since == watch.clock() - timedelta(hours=2)
