@@ -97,7 +97,7 @@ def shorten_waits() -> None:
     jobs: Any = importlib.import_module("bot.jobs.worker")
     jobs.IDLE_S = dict.fromkeys(jobs.IDLE_S, SHORT_WAIT_S)
     since: Any = importlib.import_module("bot.bugs.jobs.first_bad_release")
-    since.AWAY, since.LOOK_S = timedelta(seconds=SHORT_WAIT_S), SHORT_WAIT_S
+    since.YIELD_DELAY, since.CHECK_INTERVAL_S = timedelta(seconds=SHORT_WAIT_S), SHORT_WAIT_S
     duties: Any = importlib.import_module("bot.targets.scheduler")
     known = duties.list_tasks
     duties.list_tasks = lambda: tuple(replace(task, interval=timedelta(seconds=1)) for task in known())
@@ -112,7 +112,7 @@ _WAIT_CONSTANTS = {
     "bot.pulls.check_run_loop": ("UPDATE_INTERVAL_S",),
     "bot.campaigns.engine": ("IDLE_S",),
     "bot.github.publisher": ("IDLE_S",),
-    "bot.leases": ("LOOK_S",),
+    "bot.leases": ("POLL_S",),
     "bot.targets.scheduler": ("IDLE_S",),
     "bot.commands.worker": ("IDLE_S",),
 }

@@ -45,7 +45,7 @@ def test_some_lines_name_no_time() -> None:
         ("0 3 * *", "it has 4 fields instead of 5"),
         ("0 3 * * 8", "'8' is not a weekday"),
         ("0 3 * * 5-2", "end before they begin"),
-        ("0 3 * * */0", "no whole number"),
+        ("0 3 * * */0", "need a whole number"),
         ("0 3 * * ", "it has 4 fields"),
         ("61 3 * * *", "61"),
         ("0 3 * * 1-", "'' is not a weekday"),
