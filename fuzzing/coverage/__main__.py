@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(paths: Iterable[Path], operator_set: operators.OperatorSet, jobs: int = 1) -> None:
     """Measures all models of `paths`, printing events."""
-    begin = told = time.monotonic()
+    begin = reported = time.monotonic()
     tally, broken = Tally(operator_set), 0
     for batch in files.read_batches(files.find_models(paths), operator_set, jobs):
         tally.merge(batch.tally)
@@ -60,8 +60,8 @@ def run(paths: Iterable[Path], operator_set: operators.OperatorSet, jobs: int = 
             emit_event(event="broken", file=str(path), reason=reason)
             note(f"coverage: left out {path}: {reason}")
         broken += len(batch.broken)
-        if time.monotonic() - told >= _PROGRESS_S:
-            told = time.monotonic()
+        if time.monotonic() - reported >= _PROGRESS_S:
+            reported = time.monotonic()
             _progress(f"{tally.models:,} models of {tally.nodes:,} nodes, {broken:,} files left out")
     seconds = round(time.monotonic() - begin, 3)
     emit_event(event="end", **to_json(tally), broken=broken, seconds=seconds)

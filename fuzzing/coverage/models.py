@@ -24,9 +24,9 @@ from fuzzing.errors import UsageError
 
 #: A dimension that is symbolic or not known.
 UNKNOWN = -1
-#: Domains that are spelled two ways in models; both are ONNX's own (onnx/common/constants.h).
+#: Domains with two spellings in models; both are ONNX's own (onnx/common/constants.h).
 _DEFAULT_DOMAINS = ("", "ai.onnx")
-#: An attribute of more bytes is told by its digest: a Constant's value may have millions.
+#: A longer attribute is replaced by its digest: a Constant may have millions of bytes.
 _LONG = 64
 #: What ONNX's own code raises at models that are not valid; ValueError also where one is too large for it.
 _REFUSALS = (
@@ -140,10 +140,10 @@ class _ModelReader:
 
     def scopes(self, graph: GraphProto, outer: Mapping[str, TensorType]) -> Iterator[Scope]:
         """The graph as a scope, then its bodies; `outer` is what is known around it."""
-        told = _types(graph)
-        if None in [one.shape for one in told.values()]:
+        declared = _types(graph)
+        if None in [one.shape for one in declared.values()]:
             self.complete = False
-        types = {**outer, **told} if outer else told
+        types = {**outer, **declared} if outer else declared
         self._inner = []
         yield [self._node(node, types) for node in graph.node]
         for body in self._inner:
@@ -194,8 +194,8 @@ def _types(graph: GraphProto) -> dict[str, TensorType]:
     """What a graph tells of its tensors, of those of which it tells a dtype at least."""
     found: dict[str, TensorType] = {}
     for values in (graph.value_info, graph.input, graph.output):
-        told = [(value.name, _type(value.type.SerializeToString())) for value in values]
-        found.update([one for one in told if one[1] is not UNTYPED])
+        typed = [(value.name, _type(value.type.SerializeToString())) for value in values]
+        found.update([one for one in typed if one[1] is not UNTYPED])
     for stored in graph.initializer:
         found[stored.name] = TensorType(stored.data_type, tuple(stored.dims))
     for sparse in graph.sparse_initializer:

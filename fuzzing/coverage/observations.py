@@ -25,7 +25,7 @@ Triple = tuple[str, str, str]
 
 
 def is_appended(node: Node) -> bool:
-    """Whether a generator appended the node so that its graph has one output; told by its name alone."""
+    """Whether a generator appended the node so that its graph has one output; only its name shows it."""
     return node.name.startswith(_CLOSING)
 
 

@@ -1,8 +1,7 @@
-"""What many models show together: sums and sets that merge, so that several processes may share the work.
+"""Coverage of many models: sums and sets that merge, so that several processes may share the work.
 
-Tallies of one operator set are a commutative monoid: the empty one is neutral, and however models are dealt
-to tallies and these are merged, in whatever order, the end is the same. Memory grows with what the models
-show (distinct shapes, attributes, paths), not with how many they are.
+Tallies of one operator set form a commutative monoid with the empty tally as neutral element. Memory grows with
+distinct shapes, attributes and paths, not with the number of models.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from fuzzing.errors import InternalError
 
 
 class GraphCounts(NamedTuple):
-    """What the graph-level metrics are made of, for one model.
+    """The counts behind the graph-level metrics, for one model.
 
     nodes       of operators of the set
     operators   distinct types of these
@@ -29,7 +28,7 @@ class GraphCounts(NamedTuple):
     triples     distinct triples of their types
     shapes      distinct shapes of consumed tensors
     attributes  distinct pairs of a type and its attributes
-    new_attributes       those of `attributes` that no model before showed: the only figure that depends on the order
+    new_attributes  those of `attributes` that no earlier model has: the only figure that depends on the order
     """
 
     nodes: int

@@ -48,8 +48,8 @@ def _rank(given: argparse.Namespace) -> None:
     gc.freeze()  # what was read stays to the end: looking through it for garbage would take longer
     if given.touched and isinstance(context.change, change.Change):
         operators = {instance.operator for instance in instances}
-        for told in describe_touched(context.change, operators, given.touched):
-            emit_event(event="touched", **told)
+        for touched in describe_touched(context.change, operators, given.touched):
+            emit_event(event="touched", **touched)
     begin = time.perf_counter()
     ranked = list(strategy(instances, context))
     seconds = time.perf_counter() - begin

@@ -1,4 +1,4 @@
-"""Signatures of a library's APIs, asked of the library itself: what a call leaves out, and what that is then.
+"""Signatures of a library's APIs, read from the library: the parameters that a call leaves out and their defaults.
 
 Values are JSON as `fuzzing.cases.arguments` spells it, except that a tensor is `{"tensor": [dtype, shape]}`.
 """
@@ -27,9 +27,9 @@ from fuzzing.prioritize.call_binding import (
 
 
 class ApiSignatures:
-    """The signatures of all libraries; each is imported when it is first asked for, once.
+    """The signatures of all libraries; each library is imported once, on first use.
 
-    Of a library that is not installed no signature is known, and nothing fails.
+    A library that is not installed has no signatures.
     """
 
     def __init__(self) -> None:
@@ -93,8 +93,10 @@ def _method_signatures(owner: Any, method: str) -> list[ApiSignature]:
     for one in getattr(owner, "__mro__", ()):
         if one is not object and method in vars(one):  # object's own is no function, and says nothing
             declared = get_overloads(vars(one)[method]) or [vars(one)[method]]
-            told = [signature for signature in map(_python_signature, declared) if signature is not None]
-            if clear := [replace(one, parameters=one.parameters[1:]) for one in told if not one.is_catch_all]:
+            found = [signature for signature in map(_python_signature, declared) if signature is not None]
+            if clear := [
+                replace(one, parameters=one.parameters[1:]) for one in found if not one.is_catch_all
+            ]:
                 return clear
     return []
 
@@ -113,11 +115,11 @@ def _boolean_dispatch_targets(found: Any) -> list[Any]:
 def _python_signature(function: Any) -> ApiSignature | None:
     """What Python knows of a function; None of a built-in one."""
     try:
-        told = inspect.signature(function)
+        declared_signature = inspect.signature(function)
     except (TypeError, ValueError):
         return None
     rest, keywords, parameters = "", False, []
-    for name, one in told.parameters.items():
+    for name, one in declared_signature.parameters.items():
         if one.kind is one.VAR_KEYWORD:
             keywords = True
         elif one.kind is one.VAR_POSITIONAL:

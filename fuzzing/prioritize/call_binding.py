@@ -23,7 +23,7 @@ class Parameter:
     """One parameter of an API.
 
     default   its value where a call leaves it out; meaningless if it is `required`
-    accepts   whether a value can be meant for it; overloads are told apart by this
+    accepts   whether a value can be meant for it; this distinguishes overloads
     """
 
     name: str
@@ -90,7 +90,7 @@ def bind_call(signature: ApiSignature, args: Sequence[JSON], kwargs: Mapping[str
 
 
 def bind_by_position(args: Sequence[JSON], kwargs: Mapping[str, JSON]) -> BoundCall:
-    """A call of an API whose signature nobody knows: positional arguments go by their places."""
+    """A call of an API without a known signature: positional arguments are named by their places."""
     given = {str(place): value for place, value in enumerate(args)} | dict(kwargs)
     return BoundCall(tuple(given.items()), tuple(given))
 

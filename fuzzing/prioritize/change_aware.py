@@ -34,7 +34,7 @@ from fuzzing.prioritize.strategies import Context, Ranked, register_strategy
 
 #: The share of a commit's findings that lie in the operators it touches, where it surely touches some.
 #: Judged: 87 of OPERA's 90 confirmed bugs were in the frontends' conversion of one operator [P], but what a
-#: change reaches is told by names.
+#: change reaches is found by names.
 TRUST = 0.85
 #: After how many cases of one operator the next is half as telling. Judged.
 REPEATS = 4.0
@@ -117,7 +117,7 @@ def _candidates(
 ) -> Iterator[_Candidate]:
     """All instances in OPERA's order, scored."""
     met: dict[str, int] = defaultdict(int)
-    told, prior, weights, records = [], [], [], []
+    touched_shares, prior, weights, records = [], [], [], []
     for place, ranked in enumerate(order):
         one = instances[ranked.instance_index]
         weight = said.weight(one.operator, one.frontend)
@@ -125,14 +125,14 @@ def _candidates(
         record = 1.0 if expected is None else min(expected.findings, RECORD)
         weights.append(weight)
         records.append(expected)
-        told.append(weight * max(record, 1.0) / (1 + met[one.operator] / REPEATS))
+        touched_shares.append(weight * max(record, 1.0) / (1 + met[one.operator] / REPEATS))
         prior.append(record * math.exp(-DECAY * place / len(order)))
         met[one.operator] += 1
     trust = settings.trust * max(weights, default=0.0)
-    all_told, all_prior = sum(told) or 1.0, sum(prior) or 1.0
+    all_touched, all_prior = sum(touched_shares) or 1.0, sum(prior) or 1.0
     for place, ranked in enumerate(order):
         expected = records[place]
-        score = trust * told[place] / all_told + (1 - trust) * prior[place] / all_prior
+        score = trust * touched_shares[place] / all_touched + (1 - trust) * prior[place] / all_prior
         seconds = 1.0 if expected is None else expected.seconds
         yield _Candidate(place, ranked, weights[place], expected, seconds, score / seconds)
 

@@ -36,7 +36,7 @@ def total(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
 
 @register_strategy("coverage-additional")
 def additional(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
-    """Always the one that covers most lines nobody has covered yet; equal ones in the source's order.
+    """Repeatedly the case that covers most uncovered lines; ties in the source's order.
 
     When none adds a line, all lines count as uncovered again, for those that are left. With the option
     `coverage.additional=released`, what OPERA's released code does instead: see `released`.

@@ -1,6 +1,6 @@
 """The greedy search: of one operator's instances always the one whose parameters say most that is new.
 
-A row's score is the worth of the columns whose value nobody has emitted. With each emission columns are worth
+A row's score is the worth of the columns whose value has not been emitted. With each emission columns are worth
 less, for all rows alike, and rows have more that was seen: neither ever grows again. So of a row that was
 looked at before, two things bound what a set of columns is worth to it now: what it was worth then; and what
 the whole set is worth now, less what the row had seen then, at the worth that a column ends with when all its
@@ -70,7 +70,7 @@ class _Search:
     """What has been seen, what it is worth to add to it, and what rows can score at most.
 
     Sets of columns: the parameters first, then the pairs by how many values they have for each row (_SETS).
-    Columns in which all rows are alike are told by their worth alone: it is gone with the first emission.
+    Columns in which all rows are alike keep only their worth, which the first emission takes.
 
     _factors  float64 [columns, sets]: by what a weight counts in its set, 0 in all others
     _worth    float64 [columns, sets]: what a new value adds now
@@ -134,10 +134,10 @@ class _Search:
     def _rescore(self, batch: Array, whole: Array) -> Array:
         """The scores of some rows, whose bounds are brought up to date."""
         seen = self._seen.take(self._ids.take(batch, axis=0)).astype(np.float64)  # twice as fast as by []
-        told = (seen @ self._both).T
-        worth: Array = whole[:, None] - told[: len(whole)]
+        overlap = (seen @ self._both).T
+        worth: Array = whole[:, None] - overlap[: len(whole)]
         self._last_worth[:, batch] = worth
-        self._seen_worth[:, batch] = told[len(whole) :]
+        self._seen_worth[:, batch] = overlap[len(whole) :]
         return _score(worth)
 
     def _emit(self, at: int, row: int) -> Array:

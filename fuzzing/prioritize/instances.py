@@ -85,8 +85,7 @@ def extract_instance(case: TestCase, signatures: ApiSignatures) -> Instance:
     The operator is the API of a TorchCall and the layer of a KerasLayer; of other programs what their
     provenance names, else the type of an ONNX model's first node that is no Constant.
     """
-    told = _EXTRACTORS[case.program.kind](case, signatures)
-    operator, bound = told
+    operator, bound = _EXTRACTORS[case.program.kind](case, signatures)
     prov = case.provenance
     return Instance(case.id, operator, bound.parameters, case.program.frontend, prov.source, bound.explicit)
 
@@ -168,10 +167,10 @@ def _insert_tensors(value: JSON, tensors: Mapping[str, JSON]) -> JSON:
     if not isinstance(value, dict):
         return value
     if "tensor" in value:
-        told = tensors.get(value["tensor"]) or {
+        given = tensors.get(value["tensor"]) or {
             "tensor": [value.get("dtype") or "", value.get("shape") or []]
         }
-        return told | {"layout": value["layout"]} if "layout" in value else told
+        return given | {"layout": value["layout"]} if "layout" in value else given
     return {key: _insert_tensors(item, tensors) for key, item in value.items()}
 
 
@@ -187,7 +186,7 @@ def read_instances(lines: Iterator[str]) -> Iterator[Instance]:
 
 
 def _from_catalogue(obj: dict[str, Any]) -> Instance:
-    told = obj.get("instance", obj if "parameters" in obj else None)
-    if told is None:  # a catalog from before instances were kept
+    stored = obj.get("instance", obj if "parameters" in obj else None)
+    if stored is None:  # a catalog from before instances were kept
         return Instance(str(obj["id"]), str(obj.get("operator", "")), (), "")
-    return Instance.from_json(told)
+    return Instance.from_json(stored)

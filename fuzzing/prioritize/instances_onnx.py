@@ -11,13 +11,13 @@ from fuzzing.prioritize.call_binding import JSON, OUTPUT, BoundCall
 
 #: The parameter that only a model of several nodes has: the types of its nodes, each once, in order.
 BODY = "body"
-_LONG = 64  # elements; a longer attribute is told by its first ones
+_LONG = 64  # elements; longer attributes are cut
 
 
 def extract_onnx_instance(model: bytes, given: Mapping[str, JSON], named: str) -> tuple[str, BoundCall]:
     """The operator of a model, `named` if that is known, and its parameters: inputs, attributes, outputs.
 
-    Bytes that are no model tell nothing; whoever loads them says so.
+    Bytes that are no model give no parameters; loading them reports the error.
 
     given  what the case gives to the graph's inputs. Of a tensor that the graph itself makes only what the
            model declares is known; an attribute that is a tensor counts by dtype and shape, a graph by the
@@ -47,8 +47,8 @@ def _bind_network(model: Any, nodes: list[Any], tensors: Mapping[str, JSON]) -> 
     kinds = " ".join(dict.fromkeys(node.op_type for node in nodes))
     inputs = {item.name: tensors.get(item.name) for item in model.graph.input}
     outputs = {OUTPUT + item.name: tensors.get(item.name) for item in model.graph.output}
-    told = inputs | {BODY: kinds} | outputs
-    return BoundCall(tuple(told.items()), tuple(told))
+    parameters = inputs | {BODY: kinds} | outputs
+    return BoundCall(tuple(parameters.items()), tuple(parameters))
 
 
 def _node(node: Any, schema: Any, tensors: Mapping[str, JSON]) -> tuple[dict[str, JSON], list[str]]:
@@ -96,7 +96,7 @@ def _schema(op_type: str, version: int, domain: str) -> Any:
 
     try:
         return onnx.defs.get_schema(op_type, version, domain)
-    except onnx.defs.SchemaError:  # an operator of nobody's standard
+    except onnx.defs.SchemaError:  # an operator outside ONNX
         return None
 
 
@@ -150,9 +150,9 @@ def _type(declared: Any) -> JSON:
         return _type(declared.optional_type.elem_type)
     if declared.HasField("sequence_type"):
         return [_type(declared.sequence_type.elem_type)]
-    told = declared.tensor_type
-    shape = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in told.shape.dim]
-    return {"tensor": [_dtype(told.elem_type), shape]}
+    tensor_type = declared.tensor_type
+    shape = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in tensor_type.shape.dim]
+    return {"tensor": [_dtype(tensor_type.elem_type), shape]}
 
 
 def _tensor_proto(tensor: Any) -> JSON:

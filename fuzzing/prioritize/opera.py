@@ -2,7 +2,7 @@
 
 Four strategies: `opera` (= `opera-abstract_as_released_code`) computes what the released code computes, `opera-abstract_as_paper` what the
 paper defines, `opera-operator` and `opera-parameters` the code's two factors alone. Where the two differ, and
-what either leaves open, is told in docs/prioritization.md.
+what either leaves open, is in docs/prioritization.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Operator:
     """The instances of one operator, abstracted.
 
     places  of the instances, ascending
-    suite   how many tests of the operator the compiler's own suite has; 0 too if nobody counted them
+    suite   how many tests of the operator the compiler's own suite has; 0 too if they were not counted
     """
 
     frontend: str
@@ -144,13 +144,13 @@ class _Queue:
     def why(self, explain: bool) -> dict[str, Any]:
         """What speaks for the head: its operator's weight and its settings' diversity; which are new."""
         facts = {"operator": self.weight, "diversity": self.diversity}
-        told: dict[str, Any] = {"opera": self.weight * self.diversity} | facts
+        explanation: dict[str, Any] = {"opera": self.weight * self.diversity} | facts
         if explain:
             names = self.operator.table.names
             new = [] if self._pick is None else np.flatnonzero(self._pick.new).tolist()
-            told["new"] = [names[column] for column in new if column < len(names)]
-            told["new_pairs"] = len(new) - len(told["new"])
-        return told
+            explanation["new"] = [names[column] for column in new if column < len(names)]
+            explanation["new_pairs"] = len(new) - len(explanation["new"])
+        return explanation
 
 
 def merge_queues(queues: Iterable[_Queue], explain: bool) -> Iterator[Ranked]:

@@ -43,7 +43,7 @@ Coverage = Mapping[str, frozenset[tuple[str, int]]]
 class Context:
     """What a strategy may know beside the instances.
 
-    suites     the compiler's own tests by frontend, "" for all others; what nobody counted is not there
+    suites     the compiler's own tests by frontend, "" for all others; uncounted ones are missing
     change     a `fuzzing.prioritize.change.Change`; None if there is none
     history    a `fuzzing.prioritize.change.history.History`; None if there is none
     coverage   case id → lines of the frontend's files that it runs; None if it was not measured
@@ -63,7 +63,7 @@ class Context:
     explain: bool = False
 
     def suite(self, frontend: str) -> Suite | None:
-        """The compiler's own tests of a frontend; None if nobody counted them."""
+        """The compiler's own tests of a frontend; None if they were not counted."""
         return self.suites.get(frontend, self.suites.get(""))
 
 

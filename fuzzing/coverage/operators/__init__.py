@@ -94,7 +94,7 @@ def read(path: Path) -> OperatorSet:
         except KeyError:
             raise UsageError(
                 f"{path}:{number}: ONNX's default domain has no operator {operator}; "
-                "write its in-degrees behind it, or mend its name"
+                "write its in-degrees behind it, or correct its name"
             ) from None
         except ValueError:
             raise UsageError(

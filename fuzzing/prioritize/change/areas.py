@@ -1,4 +1,4 @@
-"""Which part of a compiler a file belongs to, told by its path; `compilers` has one file for each compiler.
+"""The part of a compiler that a file belongs to, by its path; `compilers` has one file for each compiler.
 
 A file that no area knows is looked at all the same: the names of functions and the words of its path may
 name operators in any repository.

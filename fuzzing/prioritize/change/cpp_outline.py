@@ -1,7 +1,7 @@
 """The outline of a C++ file, by scanning its braces and names; no compiler, no preprocessor.
 
-Scopes are told by the text before their opening brace: a namespace, a class, a function (the name before its
-parameters), a table (`… = {`). Two ways of binding operators to functions are known:
+Scopes are recognized by the text before their opening brace: a namespace, a class, a function (the name before its
+parameters), a table (`… = {`). Two bindings of operators to functions are recognized:
 
 - a macro: `ONNX_OP("Resize", …, resize);`, `ONNX_CPU_OPERATOR_KERNEL(Conv, 11, …, Conv<float>);`,
   `REG_OP(…)`, `TVM_REGISTER_OP("relax.nn.conv2d").set_attr<…>("…", InferTypeConv2d);`

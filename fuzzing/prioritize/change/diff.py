@@ -5,7 +5,7 @@
          "hunks": [[old_start, old_lines, new_start, new_lines], …]}, …]}
 
 Lines count from 1, as in `git diff`. Everything in it comes from a repository that anybody may write to: what
-is too large is cut and told, what is malformed is a UsageError, and no text of it is ever run.
+is too large is cut and marked, what is malformed is a UsageError, and nothing is executed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Change:
-    """What differs between two commits; `truncated` if more does than is told."""
+    """What differs between two commits; `truncated` if it lists only a part."""
 
     files: tuple[FileChange, ...]
     base: str = ""
@@ -123,7 +123,7 @@ def _hunk(item: Any) -> Hunk:
 
 
 def _whole_file_hunk(old: list[str] | None, new: list[str] | None) -> Iterator[Hunk]:
-    """The one hunk of a file that is told without any."""
+    """The one hunk of a file without hunks."""
     if old is not None or new is not None:
         yield Hunk(1, len(old or ()), 1, len(new or ()))
 

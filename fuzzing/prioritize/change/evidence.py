@@ -153,7 +153,7 @@ class _Reader:
             passes=passes,
             frontends=dict.fromkeys(sorted(self._area.frontends), _SHARED_WEIGHT * self._role),
             shared=self._area.shared,
-            reason=f"{self._path} was changed, which no operator could be told from",
+            reason=f"{self._path} was changed; it names no operator",
             pass_places=pass_places,
         )
 
@@ -165,8 +165,8 @@ class _Reader:
         for entry in outline.registrations:
             hit = sorted(line for line in lines if entry.first <= line <= entry.last)
             if hit:
-                told = f"{self._where(hit)}: the registration of {entry.operator} was changed"
-                yield self._hint(entry.operator, 1.0, told, place=self._place(side, hit))
+                reason = f"{self._where(hit)}: the registration of {entry.operator} was changed"
+                yield self._hint(entry.operator, 1.0, reason, place=self._place(side, hit))
         reached = UseGraph(outline).reached(lines)
         if self._area.role in ("pass", "test"):
             yield from self._mentioned_hints(reached, side, passes, pass_places)
@@ -182,9 +182,9 @@ class _Reader:
             weight = _CALL_FACTOR**level / math.sqrt(len({spelling for _, spelling in found}))
             for one, spelling in found:
                 named = spelling == one.symbol.name and spelling not in bound
-                told = self._explain_reached(one, "" if named else spelling)
+                reason = self._explain_reached(one, "" if named else spelling)
                 place = self._place(side, one.lines)
-                yield self._hint(spelling, weight * (_NAMED_FACTOR if named else 1.0), told, place=place)
+                yield self._hint(spelling, weight * (_NAMED_FACTOR if named else 1.0), reason, place=place)
 
     def _mentioned_hints(
         self,
@@ -205,18 +205,18 @@ class _Reader:
                     pass_places.setdefault(label, place)
             weight = _MENTIONED_FACTOR / math.sqrt(max(1, len(one.symbol.names)))
             for spelling in sorted(one.symbol.names):
-                told = f"{self._where(one.lines)}: {_label(one)}, which speaks of {spelling}, was changed"
-                yield self._hint(spelling, weight, told, place=place)
+                reason = f"{self._where(one.lines)}: {_label(one)}, which mentions {spelling}, was changed"
+                yield self._hint(spelling, weight, reason, place=place)
 
     def _guesses(self) -> Iterator[OperatorHint]:
         """Marks for where no structure tells: the file's name, the folders', names on changed lines."""
         path = PurePosixPath(self._path)
         stem = path.name.partition(".")[0]
-        told = f"{self._path}: the file is called so"
+        reason = f"{self._path}: the file has this name"
         first = next((side for side in self._sides if side.at_head), None)
         place = None if first is None else self._place(first, sorted(first.lines)[:1])
-        yield self._hint(stem, _STEM_WEIGHT, told, FILE, place)
-        yield self._hint(stem, _STEM_WEIGHT, told, WORD, place)
+        yield self._hint(stem, _STEM_WEIGHT, reason, FILE, place)
+        yield self._hint(stem, _STEM_WEIGHT, reason, WORD, place)
         for folder in path.parts[-3:-1]:
             yield self._hint(folder, _GUESS_WEIGHT, f"{self._path}: a folder is called so", WORD)
         seen: set[str] = set()
@@ -227,8 +227,8 @@ class _Reader:
                     if spelling.lower() in _COMMON or spelling in seen or len(seen) >= _MOST_NAMES:
                         continue
                     seen.add(spelling)
-                    told = f"{self._path}, line {line}: {spelling} is named there"
-                    yield self._hint(spelling, _GUESS_WEIGHT, told, place=self._place(side, [line]))
+                    reason = f"{self._path}, line {line}: {spelling} is named there"
+                    yield self._hint(spelling, _GUESS_WEIGHT, reason, place=self._place(side, [line]))
 
     def _hint(
         self, spelling: str, weight: float, reason: str, degree: str = WHOLE, place: ChangedLine | None = None

@@ -22,7 +22,7 @@ from fuzzing.errors import UsageError
 from fuzzing.prioritize.instances import Instance
 
 #: Days after which a finding counts half. Judged: a release of the compilers we know takes 4 to 12 weeks, and
-#: what broke in the last one is likelier to be mended than what broke last week.
+#: what broke in the last one is likelier to be fixed than what broke last week.
 HALF_LIFE = 30.0
 #: How many runs of a case its operator's record counts for, and likewise upwards. Judged: findings are rare,
 #: so some tens of runs are needed before a case's own record tells more than its operator's; seconds vary

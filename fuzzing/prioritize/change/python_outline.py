@@ -1,6 +1,6 @@
 """The outline of a Python file, from its syntax tree; nothing of it is run or imported.
 
-Three ways in which compilers bind operators to Python functions are known:
+Three bindings of operators to Python functions are recognized:
 
 - a table, `{"Conv": Conv, "conv2d.default": self._conv2d, nn.Conv2d: …}`, or one entry set at a time;
 - a decorator, `@register_lowering(aten.cat)`, `@register_decomposition([aten.a, aten.b])`;

@@ -79,8 +79,8 @@ def find_touched_operators(change: Change, operators: Iterable[str]) -> TouchedO
         for hint, meant in met.items():
             for operator, weight in meant:
                 if weight >= _LEAST:
-                    told = found[operator]
-                    told[hint.reason] = max(weight, told.get(hint.reason, 0.0))
+                    reasons = found[operator]
+                    reasons[hint.reason] = max(weight, reasons.get(hint.reason, 0.0))
                     if hint.place is not None:
                         there = places[operator]
                         there[hint.place] = max(weight, there.get(hint.place, 0.0))
@@ -95,10 +95,10 @@ def find_touched_operators(change: Change, operators: Iterable[str]) -> TouchedO
     if not found:
         frontends = unnamed | frontends
     return TouchedOperators(
-        {operator: max(told.values()) for operator, told in sorted(found.items())},
+        {operator: max(reasons.values()) for operator, reasons in sorted(found.items())},
         dict(sorted(passes.items())),
         {frontend: weight for frontend, (weight, _) in sorted(frontends.items())},
-        {operator: _strongest(told) for operator, told in sorted(found.items())}
+        {operator: _strongest(reasons) for operator, reasons in sorted(found.items())}
         | {frontend: (reason,) for frontend, (_, reason) in sorted(frontends.items())},
         {operator: _nearest(there) for operator, there in sorted(places.items())},
         dict(sorted(pass_places.items())),
@@ -109,8 +109,8 @@ def _nearest(there: Mapping[ChangedLine, float]) -> tuple[ChangedLine, ...]:
     return tuple(sorted(there, key=lambda place: (-there[place], place.path, place.line))[:_MOST_REASONS])
 
 
-def _strongest(told: Mapping[str, float]) -> tuple[str, ...]:
-    return tuple(sorted(told, key=lambda reason: (-told[reason], reason))[:_MOST_REASONS])
+def _strongest(reasons: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(sorted(reasons, key=lambda reason: (-reasons[reason], reason))[:_MOST_REASONS])
 
 
 class _Index:

@@ -121,7 +121,7 @@ class TestTvm:
         assert found.weight("torch.abs", "torch") == 0.1
         assert found.weight("Abs", "onnx") == 0.0
         assert found.why("torch.abs", "torch") == (
-            f"{self.TORCH_PATH}{file} was changed, which no operator could be told from",
+            f"{self.TORCH_PATH}{file} was changed; it names no operator",
         )
 
     def test_an_operator_of_relax_in_cpp_is_of_every_frontend(self) -> None:
