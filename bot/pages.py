@@ -6,10 +6,13 @@ all to the operator. Pages load and run nothing.
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 
 from bot.reports.templates import render
@@ -18,17 +21,17 @@ from bot.settings import Settings, web_url
 from bot.store import Database, Session, now, outbox, overview
 from bot.store.models import BugState, Campaign, Target
 
-#: What the page may do; it says the same of itself.
+#: The pages' content security policy, also in their own HTML.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-#: What GitHub leads back with after an App was registered; anything else is not repeated.
+#: The code in GitHub's redirect after an App was registered; other text is not echoed.
 _REGISTRATION_CODE = re.compile(r"[A-Za-z0-9]{1,100}")
-MAX_BUGS = 100  # ours: what fits a page; `assay bugs` lists all
-#: Bugs that somebody is concerned with come first.
+MAX_BUGS = 100  # on a page; `assay bugs` lists all
+#: Order of bugs on a page.
 _STATE_ORDER = [
     BugState.REPORTED,
     BugState.HELD,
@@ -37,23 +40,47 @@ _STATE_ORDER = [
     BugState.NEW,
     BugState.CLOSED,
 ]
-#: What findings are called on pages.
+#: Names of classifications on pages.
 CLASSIFICATION_LABELS = {
     "regression": "new",
-    "already_broken": "broken before",
+    "already_broken": "already broken",
     "support_lost": "no longer supported",
     "fixed": "fixed",
     "flaky": "did not repeat",
-    "flaky_program": "not the same twice",
-    "infrastructure": "the machine's doing",
-    "inconclusive": "not judged",
+    "flaky_program": "nondeterministic program",
+    "infrastructure": "infrastructure",
+    "inconclusive": "inconclusive",
 }
-_PAGES_DISABLED = """Assay is running. Its pages are switched off.
+_PAGES_DISABLED = """Assay is running. Its pages are disabled.
 
-Set ASSAY_PUBLIC_URL to the address at which people reach this service, and start it again: pages and
-reports of repositories that everybody may read are then shown. On this machine, `assay status` tells the
-same of all.
+Set ASSAY_PUBLIC_URL to the public address of this service and restart it to serve pages and reports of public
+repositories. On this machine, `assay status` shows all repositories.
 """
+
+
+#: Requests for pages that may wait while one is rendered; further ones get 503.
+MAX_WAITING = 20
+
+
+class PageQueue:
+    """Renders one page at a time, since pages share the interpreter with webhooks and probes."""
+
+    def __init__(self) -> None:
+        self._slot = asyncio.Semaphore(1)
+        self._waiting = 0
+
+    async def render(self, build: Callable[[], Response]) -> Response:
+        """Calls `build` in a worker thread once it is its turn; 503 where too many requests wait."""
+        if self._waiting >= MAX_WAITING:
+            return PlainTextResponse(
+                "Too many requests for pages.\n", 503, headers=_HEADERS | {"Retry-After": "2"}
+            )
+        self._waiting += 1
+        try:
+            async with self._slot:
+                return await run_in_threadpool(build)
+        finally:
+            self._waiting -= 1
 
 
 def report_file(data_dir: Path, campaign: int) -> Path:
@@ -65,20 +92,24 @@ def router(service: Service) -> APIRouter:
     """The routes of pages."""
     routes = APIRouter()
     settings = service.settings
+    queue = PageQueue()
 
     def shown() -> Database | None:
-        """The database, where there is one to be shown."""
+        """The database, None if pages are disabled."""
         return service.database if settings.public_url else None
 
     @routes.get("/")
-    def index(code: str = "") -> Response:
+    async def index(code: str = "") -> Response:
+        return await queue.render(lambda: render_index(code))
+
+    def render_index(code: str) -> Response:
         database = shown()
         code = code if _REGISTRATION_CODE.fullmatch(code) else ""
         if database is None:
             fetch = f"\nThe GitHub App is registered. Next: assay manifest --code {code}\n" if code else ""
             return PlainTextResponse(_PAGES_DISABLED + fetch, headers=_HEADERS)
         with database.reading() as session:
-            told = {
+            values = {
                 "rows": overview.watched(session, public=True),
                 "kill_switches": [
                     one for one in outbox.kill_switches(session) if one.name == outbox.ALL_TARGETS
@@ -87,10 +118,13 @@ def router(service: Service) -> APIRouter:
                 "code": code,
                 "names": CLASSIFICATION_LABELS,
             }
-            return HTMLResponse(render("pages/index.html.j2", **told), headers=_HEADERS)
+            return HTMLResponse(render("pages/index.html.j2", **values), headers=_HEADERS)
 
     @routes.get("/repositories/{owner}/{name}")
-    def repository(owner: str, name: str) -> Response:
+    async def repository(owner: str, name: str) -> Response:
+        return await queue.render(lambda: render_repository(owner, name))
+
+    def render_repository(owner: str, name: str) -> Response:
         database = shown()
         if database is not None:
             with database.reading() as session:
@@ -100,7 +134,10 @@ def router(service: Service) -> APIRouter:
         return _not_found("repository")
 
     @routes.get("/campaigns/{campaign}")
-    def report(campaign: int) -> Response:
+    async def report(campaign: int) -> Response:
+        return await queue.render(lambda: find_report(campaign))
+
+    def find_report(campaign: int) -> Response:
         path = report_file(settings.data_dir, campaign)
         database = shown()
         if database is None or not path.is_file():
@@ -128,12 +165,12 @@ def _page(settings: Settings, seen: overview.Overview) -> str:
 
 
 def _not_found(what: str) -> Response:
-    """The same response for what is missing and what may not be shown."""
-    return PlainTextResponse(f"There is no such {what} here.\n", 404, headers=_HEADERS)
+    """The same answer for missing and for private pages."""
+    return PlainTextResponse(f"No such {what}.\n", 404, headers=_HEADERS)
 
 
 def _is_public(session: Session, campaign: int) -> bool:
-    """Whether the campaign's repository is public, as far as known."""
+    """Whether the campaign's repository is public, as of GitHub's last event."""
     row = session.get(Campaign, campaign)
     target = session.get(Target, row.target) if row is not None else None
     return target is not None and not target.private

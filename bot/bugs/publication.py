@@ -75,7 +75,7 @@ def reason_not_filed(summary: Summary, group: Group) -> str:
         return "in a merge queue: issues are about watched branches"
     if group.found_by_reduction >= group.cases and not group.history:
         # Found while another case was reduced; counts once it is confirmed and reduced itself.
-        return "met while another case was made small, and not made small itself: told in the report"
+        return "found while reducing another case, and not reduced itself; shown in the report"
     return ""
 
 

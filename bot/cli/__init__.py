@@ -1,7 +1,6 @@
 """The `assay` command: each file below this folder that binds `command` is a subcommand of that name.
 
-Help costs nothing: files are parsed, not imported, and the first line of a file's docstring is its
-help; a command's own imports (FastAPI, SQLAlchemy, numpy) are paid by those who run it.
+`--help` parses the files without importing them: the first line of a file's docstring is its help.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds the command that was typed, or says which one was perhaps meant."""
+        """Finds the command, or suggests the closest name."""
         close_matches = difflib.get_close_matches(args[0], self._help_lines, n=1)
         if args[0] not in self._help_lines and close_matches:
             ctx.fail(f"no command {args[0]!r}; did you mean {close_matches[0]!r}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list in the help, without importing anything."""
+        """Lists the commands without importing them."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(sorted(self._help_lines.items()))
@@ -98,15 +97,15 @@ def _binds_command(node: ast.stmt) -> bool:
     folder=FOLDER,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 all is well, 1 something was found, 2 wrong usage or settings, "
-    "3 the machine or a platform failed; nothing is said about a compiler then.",
+    epilog="Exit codes: 0 success, 1 failure found, 2 wrong usage or settings, "
+    "3 infrastructure failure, which says nothing about a compiler.",
 )
 @click.option("--json", is_flag=True, expose_value=False, help="Print errors as a JSON object, too.")
 @click.version_option(package_name="assay", prog_name="assay")
 def cli() -> None:
-    """Tests deep-learning compilers at each commit and says what the change broke."""
+    """Tests deep-learning compilers at each commit and reports what the change broke."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Runs `assay` and leaves the process with its exit code."""
+    """Runs `assay` and exits with its exit code."""
     exits.run_and_exit(cli, sys.argv[1:] if argv is None else list(argv))

@@ -1,13 +1,12 @@
-"""How `assay` ends: exit codes for both error trees, and errors that say what, why and what next.
+"""Exit codes of `assay`, and its error messages: what happened, why, what to do next.
 
-0  all is well
-1  something was found: a regression, a case that fails, nothing to test with
+0  success
+1  failure found: a regression, a case that fails, no compiler to test
 2  wrong usage or settings
-3  the machine or a platform failed; nothing is said about a compiler
+3  infrastructure failure: a machine or platform failed, which says nothing about a compiler
 
-With --json, what goes wrong is one JSON object on stdout, where the result would be, and told on stderr.
-
-An exception in neither tree, or an InternalError, is a bug of ours: it escapes with its traceback.
+With --json, errors are also printed to stdout as one JSON object in place of the result. An InternalError, or
+an exception in neither error tree, is a bug of Assay and escapes with its traceback.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ class Exit(IntEnum):
     INFRASTRUCTURE = 3
 
 
-#: Ended by Ctrl-C: 128 + SIGINT, as shells have it.
+#: Exit code after Ctrl-C: 128 + SIGINT, as in shells.
 INTERRUPTED = 130
 
 _MAX_WHY = 1000  # characters
-#: Where a disk, or a user's share of it, is full.
+#: The disk or the user's quota is full.
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _USAGE = (bot.errors.UsageError, fuzzing.errors.UsageError)
@@ -51,7 +50,7 @@ _EXPECTED = (*_USAGE, *_REFUSAL, *_INFRASTRUCTURE)
 
 
 def exit_code(error: BaseException) -> Exit | None:
-    """The exit code an error stands for; None for our own bugs."""
+    """The exit code of an error; None for bugs of Assay."""
     if isinstance(error, (*_USAGE, click.ClickException)):
         return Exit.USAGE
     if isinstance(error, (*_INFRASTRUCTURE, *_REFUSAL)):
@@ -60,14 +59,14 @@ def exit_code(error: BaseException) -> Exit | None:
 
 
 def run_and_exit(command: click.Command, argv: Sequence[str]) -> NoReturn:
-    """Runs a command and leaves the process. A command may return its exit code; None is 0."""
+    """Runs a command and exits. A command may return its exit code; None is 0."""
     stdout = sys.stdout
     try:
         code = _run(command, argv)
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit) as error:
-        # Whoever read our output has enough (`assay … | head`); nothing more must be written to it. Click
-        # puts another stdout there, and would end with 1: to say that something was found.
+        # The reader closed the pipe (`assay … | head`). Click replaces stdout then and exits with 1, which
+        # would mean that a failure was found.
         if isinstance(error, SystemExit) and sys.stdout is stdout:
             raise
         _discard_stdout()
@@ -76,14 +75,14 @@ def run_and_exit(command: click.Command, argv: Sequence[str]) -> NoReturn:
         if error.errno not in _DISK_FULL:
             raise
         _discard_stdout()
-        click.echo("assay: nothing more can be written: the disk is full", err=True)
-        click.echo("  next: free some space and run again; no compiler was judged", err=True)
+        click.echo("assay: cannot write: the disk is full", err=True)
+        click.echo("  next: free some space and run again; no compiler was tested", err=True)
         code = Exit.INFRASTRUCTURE
     sys.exit(code)
 
 
 def _run(command: click.Command, argv: Sequence[str]) -> int:
-    """Runs a command and tells what went wrong; the exit code."""
+    """Runs a command and reports errors; returns the exit code."""
     as_json = "--json" in argv
     try:
         result = command.main(args=list(argv), prog_name="assay", standalone_mode=False)
@@ -101,14 +100,14 @@ def _run(command: click.Command, argv: Sequence[str]) -> int:
 
 
 def _discard_stdout() -> None:
-    """What waits to be written to stdout, and all that follows, goes nowhere."""
+    """Sends buffered and future output on stdout to /dev/null."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
     os.close(devnull)
 
 
 def _report_error(error: Exception, as_json: bool, *, what: str, advice: str) -> Exit:
-    """Says what happened, why and what to do next; the exit code."""
+    """Prints what happened, why and what to do next; returns the exit code."""
     code = exit_code(error)
     assert code is not None
     cause = error.__cause__
@@ -124,22 +123,22 @@ def _report_error(error: Exception, as_json: bool, *, what: str, advice: str) ->
 
 
 def _truncate(text: str) -> str:
-    """As much of a cause as helps: a database's is its statement, with the values of a hundred rows."""
+    """The first characters of a cause: a database error holds its statement with all values."""
     return text if len(text) <= _MAX_WHY else f"{text[:_MAX_WHY]} …"
 
 
 def _advice(error: Exception) -> str:
-    """What to do next: the error's own notes, else what helps with its kind."""
+    """What to do next: the error's notes, else advice for its class."""
     notes = getattr(error, "__notes__", [])
     if notes:
         return " ".join(notes)
     if isinstance(error, bot.errors.SettingsError):
-        return "mend the setting and start again; variables win over the file"
+        return "fix the setting and start again; variables override the file"
     if isinstance(error, _USAGE):
-        return "mend what is named above and run the command again"
+        return "fix the error above and run the command again"
     if isinstance(error, _REFUSAL):
-        return "lift the limit or the permission named above, or wait, then run the command again"
-    return "mend what is named above and run again; no compiler was judged"
+        return "grant the permission or raise the limit named above, or wait, then run the command again"
+    return "fix the error above and run again; no compiler was tested"
 
 
 def _usage_advice(error: click.ClickException) -> str:

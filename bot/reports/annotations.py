@@ -1,8 +1,8 @@
-"""Annotations: a finding told beside the changed line that it comes from, as far as the diff tells.
+"""Annotations of check runs: a finding shown beside the changed line that likely caused it.
 
-Which lines those are was found when the plan was made: `python -m fuzzing.prioritize --touched` names, for
-each operator and pass that a change touches, changed lines at head (docs/change-aware.md says how). A
-finding whose operator nothing in the diff serves gets none: better no line than a wrong one.
+The plan holds these lines: `python -m fuzzing.prioritize --touched` names, for each operator and pass that a
+change touches, changed lines at head (docs/change-aware.md). A finding without such a line gets no
+annotation.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _MESSAGE = 4_000  # ours: what is read beside a line of a diff
 _MAX_PATH = 1_000  # characters; ours
 _MIN_NAME_LENGTH = 6  # letters of a pass's name that may be looked for in a sentence
 _LETTERS = re.compile(r"[^a-z0-9]")
-#: What a file does, in the words of a sentence; a compiler's own tests are not where its bugs come from.
+#: Roles of files as words; a compiler's tests are left out, since they do not cause its bugs.
 _ROLES = {"converter": "converter", "kernel": "kernel", "pass": "pass", "other": "code"}
 
 
 @dataclass(frozen=True)
 class ChangedLine:
-    """A changed line at head, and why a finding is told there."""
+    """A changed line at head, and why a finding is shown there."""
 
     path: str
     line: int
@@ -35,7 +35,7 @@ class ChangedLine:
 
 
 class TouchedCode:
-    """What a change touches, as a ranking keeps it."""
+    """The operators and passes that a change touches, as stored with a ranking."""
 
     def __init__(self, touched: Iterable[Mapping[str, Any]]) -> None:
         self._operators: dict[str, list[ChangedLine]] = {}
@@ -49,7 +49,7 @@ class TouchedCode:
                 self._passes[name] = list(_changed_lines(one, f" {name}"))
 
     def changed_line(self, group: Group) -> ChangedLine | None:
-        """The line that a group of findings most likely comes from; None where the diff does not tell."""
+        """The line that most likely caused a group of findings; None if the diff names none."""
         outcome = group.example.outcome
         component = _normalize_name(outcome.evidence.component) if outcome is not None else ""
         for name, changed_lines in self._passes.items():
@@ -68,9 +68,9 @@ class TouchedCode:
 def build_annotations(
     groups: Sequence[Group], touched_code: TouchedCode, command: Callable[[Group], str], *, gate: bool
 ) -> list[dict[str, Any]]:
-    """The annotations of these groups, one each at most, as GitHub's API describes them.
+    """The annotations of these groups, at most one each, in the format of GitHub's API.
 
-    command  the line that shows a finding again, "" for none
+    command  the command that reproduces a finding, "" for none
     gate     whether a finding fails the check
     """
     made = []
@@ -85,12 +85,12 @@ def _annotation(group: Group, changed_line: ChangedLine, command: str, level: st
     head, base = group.example.head_runs, group.example.base_runs
     lines = [
         f"{pluralize(group.cases, 'case')} of {group.example.operator or 'several operators'} "
-        f"{'fails' if group.cases == 1 else 'fail'} since this change: "
+        f"{'fails' if group.cases == 1 else 'fail'} at head only: "
         f"{head.failed} of {head.runs} runs at head, {base.failed} of {base.runs} at base.",
-        f"Told here because {changed_line.why}.",
-        *([f"Again: {command}"] if command else []),
+        f"Shown here because {changed_line.why}.",
+        *([f"Reproduce: {command}"] if command else []),
     ]
-    # Shown as it is, without Markdown; what mentions or links all the same is broken as in a title.
+    # Shown without Markdown; mentions and links are broken as in a title.
     message = "\n".join(text.title(line, _MESSAGE // len(lines)) for line in lines)
     return {
         "path": changed_line.path,
@@ -106,7 +106,7 @@ def _changed_lines(one: Mapping[str, Any], owner: str) -> Iterator[ChangedLine]:
     for place in one.get("places", ()):
         role = _ROLES.get(str(place["role"]))
         path = str(place["path"])
-        # A name that git could not spell, or nobody can read, would have GitHub refuse the whole check run.
+        # GitHub refuses the whole check run for a path that is not valid text.
         if role is not None and path.isprintable() and "\ufffd" not in path and len(path) <= _MAX_PATH:
             yield ChangedLine(path, int(place["line"]), f"the {role}{owner} was changed on this line")
 

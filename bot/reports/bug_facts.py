@@ -1,4 +1,4 @@
-"""Gathering what is known of one bug: its rows, its case, and what programs of the data plane tell of it."""
+"""Collects the facts of one bug: its rows, its case, and its program as text."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ RunTool = Callable[[str, Sequence[str], Callable[[dict[str, Any]], None]], None]
 
 
 def collect_bug_facts(session: Session, bug: Bug, corpus: Path) -> BugFacts:
-    """What the rows and the corpus tell.
+    """The facts in the database and the corpus.
 
-    The outcome shown is that of the latest head at which the case fails, else of the oldest toolchain.
+    The outcome shown is from the latest head at which the case fails, else from the oldest toolchain.
     """
     case_id = bug.case_id or bug_details.example_case(session, bug)
     runs, case = bug_details.runs(session, bug, case_id), _read_case(corpus, case_id)
@@ -50,7 +50,7 @@ def collect_bug_facts(session: Session, bug: Bug, corpus: Path) -> BugFacts:
 
 
 def _read_case(corpus: Path, case_id: str) -> TestCase | None:
-    """The case, None where the corpus has it no more."""
+    """The case, None if the corpus no longer has it."""
     store = Corpus(corpus)
     return store.get(case_id) if case_id and store.folder(case_id).exists() else None
 

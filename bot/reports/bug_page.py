@@ -1,6 +1,6 @@
-"""The page of one bug: everything that is known of it, as one HTML file that loads nothing.
+"""The page of one bug, as one self-contained HTML file.
 
-Equal facts give equal pages: no time of writing is on it.
+Output is deterministic: the page does not show when it was written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fuzzing.outcomes import Outcome
 
 @dataclass(frozen=True)
 class Run:
-    """What the bug's case did on one toolchain."""
+    """The outcome of the bug's case on one toolchain."""
 
     label: str
     outcome: Outcome
@@ -29,13 +29,13 @@ class Run:
 
 @dataclass(frozen=True)
 class BugFacts:
-    """All that is known of a bug.
+    """The facts of a bug.
 
-    case        the smallest that shows it, None where none is kept; `reduced` whether a reduction left it
-    history     how it became small, in a line
-    unreduced   why it is not, "" where nobody has tried
+    case        the smallest stored case, None if there is none; `reduced` if a reduction made it
+    history     how it was reduced, in a line
+    unreduced   why it was not reduced, "" if it was not tried
     toolchain   the one that `outcome` was made on
-    runs        what the case did elsewhere, the oldest toolchain first
+    runs        outcomes on all toolchains, the oldest first
     numbers     its outputs element by element: the events of `fuzzing.execute.output_values`
     comparison  rows of `fuzzing.execute.compiler_comparison`
     """
@@ -72,7 +72,7 @@ def page(facts: BugFacts) -> str:
 
 
 def summarize_bug(bug: Bug) -> dict[str, Any]:
-    """A bug as programs are told of it in a list: which it is, and how it stands."""
+    """A bug as JSON, for lists."""
     return {
         "id": bug.id,
         "target": bug.target,
@@ -87,7 +87,7 @@ def summarize_bug(bug: Bug) -> dict[str, Any]:
 
 
 def as_json(facts: BugFacts) -> dict[str, Any]:
-    """The same as the page for programs."""
+    """The content of the page as JSON."""
     bug = facts.bug
     return summarize_bug(bug) | {
         "resolution": bug.resolution,

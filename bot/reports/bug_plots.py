@@ -1,6 +1,6 @@
-"""The plot of an output: what was given beside what was expected, element by element.
+"""The plot of an output: actual and expected values, element by element.
 
-Geometry only; colours and type lie in `templates/bugs/output_plot.svg.j2` and the page's style sheet.
+Geometry only; colors and fonts are in `templates/bugs/output_plot.svg.j2` and the page's style sheet.
 """
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 WIDTH, HEIGHT = 960, 240
-#: The strip below the numbers that shows how far each is off: its zero, and half its height.
+#: The strip below that shows differences: y of its zero, and half its height.
 ERROR_ZERO, ERROR_HALF_HEIGHT = 292, 34
 LEFT, RIGHT, TOP, BOTTOM = 74, 16, 14, 30
-#: Where NaN and infinities are drawn: above all numbers.
+#: y of NaN and infinities: above all numbers.
 NON_FINITE_Y = TOP
 _TICKS = 4
-#: Above this the scale is symmetric logarithmic: a few of 1e30 must not flatten all others.
+#: Above this ratio the scale is symmetric logarithmic, so that a few values of 1e30 do not flatten the
+#: others.
 _MAX_LINEAR_RATIO = 1e4
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One element: its place in the tensor, its values as text, their heights; `wrong` if it is off.
+    """One element: its index, its values as text, their y coordinates; `wrong` if out of tolerance.
 
-    error_y, error_height  the bar of what was given less what was expected; no bar for NaN and infinities
+    error_y, error_height  the bar of actual minus expected; no bar for NaN and infinities
     """
 
     at: int
@@ -51,10 +52,10 @@ class Tick:
 class Plot:
     """Everything the template draws of one output, in user units.
 
-    scale     "linear" or "logarithmic"
-    odd       whether there are NaN or infinities, which have a line of their own
-    error     the largest difference drawn, as text; "" where there is none
-    elements  of the tensor, of which `marks` are drawn
+    elements    of the tensor, of which `marks` are drawn
+    scale       "linear" or "logarithmic"
+    non_finite  whether there are NaN or infinities, which have a line of their own
+    error       the largest difference drawn, as text; "" if there is none
     """
 
     output: str
@@ -80,7 +81,7 @@ class Plot:
 
 
 def plots(numbers: Iterable[Mapping[str, Any]]) -> list[Plot]:
-    """A plot for each output of which there are numbers: events of `fuzzing.execute.output_values`."""
+    """A plot for each event of `fuzzing.execute.output_values` with elements."""
     return [_plot(one) for one in numbers if one["at"]]
 
 
@@ -121,7 +122,7 @@ def _plot(event: Mapping[str, Any]) -> Plot:
 
 
 def _bar(error: float, largest: float) -> tuple[float, float]:
-    """Where the bar of a difference begins, and how high it is."""
+    """Top and height of the bar of a difference."""
     if not math.isfinite(error) or not largest:
         return float(ERROR_ZERO), 0.0
     height = round(abs(error) / largest * ERROR_HALF_HEIGHT, 1)
@@ -129,7 +130,7 @@ def _bar(error: float, largest: float) -> tuple[float, float]:
 
 
 class _Scale:
-    """Numbers to heights, between `low` (the larger number of pixels) and `high`."""
+    """Maps numbers to y coordinates between `low` (the larger coordinate) and `high`."""
 
     def __init__(self, numbers: list[float], low: float, high: float) -> None:
         self._low, self._high = low, high
@@ -152,14 +153,14 @@ class _Scale:
         return math.copysign(self._unit * (10 ** abs(to_y) - 1), to_y)
 
     def to_y(self, number: float) -> float:
-        """The height of a number, in user units from the top; NaN and infinities have one of their own."""
+        """The y coordinate of a number, in user units from the top."""
         if not math.isfinite(number):
             return float(NON_FINITE_Y)
         share = (self._to_scale(number) / 2 - self._from / 2) / (self._to / 2 - self._from / 2)
         return round(self._low - share * (self._low - self._high), 1)
 
     def ticks(self) -> list[Tick]:
-        """A few lines of the scale, from the lowest number to the highest."""
+        """Grid lines from the lowest number to the highest."""
         values = [
             self._from_scale(self._from + (self._to - self._from) * n / _TICKS) for n in range(_TICKS + 1)
         ]

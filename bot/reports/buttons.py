@@ -1,8 +1,7 @@
-"""The buttons of our check runs. Who presses one is checked, and what it does is done, by
-`bot.pulls.check_run_actions`.
+"""The buttons of check runs; `bot.pulls.check_run_actions` handles a press.
 
-GitHub's bounds (REST API, checks, `actions`): at most three, a label of 20 characters, a description of 40,
-an identifier of 20; longer ones are refused with a 5xx by some servers, so they are checked here.
+GitHub's limits (REST API, checks, `actions`): three buttons, 20 characters of label and of identifier, 40 of
+description. Some servers answer longer ones with a 5xx, so they are checked here.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from datetime import timedelta
 from bot.errors import InternalError
 
 MAX_BUTTONS = 3
-#: How long a muted operator is silent: long enough for a release, short enough to be met again.
+#: How long a muted operator stays muted: about one release.
 MUTE_FOR = timedelta(days=30)
 
 
 @dataclass(frozen=True)
 class Button:
-    """One of them; `identifier` comes back when it is pressed."""
+    """One button; GitHub sends `identifier` when it is pressed."""
 
     label: str
     description: str
@@ -28,12 +27,12 @@ class Button:
 
     def __post_init__(self) -> None:
         if len(self.label) > 20 or len(self.description) > 40 or len(self.identifier) > 20:
-            raise InternalError(f"GitHub takes no button as long as {self}")
+            raise InternalError(f"a label, description or identifier is too long for GitHub: {self}")
 
 
 RERUN = Button("Re-run", "Test this commit again", "rerun")
 REDUCE = Button("Reduce further", "Make the failing cases smaller", "reduce")
-FILE = Button("File reports", "Release the issues that are held", "file")
+FILE = Button("File reports", "Approve the issues that are held", "file")
 MUTE = Button("Mute operators", f"Silence them here for {MUTE_FOR.days} days", "mute")
 
 

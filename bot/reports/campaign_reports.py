@@ -1,4 +1,4 @@
-"""Reports of campaigns: files, the drafts of effects, and the reproducers to be tried. Writes no bug."""
+"""Reports of campaigns: files, drafts of effects, and reproducers to be tried."""
 
 from __future__ import annotations
 
@@ -35,11 +35,10 @@ from fuzzing.cases import Corpus, TestCase
 class CampaignReports:
     """Reports of campaigns.
 
-    corpus   where their cases lie
-    folder   campaign's id → where its artifacts go
-    page     campaign's id → the address of its report, "" where it has none
-    offered  False where nobody gets more of a report than report.json: then no pages are written, and no
-             reproducers tried
+    corpus       folder of their cases
+    folder       campaign's id → folder of its artifacts
+    page         campaign's id → address of its report, "" if it has none
+    write_pages  False writes report.json alone and tries no reproducers
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class CampaignReports:
         self.clock = clock
 
     def write(self, summary: Summary) -> None:
-        """Writes report.md, .html, .json and the reproducers; doing it again gives the same files."""
+        """Writes report.md, .html, .json and the reproducers; idempotent."""
         write = renderer.write_artifacts if self._write_pages else renderer.write_json
         write(self.report(summary), self._folder(summary.campaign_id))
 
@@ -72,7 +71,7 @@ class CampaignReports:
         return pull.draft_effects(session, report, config, at, page)
 
     def scripts(self, summary: Summary) -> list[list[Script]]:
-        """The reproducers of what is reported: of the reduced case, then of the case as it was found."""
+        """The reproducers of reported groups: of the reduced case, then of the original case."""
         if not self._write_pages:
             return []
         report = self.report(replace(summary, tried={}))
@@ -113,12 +112,12 @@ def _script(group: Group) -> Script:
     return Script(group.example.case, group.guarded or group.script, short, ending(group.example.head))
 
 
-#: Standings whose reproducers are tried: those that accuse, and where there is no base all that fails.
+#: Classifications whose reproducers are tried: regressions, and without a base all failures.
 _TRIED = frozenset({Classification.REGRESSION, Classification.INCONCLUSIVE})
 
 
 def build_view(summary: Summary) -> CampaignView:
-    """The summary in the words of reports."""
+    """The view of a campaign's summary."""
     toolchains = {side: _toolchain(facts) for side, facts in summary.toolchains.items()}
     head = summary.toolchains.get(Side.HEAD)
     return CampaignView(
@@ -202,15 +201,13 @@ def _reduced(facts: ReducedFacts) -> ReducedView:
 
 
 def describe_reduction(end: Mapping[str, Any]) -> str:
-    """How a case became small, in a line such as "50 → 2 operators, 120 → 4 edges used in 44 runs".
+    """How a case was reduced, in a line such as "50 → 2 operators, 120 → 4 edges used in 44 runs".
 
-    end   the last event of `fuzzing.reduce`; at most three of its counts are told, those that changed
+    end   the last event of `fuzzing.reduce`; names up to three counts that changed
     """
     counts = zip(end.get("words", ()), end.get("before", ()), end.get("after", ()), strict=False)
     changed = [f"{before:g} → {after:g} {word}" for word, before, after in counts if before != after]
-    told = ", ".join(changed[:3]) or "no less of these, but simpler values"
+    counted = ", ".join(changed[:3]) or "same size, simpler values"
     runs = int(end.get("runs", 0)) + int(end.get("replayed", 0))
-    ending = (
-        "" if end.get("minimal", True) else "; the budget was spent before nothing more could be left out"
-    )
-    return f"{told} in {pluralize(runs, 'run')}{ending}"
+    ending = "" if end.get("minimal", True) else "; stopped at the budget, may not be minimal"
+    return f"{counted} in {pluralize(runs, 'run')}{ending}"

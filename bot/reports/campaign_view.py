@@ -1,7 +1,6 @@
-"""What a campaign hands over to be reported: plain frozen data, filled by `bot.campaigns`.
+"""The data of a campaign that its report needs, as frozen dataclasses.
 
-Counts are numbers and only bad outcomes are carried one by one, so the memory taken grows with what
-is wrong, not with what ran.
+Passing cases are only counted, so memory grows with the number of findings, not of cases.
 """
 
 from __future__ import annotations
@@ -19,24 +18,24 @@ from fuzzing.outcomes import Outcome, Phase, Verdict
 
 
 class InstalledToolchain(Protocol):
-    """What a reproducer must know of a toolchain; `bot.toolchains.ReadyToolchain` is one."""
+    """What a reproducer needs of a toolchain; `bot.toolchains.ReadyToolchain` is one."""
 
     @property
     def requirements(self) -> Sequence[str]:
-        """What a stranger hands to `pip install` to get the same toolchain."""
+        """Arguments of `pip install` that give the same toolchain."""
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Package → version, as the toolchain itself stated."""
+        """Package → version, as reported by the toolchain."""
 
 
 @dataclass(frozen=True)
 class ToolchainView:
-    """A toolchain as people name it.
+    """A toolchain.
 
     label         such as "openvino 2024.0.0"
     versions      package → version
-    requirements  what a stranger pip-installs to get the same
+    requirements  arguments of `pip install` that give the same toolchain
     python        version of its interpreter, such as "3.11.7"
     platform      such as "Linux x86_64", "" if unknown
     """
@@ -50,7 +49,7 @@ class ToolchainView:
 
 @dataclass(frozen=True)
 class Tally:
-    """`failed` of `runs` runs, each in a fresh process; 0 of 0 where there was none."""
+    """`failed` of `runs` runs, each in a fresh process; 0 of 0 without runs."""
 
     failed: int = 0
     runs: int = 0
@@ -62,11 +61,11 @@ class Tally:
 
 @dataclass(frozen=True)
 class ReducedView:
-    """What the case of a finding was made small to.
+    """The reduced case of a finding.
 
-    head, base, head_runs, base_runs, size   of the small case, as of a finding
-    history                                  how it became small, in a line
-    minimal                                  whether nothing more of it could be left out
+    head, base, head_runs, base_runs, size   as of a finding
+    history                                  how it was reduced, in a line
+    minimal                                  whether the reduction ran to its end
     """
 
     case: str
@@ -81,17 +80,15 @@ class ReducedView:
 
 @dataclass(frozen=True)
 class FindingView:
-    """One bad outcome and what it means beside base.
+    """One failing outcome and its classification.
 
-    case, test, operator  the case's id, its name in its own library, the operator under test
-    head, base            the outcomes; base is None where it did not run, head where only base failed
-                          and head is counted, not kept
-    signature, title      of the bug it belongs to: `fuzzing.triage.signature`; of the base's outcome
-                          for what was fixed
-    size                  bytes of the case's program, 0 if unknown: the smallest is shown first
-    reason                why it was passed over, for those that could not be judged
-    reduced               what its case was made small to; None where it was not
-    met                   whether its case was met while others were made small, and was not planned
+    case, test, operator  the case's id, its name in its library, the operator under test
+    head, base            the outcomes; base is None if it did not run, head if only base failed
+    signature, title      of its bug (`fuzzing.triage.signature`), from base's outcome if it was fixed
+    size                  bytes of the case's program, 0 if unknown
+    reason                why it is inconclusive or flaky
+    reduced               its reduced case; None if it was not reduced
+    found_by_reduction    whether its case was found while reducing another, and not planned
     """
 
     case: str
@@ -111,12 +108,12 @@ class FindingView:
 
     @property
     def outcome(self) -> Outcome | None:
-        """The outcome the finding is about: base's for what was fixed, head's otherwise."""
+        """Base's outcome if it was fixed, head's otherwise."""
         return self.base if self.classification is Classification.FIXED else self.head
 
     @property
     def smallest(self) -> FindingView:
-        """The finding as its smallest case shows it: the reduced one, where there is one."""
+        """The finding with its reduced case, if there is one."""
         reduced = self.reduced
         if reduced is None:
             return self
@@ -133,7 +130,7 @@ class FindingView:
 
 @dataclass(frozen=True)
 class VerdictCount:
-    """How many cases of one operator came to one verdict on one side."""
+    """The number of cases of one operator with one verdict on one side."""
 
     side: Side
     operator: str
@@ -143,29 +140,29 @@ class VerdictCount:
 
 @dataclass(frozen=True)
 class CampaignView:
-    """A campaign that has ended, as its report tells it.
+    """A campaign that has ended.
 
     campaign      its id, 0 outside the service
-    base          "" if head was compared with nothing
-    pull          the pull request it is about; None for a branch
-    head_toolchain, base_toolchain   None where there is none
+    base          "" without a base
+    pull          number of the pull request; None for a branch
+    head_toolchain, base_toolchain   None if there is none
     counts        one entry for each (side, operator, verdict) that occurred
     findings      read once, in any order; may be a generator
-    planned       cases in the plan; what did not run is planned minus the head's counts
+    planned       cases in the plan
     stopped       why not all of them ran, such as "budget"; "" if all did
-    skipped       reason → tests of the sources that never became cases
-    library       where the cases come from, such as "onnx 1.23.2"
-    sources       what came of each source, as it stood when the plan was written
-    ranking       how the cases were put in order; None if that was not kept
+    skipped       reason → tests of the sources that were not converted
+    library       the cases' library, such as "onnx 1.23.2"
+    sources       the sources when the plan was written
+    ranking       how the cases were ordered; None if unknown
     durations     step → seconds
-    phases        side → phase → verdict → cases that ended there with it
-    cached        side → cases whose verdict an earlier campaign had left
-    work          step → what its shards cost
-    stable_name      what keys call the target (`bot.store.targets.stable_name`)
+    phases        side → phase → verdict → cases
+    cached        side → cases with a cached verdict
+    costs         step → cost of its shards
+    stable_name   the target's name in keys (`bot.store.targets.stable_name`)
     configuration options and profile that are not the default, as `Outcome.configuration`
-    config        the configuration in force, as JSON
-    noise         of how many passing cases that were run again at head how many gave another verdict
-    tried         case → exit code of its guarded reproducer at head, of those that were tried
+    config        the repository's configuration as JSON
+    noise         passing cases repeated at head, and how many of them gave a different verdict
+    tried         case → exit code of its guarded reproducer at head
     short_failed  cases whose short script was tried and did not show the bug
     """
 

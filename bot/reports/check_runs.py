@@ -1,4 +1,4 @@
-"""The check run of a commit: one that tells what a campaign found, one that says it could not test."""
+"""Check runs of commits: the result of a campaign, or why a commit could not be tested."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from bot.store.outbox import EffectDraft
 CHECK_RUN = "check_run"
 NAME = "assay"
 
-#: Ours: what somebody may still read on a check's page. The report has everything.
+#: Characters of a check run's text, a limit of Assay; the report has everything.
 TEXT_BUDGET = 30_000
-#: With the scripts of what a pull request breaks, folded away: nothing else on GitHub has them.
+#: The same with the folded reproducers of a pull request, which has no issues to hold them.
 PULL_BUDGET = 55_000
-#: Bugs named before anything else; the rest are below.
+#: Bugs named in the summary.
 _SHOWN = 10
 #: (groups of a section, rows of a group, scripts), from the full text to the least.
 _SIZES = ((30, 30, 30), (30, 30, 5), (12, 10, 3), (12, 10, 1), (4, 4, 1), (4, 4, 0), (1, 1, 0), (0, 0, 0))
@@ -34,14 +34,14 @@ _SIZES = ((30, 30, 30), (30, 30, 5), (12, 10, 3), (12, 10, 1), (4, 4, 1), (4, 4,
 
 @dataclass(frozen=True)
 class CheckRunOptions:
-    """What a check run depends on beside its report.
+    """Options of a check run.
 
-    page         where the whole report is, "" where it has no address
+    page         address of the report, "" for none
     gate         whether a regression fails the check
-    muted        globs over operators that maintainers do not want to hear of
-    pull         the pull request, None for a branch
-    annotations  as GitHub's API describes them
-    held         whether issues about it wait for somebody to release them
+    muted        globs of muted operators
+    pull         number of the pull request, None for a branch
+    annotations  in the format of GitHub's API
+    held         whether its issues wait for approval
     """
 
     page: str = ""
@@ -56,7 +56,7 @@ _DEFAULT_OPTIONS = CheckRunOptions()
 
 
 def check_run_key_of(view: CampaignView) -> str:
-    """One campaign has one check run."""
+    """The key of the campaign's check run."""
     return check_run_key(view.stable_name, view.head, view.campaign)
 
 
@@ -68,7 +68,7 @@ def check_run_key(stable_name: str, head: str, campaign: int) -> str:
 def build_check_run(report: Report, options: CheckRunOptions = _DEFAULT_OPTIONS) -> dict[str, Any]:
     """The body of `POST /repos/{owner}/{repo}/check-runs` for a campaign that has ended."""
     view = report.view
-    told = context(report, muted=options.muted, pull=options.pull)
+    values = context(report, muted=options.muted, pull=options.pull)
     extra: dict[str, Any] = {"annotations": list(options.annotations)} if options.annotations else {}
     run = build_payload(
         view.head,
@@ -77,12 +77,12 @@ def build_check_run(report: Report, options: CheckRunOptions = _DEFAULT_OPTIONS)
         collapse_blank_lines(
             render(
                 "reports/check_summary.md.j2",
-                **told,
+                **values,
                 new=unmuted_regressions(report, options.muted),
                 shown=_SHOWN,
             )
         ),
-        _text(told, options),
+        _text(values, options),
         conclusion=conclusion(report, options),
         started=view.started_at,
         ended=view.ended_at,
@@ -93,18 +93,17 @@ def build_check_run(report: Report, options: CheckRunOptions = _DEFAULT_OPTIONS)
 
 
 def headline(report: Report, muted: Sequence[str]) -> str:
-    """The report in one line; what is muted is no news."""
+    """The report in one line, without muted failures."""
     new = unmuted_regressions(report, muted)
     if report.with_classification(Classification.REGRESSION) and not new:
-        return f"Nothing new in {pluralize(report.cases_run(), 'case')} but what is muted"
+        return f"Nothing new in {pluralize(report.cases_run(), 'case')} but muted failures"
     return report.headline_for(new)
 
 
 def conclusion(report: Report, options: CheckRunOptions = _DEFAULT_OPTIONS) -> str:
-    """`success` only if the change was judged and broke nothing; `neutral` for all else.
+    """`success` if cases ran, nothing regressed and nothing is inconclusive, else `neutral`.
 
-    A regression is a `failure` only where the repository asked for that: `pull_requests.gate`. What
-    maintainers have muted counts for nothing.
+    An unmuted regression is a `failure` if the repository sets `pull_requests.gate`.
     """
     if unmuted_regressions(report, options.muted):
         return "failure" if options.gate else "neutral"
@@ -113,7 +112,7 @@ def conclusion(report: Report, options: CheckRunOptions = _DEFAULT_OPTIONS) -> s
 
 
 def _buttons(report: Report, options: CheckRunOptions) -> list[Button]:
-    """Of a pull request's check; a branch's has one only where something waits for a press."""
+    """The buttons: a branch has one only if issues wait for approval."""
     if options.pull is None:
         return [FILE] if options.held and unmuted_regressions(report, options.muted) else []
     return [RERUN, REDUCE, MUTE] if unmuted_regressions(report, options.muted) else [RERUN]
@@ -122,10 +121,10 @@ def _buttons(report: Report, options: CheckRunOptions) -> list[Button]:
 def build_untested_check_run(
     target: str, stable_name: str, head: str, campaign: int, reason: str, kind: str = "infrastructure"
 ) -> EffectDraft:
-    """The check run of a commit that could not be tested; it says nothing about the compiler.
+    """The check run of a commit that could not be tested.
 
-    reason   what failed and what to fix, as the error says it
-    kind     whose it is to mend, as in `bot.campaigns.services.CampaignProblem`
+    reason   the error message: what failed and how to fix it
+    kind     as in `bot.campaigns.services.CampaignProblem`
     """
     summary = render("reports/untested.md.j2", head=head, campaign=campaign, reason=reason, kind=kind)
     run = check_run_key(stable_name, head, campaign)
@@ -150,9 +149,9 @@ def build_payload(
 ) -> dict[str, Any]:
     """The body of a check run.
 
-    run         the key of its effect, by which the check run is found again
-    status      queued, in_progress or completed; `conclusion` is given with the last alone
-    page        where the whole report is, "" for none
+    run         the key of its effect, which finds the check run again
+    status      queued, in_progress or completed; only the last has a `conclusion`
+    page        address of the report, "" for none
     """
     made: dict[str, Any] = {"name": NAME, "head_sha": head, "status": status}
     if conclusion:
@@ -174,13 +173,13 @@ def _time(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _text(told: Mapping[str, Any], options: CheckRunOptions) -> str:
-    """Scripts are for pull requests; what a branch breaks has its issue."""
+def _text(values: Mapping[str, Any], options: CheckRunOptions) -> str:
+    """The text, cut to its budget; reproducers are only for pull requests, branches have issues."""
     most = TEXT_BUDGET if options.pull is None else PULL_BUDGET
     for limit, rows, scripts in _SIZES:
         shown = 0 if options.pull is None else scripts
         body = collapse_blank_lines(
-            render("reports/check_text.md.j2", **told, limit=limit, rows=rows, scripts=shown)
+            render("reports/check_text.md.j2", **values, limit=limit, rows=rows, scripts=shown)
         )
         if len(body) <= most:
             return body

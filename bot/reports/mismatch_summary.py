@@ -1,4 +1,4 @@
-"""What is known of a wrong number, in the words and bars of reports."""
+"""Sentences and histograms about wrong outputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COLUMNS = 10
 
 
 class HistogramBin(NamedTuple):
-    """How many elements lie so far off: `label` in units in the last place; `share` of the fullest bin."""
+    """Elements by error: `label` in units in the last place, `share` relative to the fullest bin."""
 
     label: str
     elements: int
@@ -19,9 +19,9 @@ class HistogramBin(NamedTuple):
 
 
 def ulp_bins(mismatch: Mismatch, limit: int = COLUMNS) -> tuple[HistogramBin, ...]:
-    """The histogram in at most `limit` bins and one for NaN and infinities; () where there is none.
+    """The histogram in at most `limit` bins and one for NaN and infinities; () without data.
 
-    Exact elements keep a bin of their own; those after it are joined until they fit.
+    Exact elements have their own bin; the others are joined pairwise until they fit.
     """
     if not mismatch.ulps:
         return ()
@@ -43,27 +43,27 @@ def _span(low: int, high: int) -> str:
 
 
 def _short(number: int) -> str:
-    """1024 as 2^10: beyond thousands nobody counts them, and all are powers of two or one less."""
+    """1024 as 2^10: large bounds are powers of two, or one less."""
     if number < 10_000:
         return str(number)
     return f"2^{number.bit_length() - 1 if number & (number - 1) == 0 else number.bit_length()}"
 
 
 def describe_mismatch(mismatch: Mismatch) -> tuple[str, ...]:
-    """What else was found out about one output, one sentence each."""
+    """Sentences about one wrong output."""
     if mismatch.compiled_error is None or mismatch.library_error is None:
         return describe_tolerance(mismatch)
     float64_check = (
-        "Beside a float64 run of the same program the compiled one is off by "
-        f"{mismatch.compiled_error:.3g}, the library's own by {mismatch.library_error:.3g}."
+        "Compared with a float64 run of the same program, the compiled program is off by "
+        f"{mismatch.compiled_error:.3g}, the library by {mismatch.library_error:.3g}."
     )
     return (*describe_tolerance(mismatch), float64_check)
 
 
 def describe_tolerance(mismatch: Mismatch) -> tuple[str, ...]:
-    """Which tolerance would let an output pass, if its evidence tells."""
+    """A sentence with the smallest tolerance that passes, if known."""
     if mismatch.kind != "value" or not mismatch.ulps:
         return ()
     if mismatch.passes_at is None:
-        return ("No tolerance would let it pass: NaN or an infinity stands on one side only.",)
-    return (f"The smallest tolerance that would let it pass is rtol = atol = {mismatch.passes_at:.3g}.",)
+        return ("No tolerance lets it pass: NaN or infinity occurs on one side only.",)
+    return (f"The smallest tolerance that passes is rtol = atol = {mismatch.passes_at:.3g}.",)

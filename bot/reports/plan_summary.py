@@ -1,4 +1,4 @@
-"""What a report says of a campaign's plan: where its cases come from, and who put them in order."""
+"""Text about a campaign's plan: sources and ranking."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.reports.templates import pluralize
 
 @dataclass(frozen=True)
 class SourceRow:
-    """One source in a table; `state` is "" for one that gave all it has."""
+    """One source in a table; `state` is "" if it is complete."""
 
     source: str
     library: str
@@ -30,31 +30,31 @@ def source_rows(accounts: Sequence[SourceReport]) -> list[SourceRow]:
 
 
 def describe_source_state(account: SourceReport) -> str:
-    """What is still lacking, and why; "" if nothing is."""
+    """What is missing and why; "" if nothing is."""
     if account.failed:
         return f"failed: {account.failed}"
     if not account.missing_parts:
         return ""
-    begun = f", {account.begun} more begun" if account.begun else ""
-    return f"collected {account.whole} of {pluralize(account.parts, 'part')}{begun}; the next run goes on"
+    begun = f", {account.begun} more started" if account.begun else ""
+    return f"collected {account.whole} of {pluralize(account.parts, 'part')}{begun}; the next run continues"
 
 
 def describe_ranking(ranking: Ranking | None) -> str:
-    """Who put the cases in order, in a sentence; "" where that was not kept."""
+    """How the cases were ordered, in a sentence; "" if unknown."""
     if ranking is None:
         return ""
     if ranking.failed:
         return (
-            f"The cases ran in the order of their sources, because ranking them failed: {ranking.failed} "
-            "(Assay's trouble, not the compiler's; its log has more)."
+            f"The cases ran in the order of their sources because ranking failed: {ranking.failed} "
+            "(an error in Assay, not in the compiler; see its log)."
         )
     inputs = []
     if ranking.change is not None:
         files = pluralize(int(ranking.change["files"]), "changed file")
-        inputs.append(files + (" (there are more)" if ranking.change["truncated"] else ""))
+        inputs.append(files + (" (truncated)" if ranking.change["truncated"] else ""))
     if ranking.history is not None:
         inputs.append(f"the history of {pluralize(int(ranking.history['cases']), 'case')}")
     if ranking.suites:
         inputs.append(f"the compiler's own tests ({', '.join(ranking.suites)})")
-    by = f", knowing {'; '.join(inputs)}" if inputs else ""
-    return f"The strategy {ranking.strategy} put the cases in order{by}."
+    by = f", using {'; '.join(inputs)}" if inputs else ""
+    return f"Cases ordered by strategy {ranking.strategy}{by}."

@@ -1,6 +1,6 @@
-"""The check run of a campaign that has not ended: where it is, what it has seen, when it will be done.
+"""The check run of a campaign that has not ended.
 
-Nothing is accused here. What fails at head is listed as just that, for base may not have been asked yet.
+It lists failures at head without blaming the change, since base may not have run yet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fuzzing.outcomes import Verdict
 
 @dataclass(frozen=True)
 class FailingCase:
-    """A case that fails at head; `base` is what the same case does there, "" while nobody knows."""
+    """A case that fails at head; `base` is its result at base, "" while unknown."""
 
     test: str
     operator: str
@@ -34,7 +34,7 @@ class FailingCase:
 
 @dataclass(frozen=True)
 class TouchedOperator:
-    """An operator that the change touches, and the strongest reason to think so."""
+    """An operator that the change touches, and the strongest evidence."""
 
     operator: str
     why: str
@@ -42,17 +42,17 @@ class TouchedOperator:
 
 @dataclass(frozen=True)
 class CampaignProgress:
-    """A campaign at work, told from its rows.
+    """A running campaign, read from its rows.
 
-    stable_name     what keys call the target (`bot.store.targets.stable_name`)
-    waiting      campaigns before it, of all targets; None once it is at work
-    planned      cases in the plan, 0 before there is one; `done` of them have an outcome at head
-    compared     cases with an outcome at base
-    counts       verdict at head → cases
-    failing      the first of those that fail at head, in rank order, `failures` in all
-    touched      what the change touches, the surest first
-    remaining_s       seconds until what is to be run at head has been, None where it cannot be told
-    toolchains   what runs: "head" and "base" with their labels, as far as they are made
+    stable_name     the target's name in keys (`bot.store.targets.stable_name`)
+    queue_position  campaigns ahead of it, of all targets; None once it runs
+    planned         cases in the plan, 0 before there is one; `done` of them have an outcome at head
+    compared        cases with an outcome at base
+    counts          verdict at head → cases
+    failing         the first failing cases in rank order, of `failures` in all
+    touched         operators that the change touches, the most certain first
+    remaining_s     estimated seconds to run the rest at head, None if unknown
+    toolchains      "head" and "base" with the labels of installed toolchains
     """
 
     campaign: int
@@ -78,7 +78,7 @@ class CampaignProgress:
 
     @classmethod
     def queued(cls, campaign: Campaign, stable_name: str, queue_position: int) -> CampaignProgress:
-        """A campaign that nobody has begun."""
+        """A queued campaign."""
         return cls(
             campaign=campaign.id,
             target=campaign.target,
@@ -95,7 +95,7 @@ class CampaignProgress:
 
 
 def draft_check_run(progress: CampaignProgress) -> EffectDraft:
-    """The check run as it is now; posting it again changes it in place."""
+    """The current check run; posting it again edits it."""
     run = check_run_key(progress.stable_name, progress.head, progress.campaign)
     body = build_payload(
         progress.head,
@@ -110,13 +110,13 @@ def draft_check_run(progress: CampaignProgress) -> EffectDraft:
 
 
 def draft_ended_early(progress: CampaignProgress, reason: str) -> EffectDraft:
-    """The check run of a campaign that ended before it could say anything of the change."""
+    """The check run of a campaign that ended without a result."""
     run = check_run_key(progress.stable_name, progress.head, progress.campaign)
     summary = collapse_blank_lines(render("reports/ended_early.md.j2", progress=progress, reason=reason))
     body = build_payload(
         progress.head,
         run,
-        "Ended early: nothing is said about the compiler",
+        "Ended early: no result",
         summary,
         "",
         conclusion="cancelled" if progress.state is CampaignState.SUPERSEDED else "neutral",
@@ -126,23 +126,21 @@ def draft_ended_early(progress: CampaignProgress, reason: str) -> EffectDraft:
 
 
 def title(progress: CampaignProgress) -> str:
-    """Where it is, in a line."""
+    """The state of the campaign in a line."""
     if progress.queue_position is not None:
         before = (
-            f"{pluralize(progress.queue_position, 'campaign')} before this one"
-            if progress.queue_position
-            else "next to begin"
+            f"{pluralize(progress.queue_position, 'campaign')} ahead" if progress.queue_position else "next"
         )
         return f"Queued: {before}"
     ran, failing = pluralize(progress.done, "case"), thousands(progress.failures)
     return {
-        CampaignState.PLANNING: "Planning: collecting and ranking the cases",
-        CampaignState.PROVISIONING: f"Making the toolchains for {pluralize(progress.planned, 'case')}",
-        CampaignState.RUNNING: f"Running: {thousands(progress.done)} of {pluralize(progress.planned, 'case')}, "
+        CampaignState.PLANNING: "Planning: collecting and ranking cases",
+        CampaignState.PROVISIONING: f"Installing toolchains for {pluralize(progress.planned, 'case')}",
+        CampaignState.RUNNING: f"Running: {progress.done:,} of {pluralize(progress.planned, 'case')}, "
         f"{failing} {'fails' if progress.failures == 1 else 'fail'} so far",
-        CampaignState.CONFIRMING: f"Repeating what fails: {failing} of {ran}",
+        CampaignState.CONFIRMING: f"Repeating failures: {failing} of {ran}",
         CampaignState.COMPARING: f"Comparing with base: {thousands(progress.compared)} of {ran}",
-        CampaignState.REDUCING: f"Making small what fails: {failing} of {ran}",
+        CampaignState.REDUCING: f"Reducing failures: {failing} of {ran}",
         CampaignState.REPORTING: "Writing the report",
     }.get(progress.state, progress.state.value)
 
@@ -168,12 +166,12 @@ def _context(progress: CampaignProgress) -> dict[str, Any]:
 
 
 def _plan(progress: CampaignProgress) -> str:
-    """What will run and until when, in a sentence or two; "" before there is a plan."""
+    """What is planned, with an estimate of the time left; "" before there is a plan."""
     if not progress.planned:
         return ""
-    budget = f", as far as the budget of {seconds(progress.budget_s)} goes" if progress.budget_s else ""
-    text = f"{pluralize(progress.planned, 'case')} are planned{budget}, in the order in which they are most likely to "
-    text += "find something early."
+    budget = f" within a budget of {seconds(progress.budget_s)}" if progress.budget_s else ""
+    text = f"{pluralize(progress.planned, 'case')} are planned{budget}, those most likely to "
+    text += "fail first."
     if progress.remaining_s is not None:
-        text += f" Running them takes about {seconds(progress.remaining_s)} more; repeats and base come after that."
+        text += f" Running them takes about {seconds(progress.remaining_s)} more; repeats and base follow."
     return text

@@ -1,7 +1,7 @@
-"""What a pull request is told: that it waits, what its campaign found, and the one comment about it.
+"""Check runs and the comment of a pull request.
 
-The comment is written only when there is something to say: a regression. When later pushes mend it, the same
-comment says so; it never becomes two. Everything else is silence, whose reason is in the audit.
+The first regression creates the comment; later campaigns edit it. Without a comment the audit log has the
+reason.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from bot.store.outcomes import CacheKey
 from fuzzing.outcomes import Verdict
 
 COMMENTED_EVENT = "commented"
-#: Bugs that the comment remembers having told of.
+#: Reported bugs that the comment keeps track of.
 MAX_REMEMBERED = 50
-#: How something the comment told of before stands now, where it is found among other things than what is new.
-_STANDINGS = {
-    Classification.REGRESSION: "fails still, of an operator that a maintainer has muted",
-    Classification.ALREADY_BROKEN: "fails at base too by now",
-    Classification.SUPPORT_LOST: "is refused as unsupported now",
-    Classification.FLAKY: "fails not each time any more",
+#: What the comment says about a previously reported bug that is no longer new.
+_CURRENT_STATES = {
+    Classification.REGRESSION: "still fails; a maintainer muted its operator",
+    Classification.ALREADY_BROKEN: "now fails at base too",
+    Classification.SUPPORT_LOST: "is now unsupported",
+    Classification.FLAKY: "no longer fails every time",
 }
-_INCONCLUSIVE = "could not be judged this time"
+_INCONCLUSIVE = "result inconclusive"
 
 
 def pull_key(stable_name: str, pull: Pull) -> str:
@@ -52,9 +52,9 @@ def pull_key(stable_name: str, pull: Pull) -> str:
 
 
 def draft_awaiting_approval(stable_name: str, pull: Pull, why: str) -> EffectDraft:
-    """The neutral check run of a head that waits for somebody with write access."""
+    """The neutral check run of a head that waits for approval."""
     summary = collapse_blank_lines(render("reports/awaiting_approval.md.j2", pull=pull, why=why))
-    return _draft(stable_name, pull, "Waits for a maintainer: comment /assay run", summary)
+    return _draft(stable_name, pull, "Waiting for a maintainer: comment /assay run", summary)
 
 
 def draft_config_error(stable_name: str, pull: Pull, why: str) -> EffectDraft:
@@ -66,17 +66,16 @@ def draft_config_error(stable_name: str, pull: Pull, why: str) -> EffectDraft:
 def _draft(stable_name: str, pull: Pull, title: str, summary: str) -> EffectDraft:
     run = pull_key(stable_name, pull)
     body = build_payload(pull.head, run, title, summary, "", conclusion="neutral")
-    # No campaign's configuration says that these may be sent: whoever posts them has made sure.
+    # There is no campaign whose configuration sets the mode; callers check it.
     return EffectDraft(CHECK_RUN, run, pull.target, body, number=pull.number, editable=True, mode="live")
 
 
 def draft_effects(
     session: Session, report: Report, config: RepositoryConfig, at: datetime, page: str = ""
 ) -> list[EffectDraft]:
-    """The last word of a pull request's campaign: its check run, and the comment where there is one to be.
+    """The final check run of a pull request's campaign, and its comment if there is one.
 
-    Writes into the audit what is told, or why nothing is. `page` is where the whole report is, "" for
-    nowhere.
+    Records in the audit log why there is a comment or none. `page` is the address of the report, "" for none.
     """
     view = report.view
     muted = [mute.operator for mute in mutes.in_force(session, view.target, at)]
@@ -106,7 +105,7 @@ def _comment(
     config: RepositoryConfig,
     at: datetime,
 ) -> EffectDraft | None:
-    """The comment, or None and a reason in the audit."""
+    """The comment, or None with the reason in the audit log."""
     view = report.view
     assert view.pull is not None
     exists = session.get(Effect, comment_key(view.stable_name, view.pull)) is not None
@@ -122,7 +121,7 @@ def _comment(
     known = {one["signature"] for one in now}
     past = [one for one in before if one["signature"] not in known]
     evidence["told"] = [*now, *past][:MAX_REMEMBERED]
-    why = f"{pluralize(len(groups), 'new bug')} at {view.head[:12]}" if groups else "nothing new is left"
+    why = f"{pluralize(len(groups), 'new bug')} at {view.head[:12]}" if groups else "nothing new"
     audit.record(session, view.target, COMMENTED_EVENT, subject, why, at, evidence=evidence)
     run = session.get(Effect, check_run_key_of(view))
     address = run.url if run is not None and run.url.startswith("https://") else ""
@@ -133,14 +132,14 @@ def _comment(
 def _reason_for_no_comment(
     report: Report, groups: Sequence[Group], config: RepositoryConfig, *, exists: bool
 ) -> str:
-    """Why there is no comment; "" where there is one to be."""
+    """Why there is no comment; "" if there is one."""
     if exists:
         return ""
     if not groups:
-        muted = " but what is muted" if report.with_classification(Classification.REGRESSION) else ""
-        return f"nothing new{muted} in {pluralize(report.cases_run(), 'case')}: the check run says it"
+        muted = " but muted failures" if report.with_classification(Classification.REGRESSION) else ""
+        return f"nothing new{muted} in {pluralize(report.cases_run(), 'case')}; shown in the check run"
     if not config.pull_requests.comment:
-        return "pull_requests.comment is off: the check run says it"
+        return "pull_requests.comment is off; shown in the check run"
     return ""
 
 
@@ -151,7 +150,7 @@ def _entry(group: Group) -> dict[str, str]:
 def _look_up_previous(
     session: Session, report: Report, past: Sequence[Mapping[str, Any]]
 ) -> Iterator[PreviousFinding]:
-    """What was told of before and is not new any more, each looked up at the new head."""
+    """The state at head of each previously reported bug that is no longer new."""
     campaign = get(session, report.view.campaign)
     place = CacheKey.of(campaign.head_toolchain or "", campaign.config)
     standings = {group.signature: group.classification for group in reversed(report.groups)}
@@ -161,11 +160,11 @@ def _look_up_previous(
         outcome = outcomes.get(session, str(one["case"]), place)
         fixed = False
         if classification is not None and classification is not Classification.FIXED:
-            now = _STANDINGS.get(classification, _INCONCLUSIVE)
+            now = _CURRENT_STATES.get(classification, _INCONCLUSIVE)
         elif outcome is None:
-            now = f"was not run again at {at}, so nobody knows"
+            now = f"was not run at {at}; result inconclusive"
         elif outcome.verdict is Verdict.PASS:
             now, fixed = f"passes at {at}", True
         else:
-            now = f"gives {outcome.verdict.value.replace('_', ' ')} at {at} now"
+            now = f"now gives {outcome.verdict.value.replace('_', ' ')} at {at}"
         yield PreviousFinding(str(one["title"]), now, fixed)

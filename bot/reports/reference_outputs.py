@@ -1,4 +1,4 @@
-"""Expected outputs that the library computed for a case which ships none, taken from beside the corpus."""
+"""Reference outputs computed by the library, stored beside the corpus."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fuzzing.execute.limits import Limits
 from fuzzing.execute.reference_runner import UNREADABLE_RECORD_ERRORS, ReferenceRunner
 from fuzzing.oracles.reference import needs_reference, with_reference
 
-#: Outputs that a reproducer carries, in bytes; longer ones it has to compute, with the library.
+#: Maximum bytes of outputs in a reproducer; it computes larger ones with the library.
 MAX_BYTES = 64 << 10
-#: Programs whose library no toolchain brings along; of the others the script asks the library itself.
+#: Frontends whose library is not part of a toolchain; scripts of the others compute the outputs.
 _FRONTENDS = frozenset({"onnx"})
 
 
 def add_reference_outputs(case: TestCase, corpus: Path) -> TestCase:
-    """The case with the outputs that were computed for it, where they are known and no toolchain can tell."""
+    """The case with its stored reference outputs, if it needs them and they are small enough."""
     if not needs_reference(case) or case.program.frontend not in _FRONTENDS:
         return case
     record = ReferenceRunner(case.program.kind, corpus, sys.executable, Limits()).load(case)

@@ -22,11 +22,11 @@ from bot.store.step_cost import StepCost
 from fuzzing.outcomes import Phase, Verdict
 
 FORMAT = 2  # of report.json
-HELD_REASON = "reports.mode is held: a maintainer releases each report"
+HELD_REASON = "reports.mode is held: each report waits for a maintainer's approval"
 
 
 class ReportsPolicy(Protocol):
-    """What `reports:` of a repository's configuration says."""
+    """`reports:` of a repository's configuration."""
 
     @property
     def mode(self) -> str:
@@ -38,7 +38,7 @@ class ReportsPolicy(Protocol):
 
 
 class Config(Protocol):
-    """A repository's configuration, as far as effects depend on it."""
+    """The part of a repository's configuration that effects depend on."""
 
     @property
     def reports(self) -> ReportsPolicy:
@@ -46,11 +46,9 @@ class Config(Protocol):
 
 
 def draft_effects(report: Report, config: Config, page: str = "") -> list[EffectDraft]:
-    """The check run, then one issue for each new bug; in held mode the issues wait.
+    """The check run, then one issue for each new bug of a branch; in held mode the issues wait.
 
-    `page` is where the whole report is, "" for nowhere.
-
-    A pull request's campaign has no issues: see `bot.reports.campaign_reports.in_pull`.
+    `page` is the address of the report, "" for none.
     """
     view = report.view
     hold = HELD_REASON if config.reports.mode == "held" else ""
@@ -68,23 +66,23 @@ def draft_effects(report: Report, config: Config, page: str = "") -> list[Effect
 
 
 def reason_not_filed(classification: Classification) -> str:
-    """Why bugs of a classification get no issue, "" for those that get one; recorded with the bug."""
+    """Why bugs of a classification are not filed, "" if they are; recorded with the bug."""
     return {
         Classification.REGRESSION: "",
-        Classification.ALREADY_BROKEN: "already broken at base: not this change's doing",
-        Classification.SUPPORT_LOST: "head says it is unsupported: told in the report, never filed",
+        Classification.ALREADY_BROKEN: "already broken at base",
+        Classification.SUPPORT_LOST: "unsupported at head: shown in the report, never filed",
         Classification.FIXED: "passes at head",
         Classification.FLAKY: "did not repeat in fresh processes",
-        Classification.FLAKY_PROGRAM: "the program itself does not give the same twice",
-        Classification.INFRASTRUCTURE: "the machine's doing; it is run again",
+        Classification.FLAKY_PROGRAM: "the program itself is nondeterministic",
+        Classification.INFRASTRUCTURE: "infrastructure failure; run again",
         Classification.INCONCLUSIVE: "base is unknown",
     }[classification]
 
 
 def write_artifacts(report: Report, folder: Path) -> tuple[Path, ...]:
-    """Writes report.md, report.html, report.json and reproducers/; returns them but for the cases kept.
+    """Writes report.md, report.html, report.json and reproducers/; returns their paths, without stored cases.
 
-    Writing again gives the same files; each appears whole or not at all.
+    Idempotent; each file is written atomically.
     """
     write_json(report, folder)
     files = {"report.md": markdown(report), "report.html": html(report)}
@@ -117,17 +115,17 @@ def _write(path: Path, content: str | bytes) -> None:
 
 
 def markdown(report: Report) -> str:
-    """The report for people who read Markdown."""
+    """The report as Markdown."""
     return collapse_blank_lines(render("reports/report.md.j2", **context(report)))
 
 
 def html(report: Report) -> str:
-    """The report as one page that loads nothing."""
+    """The report as one self-contained page."""
     return render("reports/report.html.j2", **context(report), picture=build_chart(report))
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """The report for programs; docs/reports.md describes it."""
+    """The report as JSON; docs/reports.md describes it."""
     view = report.view
     return {
         "format": FORMAT,
@@ -174,7 +172,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def _clean_strings(value: Any) -> Any:
-    """Untrusted texts inside the JSON lose what may hide or leak, as everywhere else."""
+    """`value` with all of its strings cleaned."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
@@ -191,7 +189,7 @@ def _by_phase(phases: Mapping[Phase, Mapping[Verdict, int]]) -> dict[str, dict[s
 
 
 def _work(costs: StepCost) -> dict[str, Any]:
-    """What a step's shards cost, with cases a second and the harness's share; None where nothing ran."""
+    """The cost of a step's shards, with cases per second and overhead; None if nothing ran."""
     return costs.to_json() | {"rate": _rounded(costs.rate), "overhead": _rounded(costs.overhead)}
 
 

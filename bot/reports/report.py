@@ -1,4 +1,4 @@
-"""From a campaign's view to its report: findings grouped by signature, each group with its evidence."""
+"""The report of a campaign: findings grouped by signature, each group with its evidence."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bot.store.models import Classification, Side
 from fuzzing.cases import Provenance, TestCase
 from fuzzing.outcomes import Verdict
 
-#: Findings of one group that are listed by name; the others are counted.
+#: Findings of one group that are listed; the others are counted.
 MAX_LISTED_CASES = 200
-#: Standings whose example gets a reproducer: a flaky one would disappoint, a fixed one has nothing to show.
+#: Classifications that get a reproducer: flaky and fixed findings do not reproduce.
 WITH_REPRODUCER = frozenset(
     {Classification.REGRESSION, Classification.ALREADY_BROKEN, Classification.INCONCLUSIVE}
 )
 
-#: Standings of which nothing is claimed, neither that head is at fault nor that it is not.
+#: Classifications that say nothing about the change.
 UNDECIDED = (
     Classification.FLAKY,
     Classification.FLAKY_PROGRAM,
@@ -32,7 +32,7 @@ UNDECIDED = (
 #: The exit code of a reproducer that shows its bug.
 BUG_SHOWN = 1
 
-#: Licences of the libraries whose tests we migrate, as their own packages state them.
+#: Licenses of the libraries whose tests are converted, as their packages state them.
 LICENSES: Mapping[str, str] = {"onnx": "Apache-2.0", "torch": "BSD-3-Clause", "keras": "Apache-2.0"}
 
 
@@ -51,23 +51,22 @@ class CaseRow:
 
 @dataclass(frozen=True)
 class Group:
-    """The findings of one classification that share a signature: one bug, as far as we can tell.
+    """The findings of one classification and signature: presumably one bug.
 
-    cases     how many findings there are, `found_by_reduction` of them with cases that were not planned
-    shown     up to SHOWN of them, the smallest first
-    example   the finding whose program is the smallest, as its reduced case shows it if it has one
-    found     the case of the example as it was found; its id is the example's where it was not reduced
-    history   how the one became the other, in a line; "" where it was not reduced
-    program   its model as text, "" if it could not be had
-    script    its reproducer: the short one, else the guarded one; "" for standings that get none and where
-              there is no template
-    guarded   the script with limits and exit codes beside a short one, "" where `script` is that itself
-    replay_instructions  how to replay it with Assay, where there is no script; `filename` names either
-    tried     the exit code of the guarded script at head, None if it was not run; only 1 is offered
-    replay    the command that runs the case again, "" without an outcome at head
-    kept      the case's files by name, where a page needs them
-    origin    where its case came from, None if the case could not be read
-    frontend  what loads its program: onnx, torch, keras
+    cases                number of findings, `found_by_reduction` of them with cases that were not planned
+    shown                up to MAX_LISTED_CASES of them, the smallest first
+    example              the finding with the smallest program, reduced if possible
+    original_case        the example's case before reduction
+    history              how it was reduced, in a line; "" if it was not
+    program              its model as text, "" if unavailable
+    script               its reproducer: the short one, else the guarded one; "" if it has none
+    guarded              the script with limits and exit codes beside a short `script`, else ""
+    replay_instructions  how to replay it with Assay if there is no script; `filename` names either
+    tried                exit code of the guarded script at head, None if it was not tried
+    replay               the command that replays the case, "" without an outcome at head
+    kept                 the case's files by name, for `replay_instructions`
+    origin               provenance of its case, None if the case could not be read
+    frontend             onnx, torch or keras
     """
 
     signature: str
@@ -91,7 +90,7 @@ class Group:
 
     @property
     def filename(self) -> str:
-        """The reproducer's file name, or the page's; one signature may show both new and old failures."""
+        """Name of the reproducer or instructions; one signature may have new and old failures."""
         return f"{self._stem}.{'txt' if self.replay_instructions else 'py'}"
 
     @property
@@ -101,22 +100,23 @@ class Group:
 
     @property
     def folder(self) -> str:
-        """The folder, beside the page, in which the case is kept."""
+        """The folder of the case, beside the instructions."""
         return f"{self._stem}-case"
 
     @property
     def _stem(self) -> str:
-        return f"{self.signature}{'' if self.classification is Classification.REGRESSION else '-' + self.classification.value}"
+        new = self.classification is Classification.REGRESSION
+        return self.signature if new else f"{self.signature}-{self.classification.value}"
 
     @property
     def license_name(self) -> str:
-        """The licence of the test the example descends from, "" if we do not know it."""
+        """License of the test that the example comes from, "" if unknown."""
         return LICENSES.get(self.origin.library, "") if self.origin else ""
 
 
 @dataclass(frozen=True)
 class OperatorRow:
-    """The counts of one operator: verdict → cases, on both sides, and findings by classification."""
+    """Counts of one operator: verdict → cases on both sides, and findings by classification."""
 
     operator: str
     head: Mapping[Verdict, int]
@@ -126,18 +126,18 @@ class OperatorRow:
 
 @dataclass(frozen=True)
 class Report:
-    """What a campaign found, in the order people want to read it."""
+    """The result of a campaign, the most important groups first."""
 
     view: CampaignView
     groups: tuple[Group, ...]
     operators: tuple[OperatorRow, ...]
 
     def with_classification(self, *standings: Classification) -> tuple[Group, ...]:
-        """The groups of these standings, the largest first."""
+        """The groups with these classifications, the largest first."""
         return tuple(group for group in self.groups if group.classification in standings)
 
     def cases(self, *standings: Classification) -> int:
-        """How many planned cases became findings of one of these standings."""
+        """The number of planned cases with findings of these classifications."""
         return sum(group.cases - group.found_by_reduction for group in self.with_classification(*standings))
 
     def verdicts(self, side: Side) -> dict[Verdict, int]:
@@ -149,7 +149,7 @@ class Report:
         return {verdict: total[verdict] for verdict in Verdict if total[verdict]}
 
     def cases_run(self, side: Side = Side.HEAD) -> int:
-        """How many cases have an outcome on that side."""
+        """The number of cases with an outcome on that side."""
         return sum(self.verdicts(side).values())
 
     @property
@@ -163,20 +163,18 @@ class Report:
         return self.headline_for(self.with_classification(Classification.REGRESSION))
 
     def headline_for(self, new: Sequence[Group]) -> str:
-        """The same where only these groups are news: as many bugs as groups, as many cases as are in them."""
+        """The report in one line, counting only these groups as new."""
         bugs = f"{len(new)} new bug{'' if len(new) == 1 else 's'}"
-        found_by_reduction = sum(
-            group.found_by_reduction for group in new
-        )  # while other cases were made small: none of those that ran
+        found_by_reduction = sum(group.found_by_reduction for group in new)  # not among the cases that ran
         cases = sum(group.cases for group in new) - found_by_reduction
         ran = f"{self.cases_run():,} case{'' if self.cases_run() == 1 else 's'}"
         if cases:
-            more = f"; {found_by_reduction} more met while they were made small" if found_by_reduction else ""
-            return f"{bugs}: {cases} of {ran} fail{'s' * (cases == 1)} here and passed at base{more}"
+            more = f"; {found_by_reduction} more found during reduction" if found_by_reduction else ""
+            return f"{bugs}: {cases} of {ran} fail{'s' * (cases == 1)} at head and passed at base{more}"
         if not self.cases_run():
-            return "No case was run"
+            return "No cases were run"
         if found_by_reduction:
-            return f"{bugs}, met while other cases were made small; {ran} ran"
+            return f"{bugs}, found while reducing other cases; {ran} ran"
         failing = self.with_classification(Classification.INCONCLUSIVE)
         if not self.view.base and failing:
             kinds = f"{len(failing)} kind{'' if len(failing) == 1 else 's'} of failure"
@@ -185,7 +183,7 @@ class Report:
         open_ = self.cases(*UNDECIDED)
         if not self.view.base and not old and not open_:
             return f"Nothing fails in {ran}"
-        rest = [f"{old} already broken at base"] * bool(old) + [f"{open_} not judged"] * bool(open_)
+        rest = [f"{old} already broken at base"] * bool(old) + [f"{open_} inconclusive"] * bool(open_)
         return f"Nothing new in {ran}" + (f"; {', '.join(rest)}" if rest else "")
 
 
@@ -202,7 +200,7 @@ def build_report(
 
     find_case  reads a case by its id (`Corpus.get`); without it there are no reproducers
     describe   case ids → programs as text; called once, with the ids of all examples
-    complete   a case with the outputs it must give, where it ships none and they are known
+    complete   adds known reference outputs to a case that has none
     """
     builders: dict[tuple[Classification, str], _GroupBuilder] = {}
     standings: dict[str, Counter[Classification]] = {}
@@ -221,7 +219,7 @@ def build_report(
 
 
 class _GroupBuilder:
-    """A group while findings stream by: a count, the smallest example, the smallest rows."""
+    """Collects the findings of a group: a count, the smallest example, the smallest rows."""
 
     def __init__(self, first: FindingView) -> None:
         self.example, self.cases, self.found_by_reduction = first, 0, 0
@@ -250,7 +248,7 @@ class _GroupBuilder:
         self.rows = sorted(self.rows, key=lambda row: (row.size, row.test, row.case))[:MAX_LISTED_CASES]
 
     def group(self, tried: Mapping[str, int]) -> Group:
-        """The group; what was reduced is shown unless its script was tried and did not show the bug."""
+        """The group with the reduced example, unless its script was tried and did not show the bug."""
         self._trim()
         of = self.example
         smallest = of.smallest if tried.get(of.smallest.case, BUG_SHOWN) == BUG_SHOWN else of
@@ -269,7 +267,7 @@ class _GroupBuilder:
 
 
 def _example_sort_key(finding: FindingView) -> tuple[bool, int, str, str]:
-    """What was reduced first, then what is small."""
+    """Reduced findings first, then small ones."""
     smallest = finding.smallest
     return finding.reduced is None, smallest.size, finding.test, finding.case
 
@@ -331,7 +329,7 @@ def _operators(
 
 
 def _operator_sort_key(row: OperatorRow) -> tuple[int, int, int, int, str]:
-    """What is new first, then what is fixed, then what fails most; names decide ties."""
+    """New failures first, then fixes, then the number of failures; ties by name."""
     failing = sum(cases for verdict, cases in row.head.items() if verdict.is_failure)
     return (
         -row.standings.get(Classification.REGRESSION, 0),
@@ -343,6 +341,6 @@ def _operator_sort_key(row: OperatorRow) -> tuple[int, int, int, int, str]:
 
 
 def idempotency_key(*parts: str) -> str:
-    """An idempotency key: 32 hex digits that stand for these parts and no others."""
+    """32 hex digits that identify these parts."""
     text = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

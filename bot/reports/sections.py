@@ -1,4 +1,4 @@
-"""The sections every report has: new here, already broken, no longer supported, fixed, not judged."""
+"""The sections of a report: new, already broken, no longer supported, fixed, inconclusive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bot.store.models import Classification, Side
 
 @dataclass(frozen=True)
 class Section:
-    """One of them; `open` if people should see its first entry unfolded."""
+    """One section; `open` shows its first entry unfolded."""
 
     name: str
     title: str
@@ -29,7 +29,7 @@ class Section:
 
     @property
     def count(self) -> int:
-        """How many findings it holds."""
+        """The number of its findings."""
         return sum(group.cases for group in self.groups)
 
 
@@ -38,64 +38,61 @@ _SECTIONS = (
         "new",
         "New here",
         (Classification.REGRESSION,),
-        "Fails at head and passes at base, each time it was run. Only these speak against the change.",
+        "Fails at head and passes at base in every run. Only these count against the change.",
     ),
     (
         "old",
         "Already broken at base",
         (Classification.ALREADY_BROKEN,),
-        "Fails at head and at base: not the doing of this change.",
+        "Fails at head and at base; not caused by this change.",
     ),
     (
         "support_lost",
         "No longer supported",
         (Classification.SUPPORT_LOST,),
-        "Passes at base; head refuses it as unsupported. Told here and never filed as a bug.",
+        "Passes at base; unsupported at head. Never filed as a bug.",
     ),
     ("fixed", "Fixed", (Classification.FIXED,), "Failed at base and passes at head."),
     (
         "inconclusive",
-        "Could not be judged",
+        "Inconclusive",
         (
             Classification.FLAKY,
             Classification.FLAKY_PROGRAM,
             Classification.INFRASTRUCTURE,
             Classification.INCONCLUSIVE,
         ),
-        "Did not repeat in fresh processes, was the machine's doing, or has no base to be compared with. "
-        "Nothing is claimed about these.",
+        "Did not repeat in fresh processes, failed because of infrastructure, or has no base to compare "
+        "with. Not attributed to the change.",
     ),
 )
 
 
-#: Where head is compared with nothing, a failure is just that.
+#: Sections of a campaign without a base.
 _SECTIONS_WITHOUT_BASE = (
     (
         "failing",
         "Failing",
         (Classification.INCONCLUSIVE,),
-        "Fails here, in every fresh process; nothing was compared.",
+        "Fails in every fresh process; there is no base to compare with.",
     ),
     (
         "flaky",
         "Did not repeat",
         (Classification.FLAKY, Classification.FLAKY_PROGRAM, Classification.INFRASTRUCTURE),
-        "Failed once, and not in every fresh process.",
+        "Failed at least once, but not in every fresh process.",
     ),
 )
 
 
-#: What a section is called on a pull request, where it says more there.
+#: Titles that differ on a pull request.
 _PULL_TITLES = {"fixed": "Fixed by this pull request"}
-#: Sections that are told of only where there is something in them.
+#: Sections that are left out if empty.
 _OPTIONAL = frozenset({"support_lost", "muted"})
 
 
 def sections(report: Report, muted: Sequence[str] = (), pull: int | None = None) -> list[Section]:
-    """The sections, in order, the empty ones too, but those that are rare.
-
-    muted  globs over operators that maintainers do not want to hear of
-    """
+    """The sections in order, with empty ones unless they are optional; `muted` are globs of operators."""
     made = [
         Section(name, title, words, report.with_classification(*standings), name in ("new", "failing"))
         for name, title, standings, words in (_SECTIONS if report.view.base else _SECTIONS_WITHOUT_BASE)
@@ -108,32 +105,32 @@ def sections(report: Report, muted: Sequence[str] = (), pull: int | None = None)
 
 
 def unmuted_regressions(report: Report, muted: Sequence[str] = ()) -> list[Group]:
-    """The regressions that speak against the change: those of operators nobody has muted."""
+    """The regressions of operators that are not muted."""
     return [
         group for group in report.with_classification(Classification.REGRESSION) if not is_muted(group, muted)
     ]
 
 
 def is_muted(group: Group, muted: Sequence[str]) -> bool:
-    """Whether the operator of a group is one that maintainers do not want to hear of."""
+    """Whether the operator of a group is muted."""
     operator = group.example.operator
     return bool(operator) and any(fnmatchcase(operator, glob) for glob in muted)
 
 
 def _split_muted(made: Sequence[Section], muted: Sequence[str]) -> Iterator[Section]:
-    """The sections, what is muted taken out of what is new."""
+    """Moves muted groups from the section of new failures to one of their own."""
     for section in made:
         if section.name != "new":
             yield section
             continue
         muted_groups = tuple(group for group in section.groups if is_muted(group, muted))
         yield replace(section, groups=tuple(group for group in section.groups if group not in muted_groups))
-        words = "New here too, of operators that a maintainer has muted: told here and nowhere else."
+        words = "New failures of operators that a maintainer has muted; shown only here."
         yield Section("muted", "Muted", words, muted_groups, False)
 
 
 def context(report: Report, muted: Sequence[str] = (), pull: int | None = None) -> dict[str, Any]:
-    """What the templates of report and check run are filled with."""
+    """Values for the templates of report and check run."""
     view = report.view
     at_head, at_base = report.verdicts(Side.HEAD), report.verdicts(Side.BASE)
     used = [verdict for verdict in VERDICT_ORDER if verdict in at_head or verdict in at_base]
@@ -156,7 +153,7 @@ def context(report: Report, muted: Sequence[str] = (), pull: int | None = None) 
 
 
 def _speed(view: CampaignView) -> list[tuple[str, str]]:
-    """What the run at head cost, in a few figures; [] where nothing was run."""
+    """Costs of the run at head; [] if nothing ran."""
     costs, cached = view.costs.get("running"), view.cached.get(Side.HEAD, 0)
     rows = [("verdicts from the cache", thousands(cached))] if cached else []
     if costs is None or not costs.runs:
@@ -165,16 +162,21 @@ def _speed(view: CampaignView) -> list[tuple[str, str]]:
     if costs.rate is not None:
         rows.append(("cases a second", f"{costs.rate:.3g}"))
     if costs.overhead is not None:
-        rows.append((f"wall time of {pluralize(costs.workers, 'worker')} over work", f"{costs.overhead:.2f}"))
+        rows.append(
+            (
+                f"overhead of {pluralize(costs.workers, 'worker')} (wall time / compiler time)",
+                f"{costs.overhead:.2f}",
+            )
+        )
     return [*rows, *((f"in {phase}", seconds(spent)) for phase, spent in costs.phases.items())]
 
 
 def _describe_method(report: Report) -> str:
     view = report.view
-    tests = f"The cases are tests of {view.library}. " if view.library else ""
+    tests = f"The cases come from tests of {view.library}. " if view.library else ""
     order = describe_ranking(view.ranking)
     method = (
-        "What head fails, base was given too; what base passes was repeated in fresh processes, on "
-        f"both sides. Campaign {view.campaign}, seed {view.seed}."
+        "Each case that fails at head was run at base; each that passes at base was repeated in fresh "
+        f"processes on both sides. Campaign {view.campaign}, seed {view.seed}."
     )
     return f"{tests}{order}{' ' * bool(order)}{method}"

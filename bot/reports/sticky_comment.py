@@ -1,7 +1,7 @@
-"""The one comment about a pull request: written when it breaks something, edited in place ever after.
+"""The comment on a pull request: created at its first regression, then edited in place.
 
-It never says that something is mended because nothing was heard of it: what it once told of is looked up at
-the new head, and where that was not run, the comment says so.
+Each previously reported bug is looked up at the new head; the comment calls it fixed only if its case passes
+there.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from bot.reports.templates import render
 from bot.store.outbox import EffectDraft
 
 STICKY = "sticky"
-#: (groups, rows of what was told before), from the full text to the least.
+#: (groups, previously reported bugs) shown, from the full text to the least.
 _SIZES = ((20, 50), (10, 20), (3, 5), (0, 0))
 
 
 @dataclass(frozen=True)
 class PreviousFinding:
-    """Something the comment told of at an earlier head.
+    """A bug reported at an earlier head.
 
-    now     how it stands now, as the end of a sentence
-    mended  whether the case that showed it was seen to pass
+    now    its current state, as the end of a sentence
+    fixed  whether its case passes now
     """
 
     title: str
@@ -37,7 +37,7 @@ class PreviousFinding:
 
 
 def rerun_command(report: Report, group: Group) -> str:
-    """The line that shows a finding again: its script, which the check run has, else Assay's own replay."""
+    """The command that reproduces a finding: its script, else `assay replay`."""
     toolchain, outcome = report.view.head_toolchain, group.example.head
     if not group.script or toolchain is None or outcome is None:
         return group.replay
@@ -45,7 +45,7 @@ def rerun_command(report: Report, group: Group) -> str:
 
 
 def comment_key(stable_name: str, pull: int) -> str:
-    """A pull request has one comment."""
+    """The key of a pull request's comment."""
     return idempotency_key(STICKY, stable_name, f"pull:{pull}")
 
 
@@ -57,11 +57,12 @@ def draft_comment(
     check: str = "",
     headline: str = "",
 ) -> EffectDraft:
-    """The comment as it is to be now.
+    """The current comment.
 
-    groups   what is new here; [] once nothing is
-    headline the check run's, where it is not the report's
-    check    the address of the check run, "" while it has none
+    groups    new failures; may be empty
+    previous  bugs reported at earlier heads
+    check     address of the check run, "" while it has none
+    headline  of the check run, if it differs from the report's
     """
     view = report.view
     assert view.pull is not None

@@ -1,4 +1,4 @@
-"""The one jinja2 environment: Markdown and Python are written as they are, HTML is escaped."""
+"""The jinja2 environment: escapes HTML, but not Markdown and Python."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 @cache
 def environment() -> jinja2.Environment:
-    """Templates of the source tree, or of the installed wheel, which carries them along.
+    """Templates of the source tree or of the installed wheel.
 
-    HTML is escaped by jinja2; Markdown and Python source go through the filters of `bot.reports.text`.
+    jinja2 escapes HTML; Markdown and Python use the filters of `bot.reports.text`.
     """
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader([_PACKAGE.parent / "templates", _PACKAGE / "_templates"]),
@@ -37,7 +37,7 @@ def environment() -> jinja2.Environment:
         "cell": text.cell,
         "fence": text.fence,
         "comment": text.comment,
-        # Cleaned first: half a secret would not be recognised.
+        # Cleaned first: half a secret would not be recognized.
         "truncated": lambda raw, limit: text.cut(text.clean(raw), limit),
         "cut_start": lambda raw, limit: text.cut_start(text.clean(raw), limit),
         "verbatim": text.verbatim,
@@ -52,7 +52,7 @@ def environment() -> jinja2.Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """The template `name` filled with `values`."""
+    """The rendered template."""
     return environment().get_template(template).render(values)
 
 
@@ -67,7 +67,7 @@ def pluralize(number: int, noun: str, plural: str = "") -> str:
 
 
 def seconds(value: float) -> str:
-    """A duration for people: "0.4 s", "12 s", "3 min 20 s"."""
+    """A duration in seconds as text: "0.4 s", "12 s", "3 min 20 s"."""
     if value < 10:
         return f"{value:.1f} s"
     if value < 120:

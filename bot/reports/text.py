@@ -1,17 +1,20 @@
-"""Untrusted text, made safe to publish.
+"""Filters that make untrusted text safe to publish.
 
-Messages, logs, names and tracebacks come from compilers and from other people's tests. Published as
-they are, they could mention people, link other issues, hide content or leak a secret (DESIGN 7). Each
-way out has one filter:
+Messages, logs, names and tracebacks come from compilers and from other people's tests. Unfiltered, they could
+mention people, link other issues, hide content or leak a secret. Each place in the output has one filter:
 
-    clean   what every other filter begins with: no control characters, secrets or home folders
-    redact_paths  reasons of ours, without the folders of our machine
-    plain   a run of Markdown text on one line
-    escaped the same where HTML surrounds it
-    code    an inline code span; cell, the same in a table
-    fence   a fenced block
-    comment lines of a Python comment
-    cut     a shorter text that says how much is missing
+    clean         what every other filter begins with: no control characters, secrets or home folders
+    redact_paths  our own messages, without the folders of this machine
+    plain         one line of Markdown text
+    escaped       one line of HTML within Markdown
+    code          an inline code span; cell, the same in a table
+    fence         a fenced block
+    comment       lines of a Python comment
+    cut           a shorter text that ends in an ellipsis
+
+Every filter takes time linear in the length of its input: a regular expression holds the interpreter, and
+with it the thread that answers webhooks, until it returns. So no pattern may look for something behind an
+unbounded repetition that can begin at each character.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ _NEWLINES = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _SECRETS = re.compile(
     r"""
       -----BEGIN[ ][A-Z0-9 ]*KEY(?:[ ]BLOCK)?-----            # a private key …
-        (?:.*?-----END[ ][A-Z0-9 ]*KEY(?:[ ]BLOCK)?-----|.*)  # … to its end, or to ours
+        (?:.*?-----END[ ][A-Z0-9 ]*KEY(?:[ ]BLOCK)?-----|.*)  # … to its end, or to the end of the text
     | gh[opsur]_[A-Za-z0-9_]{16,}                             # GitHub's own tokens
     | github_pat_[A-Za-z0-9_]{16,}
     | glpat-[A-Za-z0-9_-]{16,}
@@ -52,49 +55,48 @@ _SECRETS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 #: The end of a private key, and a line of one; the key's beginning may have been cut off.
-_KEY_END = re.compile(r"-----END [A-Z0-9 ]*KEY-----")
+_KEY_END = re.compile(r"-----END [A-Z0-9 ]*KEY(?: BLOCK)?-----")
 _KEY_LINE = re.compile(r"…?[A-Za-z0-9+/=]+")
 _HOMES = re.compile(r"(?<![\w~.-])(?:/home/[^/\s:\"']+|/Users/[^/\s:\"']+|/root)(?=[/\s:\"']|$)")
 _WINDOWS_HOMES = re.compile(r"\b[A-Za-z]:\\{1,2}Users\\{1,2}[^\\\s:\"']+")
 
-#: Where a machine of ours keeps things, in the reasons that we give ourselves; a full stop, a comma or a
-#: colon behind it is the sentence's.
+#: Absolute paths in our own messages; punctuation at the end belongs to the sentence.
 _FILES = re.compile(r"file://\S*[\w/-]|(?<![\w.:/])/(?:[\w.@+-]+/)+[\w.@+-]*[\w/-]")
 
+#: The beginnings of everything that GitHub turns into a link.
+_AUTOLINKS = re.compile(r"@(?=\S)|#(?=\d)|gh-(?=\d)|:(?=//)|www(?=\.)", re.IGNORECASE)
 _MARKUP = re.compile(r"([\\`*_{}\[\]()|~!#$^])")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _LINE_STARTS = re.compile(r"^(\s*\d*)([-+=.)])")
 
 
 def clean(text: str) -> str:
-    """`text` without what may hide, reorder or leak; its lines and tabs are kept."""
+    """`text` without control characters, secrets and home folders; its lines and tabs are kept."""
     text = _NEWLINES.sub("\n", _ESCAPES.sub("", text))
     if text.isascii():  # nearly always, and ten times as fast
         text = _ASCII_CONTROLS.sub("", text)
     else:
         text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE)
-    text = _redact_key_ends(_SECRETS.sub(REDACTED, text))
+    text = _redact_truncated_keys(_SECRETS.sub(REDACTED, text))
     return _WINDOWS_HOMES.sub("~", _HOMES.sub("~", text))
 
 
-def _redact_key_ends(text: str) -> str:
-    """`text` without the lines of private keys whose beginnings are missing; each line is read once."""
-    if not _KEY_END.search(text):
+def _redact_truncated_keys(text: str) -> str:
+    """Redacts private keys whose first lines were cut off: the lines of base64 above an END line."""
+    if "-----END " not in text:
         return text
     kept: list[str] = []
     for line in text.split("\n"):
         end = _KEY_END.match(line)
-        if end is None or not kept or not _KEY_LINE.fullmatch(kept[-1]):
-            kept.append(line)
-            continue
-        while kept and _KEY_LINE.fullmatch(kept[-1]):
+        lines = len(kept)
+        while end and kept and _KEY_LINE.fullmatch(kept[-1]):
             kept.pop()
-        kept.append(REDACTED + line[end.end() :])
+        kept.append(REDACTED + line[end.end() :] if end and len(kept) < lines else line)
     return "\n".join(kept)
 
 
 def redact_paths(text: str) -> str:
-    """A reason of ours without the folders of our machine: they are nobody's business."""
+    """One of our own messages without the folders of this machine."""
     return _FILES.sub("a file of the service", text)
 
 
@@ -104,32 +106,33 @@ def one_line(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """One line of Markdown that shows `text` and does nothing: no markup, mention, link or reference."""
+    """One line of Markdown that shows `text`: no markup, mention, link or reference."""
     text = _break_links(one_line(text)).translate(_ENTITIES)
     return _LINE_STARTS.sub(r"\1\\\2", _MARKUP.sub(r"\\\1", text))
 
 
 def escaped(text: str) -> str:
-    """One line of HTML inside Markdown, such as a `<summary>`, where backslashes escape nothing."""
+    """One line of HTML within Markdown, such as a `<summary>`, where backslashes escape nothing."""
     return _break_links(one_line(text)).translate(_ENTITIES)
 
 
 def title(text: str, limit: int) -> str:
-    """`text` as an issue's or check run's title, which GitHub shows without Markdown."""
+    """`text` as the title of an issue or check run, which GitHub shows without Markdown."""
     return _break_links(cut(one_line(text), limit)).replace("`", "'")
 
 
 def _break_links(text: str) -> str:
-    """A zero-width space wherever GitHub would make a link or notify somebody."""
-    text = re.sub(r"@(?=[\w-])", f"@{ZERO_WIDTH_SPACE}", text)
-    text = re.sub(r"#(?=\d)", f"#{ZERO_WIDTH_SPACE}", text)
-    text = re.sub(r"\b(gh)-(?=\d)", rf"\1-{ZERO_WIDTH_SPACE}", text, flags=re.IGNORECASE)
-    text = re.sub(r":(?=//)", f":{ZERO_WIDTH_SPACE}", text)
-    return re.sub(r"\b(www)\.", rf"\1{ZERO_WIDTH_SPACE}.", text, flags=re.IGNORECASE)
+    """Inserts a zero-width space wherever GitHub would make a link or notify somebody.
+
+    Covers the autolinks of GitHub Flavored Markdown (section 6.9: `www.`, `scheme://`, e-mail addresses, with
+    `mailto:` and `xmpp:` too) and GitHub's mentions, `#1` and `GH-1`, whatever character comes before. Commit
+    ids stay: their links notify nobody.
+    """
+    return _AUTOLINKS.sub(rf"\g<0>{ZERO_WIDTH_SPACE}", text)
 
 
 def code(text: str) -> str:
-    """`text` as an inline code span; GitHub links nothing in there. For a table's cell see `cell`."""
+    """`text` as an inline code span, in which GitHub links nothing."""
     text = one_line(text) or " "
     marks = "`" * (1 + _longest_run(text))
     space = " " if text.startswith("`") or text.endswith("`") else ""
@@ -147,7 +150,7 @@ def fence(text: str, language: str = "text") -> str:
 
 
 def verbatim(text: str, language: str) -> str:
-    """Our own `text`, byte for byte, as a fenced block; for reproducers, which must survive pasting."""
+    """`text` unchanged as a fenced block; for reproducers, which are pasted."""
     marks = "`" * max(3, 1 + _longest_run(text))
     return f"{marks}{language}\n{text.rstrip(chr(10))}\n{marks}"
 
@@ -163,7 +166,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def cut_start(text: str, limit: int) -> str:
-    """The last `limit` characters of `text`, where logs say what happened; begins with "…" if cut."""
+    """The last `limit` characters of `text`, for logs; begins with "…" if cut."""
     return text if len(text) <= limit else "…" + text[len(text) - limit + 1 :]
 
 

@@ -1,6 +1,6 @@
-"""The picture of a report: what became of every operator's cases, base beside head.
+"""The chart of a report: verdicts by operator at base and head.
 
-Geometry only; colours and type lie in `templates/reports/verdict_chart.svg.j2` and the page's style sheet.
+Geometry only; colors and fonts are in `templates/reports/verdict_chart.svg.j2` and the page's style sheet.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from bot.reports.report import OperatorRow, Report
 from bot.store.models import Classification, Side
 from fuzzing.outcomes import Verdict
 
-ROWS = 36  # operators drawn one by one; more would not be looked at
+ROWS = 36  # operators drawn one by one; the others share a row
 WIDTH = 960
 LABEL, CELL, ROW, GAP = 172, 62, 20, 12
 BAR, BAR_WIDTH = 22, WIDTH - LABEL - 76
-MIN_SEGMENT = 3.0  # a single crash among thousands must stay visible
+MIN_SEGMENT = 3.0  # keeps a single crash among thousands visible
 
 #: Columns from the worst to the best.
 VERDICT_ORDER = (
@@ -114,7 +114,7 @@ class VerdictChart:
 
 
 def build_chart(report: Report) -> VerdictChart:
-    """The picture of `report`; without a base it has one column a verdict."""
+    """The chart of `report`; without a base it has one column for each verdict."""
     sides = (Side.BASE, Side.HEAD) if report.cases_run(Side.BASE) else (Side.HEAD,)
     bars = tuple(_bar(report, side, 8 + at * (BAR + 10)) for at, side in enumerate(sides))
     used = set(report.verdicts(Side.HEAD)) | set(report.verdicts(Side.BASE))
@@ -134,7 +134,7 @@ def build_chart(report: Report) -> VerdictChart:
 
 
 def _has_failures(row: OperatorRow) -> bool:
-    """Whether a row has anything to look at: a failure on either side."""
+    """Whether a row has a failure on either side."""
     return bool(row.standings) or any(verdict.is_failure for verdict, _ in _all_counts(row))
 
 
@@ -219,7 +219,7 @@ def _line(
 
 
 def _shade(verdict: Verdict, cases: int, total: int, largest: int) -> float:
-    """Passes by their share of the row, all else by its number, so that what fails stands out."""
+    """Passes by their share of the row, other verdicts by their number, so that failures stand out."""
     if not cases:
         return 0.0
     return cases / total if verdict is Verdict.PASS else min(1.0, math.log1p(cases) / math.log1p(largest))
@@ -235,5 +235,5 @@ def _change(row: OperatorRow, verdict: Verdict) -> str:
 
 
 def verdict_name(verdict: Verdict) -> str:
-    """A verdict as people read it."""
+    """The displayed name of a verdict."""
     return VERDICT_NAMES.get(verdict, verdict.value)

@@ -59,6 +59,10 @@ class IndexUnreachableError(ProvisionError):
     transient: ClassVar[bool] = True
 
 
+class UnknownReleaseError(ProvisionError):
+    """The index has no such release, or none with a wheel for this interpreter."""
+
+
 class Installer:
     """uv with the operator's settings."""
 

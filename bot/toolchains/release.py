@@ -19,7 +19,7 @@ from bot.config.pins import Pin, find_pins
 from bot.config.sections import exact_pin
 from bot.errors import ConfigError, ProvisionError
 from bot.toolchains.cache import make_once
-from bot.toolchains.installer import IndexUnreachableError, Installer
+from bot.toolchains.installer import IndexUnreachableError, Installer, UnknownReleaseError
 from bot.toolchains.probe import compile_bytecode, probe
 from bot.toolchains.registry import OnProgress, ReadFile, ReadyToolchain, ToolchainSpec, provisioner
 from fuzzing import backends
@@ -170,7 +170,12 @@ def _with_advice(error: ProvisionError, spec: ToolchainSpec, installer: Installe
     where = f"{spec.source} pins it" if spec.source else "it was asked for"
     near = installer.nearest_releases(package, version)
     advice = f"; releases nearby that can be installed: {', '.join(near)}" if near else ""
-    return ProvisionError(f"{spec.label} cannot be installed.\n{error}\nTo fix: {where}{advice}")
+    # As uv words it: "there is no version of openvino==1" and "openvino==2022.1 has no wheels with …".
+    unknown = any(
+        words in str(error) for words in (f"no version of {package}", f"{package}=={version} has no wheels")
+    )
+    kind = UnknownReleaseError if unknown else ProvisionError
+    return kind(f"{spec.label} cannot be installed.\n{error}\nTo fix: {where}{advice}")
 
 
 def _name(requirement: str) -> str:

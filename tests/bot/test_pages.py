@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -10,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi import FastAPI
+from starlette.responses import PlainTextResponse, Response
 
 from bot import pages
 from bot.app import build
@@ -105,7 +108,7 @@ def test_the_page_of_a_repository_says_why_nothing_was_said(tmp_path: Path, serv
         assert "reports: held" in answer.text
         for said in ("planning", "no such release", "wrong values", "already broken at base", "silent"):
             assert said in answer.text
-        assert "Sending is stopped" not in answer.text
+        assert "Publishing is paused" not in answer.text
         assert made.database is not None
         with made.database.transaction() as session:
             outbox.enable_kill_switch(session, "octo/open", "wrong reports", AT)
@@ -149,3 +152,30 @@ def test_without_an_address_the_index_says_how_to_get_one(tmp_path: Path, servin
         assert "ASSAY_PUBLIC_URL" in page
         assert "octo/open" not in page
         assert client.get("/repositories/octo/open").status_code == 404
+
+
+def test_one_page_is_rendered_at_a_time_and_the_queue_is_bounded() -> None:
+    """While a page is slow, the event loop answers at once, and requests beyond the queue get 503."""
+    release, lock = threading.Event(), threading.Lock()
+    running, most = 0, 0
+
+    def slow() -> Response:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        release.wait(30)
+        with lock:
+            running -= 1
+        return PlainTextResponse("page")
+
+    async def load() -> list[int]:
+        queue = pages.PageQueue()
+        waiting = [asyncio.create_task(queue.render(slow)) for _ in range(pages.MAX_WAITING)]
+        await asyncio.sleep(0.05)
+        refused = await asyncio.wait_for(queue.render(slow), timeout=5)
+        release.set()
+        return [refused.status_code, *(one.status_code for one in await asyncio.gather(*waiting))]
+
+    assert asyncio.run(load()) == [503, *([200] * pages.MAX_WAITING)]
+    assert most == 1

@@ -1,4 +1,4 @@
-"""Say which cases would run first, and why: for a change, a backend, a history."""
+"""Show the order in which cases would run, and why."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from bot.runners import run_tool
 from bot.settings import Settings, load_settings
 from bot.verdict_cache import read_past_verdicts
 
-#: A change is never larger: that of a whole release of a compiler is a tenth of it.
+#: Ten times the diff between two releases of a compiler.
 _MAX_DIFF_BYTES = 64 << 20
 
 
@@ -48,17 +48,17 @@ _MAX_DIFF_BYTES = 64 << 20
 @click.option(
     "--diff",
     type=click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True),
-    help="What was changed: a unified diff, or a change as JSON; - reads it from standard input.",
+    help="The change: a unified diff or JSON; - reads standard input.",
 )
 @click.option(
     "--repo",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="The repository of --range. [default: the one here]",
+    help="Repository of --range. [default: the current folder]",
 )
-@click.option("--range", "commits", metavar="BASE..HEAD", help="What was changed: two commits of --repo.")
-@click.option("--seed", default=0, show_default=True, help="Of the strategy's random choices.")
-@click.option("--top", default=20, show_default=True, type=click.IntRange(0), help="How many to show.")
-@click.option("--explain", is_flag=True, help="Say of each why it stands where it does.")
+@click.option("--range", "commits", metavar="BASE..HEAD", help="The change: two commits of --repo.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the strategy.")
+@click.option("--top", default=20, show_default=True, type=click.IntRange(0), help="Number of cases to show.")
+@click.option("--explain", is_flag=True, help="Show the reason for each case's rank.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     backend: str,
@@ -74,13 +74,13 @@ def command(
     explain: bool,
     as_json: bool,
 ) -> None:
-    """Say which cases would run first, and why.
+    """Show the order in which cases would run, and why.
 
-    Ranks what `assay run` would run, and runs nothing. Sources that were not collected yet are collected to
-    their end. What earlier runs of the backend left counts as history.
+    Ranks the cases of `assay run` without running them. Sources are collected first if necessary. Results of
+    earlier runs on the backend are the history.
     """
     if diff and (commits or repo):
-        raise UsageError("--diff and --range both say what was changed; keep one")
+        raise UsageError("--diff and --range exclude each other; keep one")
     if repo and not commits:
         raise UsageError("--repo needs --range BASE..HEAD, such as HEAD~1..HEAD")
     config = select_configuration(backend, frontend, sources, cases, strategy)
@@ -107,7 +107,7 @@ def command(
 
 
 def _change(diff: Path | None, repo: Path | None, commits: str | None) -> Change | None:
-    """What was changed, if anything was named."""
+    """The change, if one was given."""
     if commits:
         folder = repo or Path.cwd()
         return Change(read_local_change(folder, *resolve_range(folder, commits)))
@@ -116,7 +116,7 @@ def _change(diff: Path | None, repo: Path | None, commits: str | None) -> Change
     with click.open_file(str(diff), encoding="utf-8", errors="replace") as file:
         text = file.read(_MAX_DIFF_BYTES + 1)
     if len(text) > _MAX_DIFF_BYTES:
-        raise UsageError(f"--diff {diff}: at most {_MAX_DIFF_BYTES >> 20} MiB are read; name fewer files")
+        raise UsageError(f"--diff {diff}: larger than {_MAX_DIFF_BYTES >> 20} MiB; give a smaller diff")
     return Change(_from_json(diff, text) if text.lstrip().startswith("{") else parse_unified_diff(text))
 
 
@@ -125,13 +125,13 @@ def _from_json(path: Path, text: str) -> dict[str, Any]:
         content = json.loads(text)
         return {name: content[name] for name in ("base", "head", "files", "truncated")}
     except (ValueError, KeyError) as error:
-        raise UsageError(f"--diff {path} is no change as JSON: {error!r}; give a unified diff") from None
+        raise UsageError(f"--diff {path} is not a change as JSON: {error!r}; give a unified diff") from None
 
 
 def _cases(
     config: RepositoryConfig, settings: Settings, folder: Path | None, line: StatusLine
 ) -> list[CaseSource]:
-    """The cases to rank; sources are collected to their end first."""
+    """The cases to rank; collects sources first."""
     if folder is not None:
         return [CorpusCases(folder, program_kinds(config))]
     corpus = settings.data_dir / "corpus"
@@ -144,15 +144,15 @@ def _cases(
     collector.collect(missing(cases), None, line.note, threading.Event())
     for account in collector.accounts(cases):
         if account.failed:
-            line.print_line(f"{account.source} could not be collected: {account.failed}")
+            line.print_line(f"{account.source} collection failed: {account.failed}")
     return cases
 
 
 @dataclass
 class _RankedCases:
-    """A ranking, with its first places.
+    """A ranking and its first cases.
 
-    top  one mapping a place: rank, id, operator, test, source, why
+    top  one mapping for each: rank, id, operator, test, source, why
     """
 
     ranking: Ranking
@@ -205,14 +205,14 @@ def _show(ranked: _RankedCases, explain: bool) -> None:
         table.add_row(str(place["rank"]), place["id"][:12], escape(place["operator"]), escape(last))
     console.print(table)
     if len(ranked.top) < ranked.cases:
-        console.print(f"and {ranked.cases - len(ranked.top):,} more; --top shows more of them")
+        console.print(f"and {ranked.cases - len(ranked.top):,} more; use --top to show them")
     console.print(
         escape(f"{ranked.cases:,} cases ranked in {ranked.seconds:.1f} s. {describe_ranking(ranked.ranking)}")
     )
 
 
 def _reason(why: Mapping[str, Any]) -> str:
-    """A strategy's reasons in one line: what was touched, what failed before, then whatever is something."""
+    """A strategy's reasons in one line: changed code, past failures, then other values."""
     touched = why.get("touched") or []
     texts = [touched] if isinstance(touched, str) else _shorten(list(map(str, touched)), 2)
     past = why.get("history")
@@ -223,14 +223,14 @@ def _reason(why: Mapping[str, Any]) -> str:
 
 
 def _past(past: Mapping[str, Any]) -> str:
-    """What a case did before."""
+    """Past failures of a case."""
     days = past.get("last_finding_days")
     last = "" if days is None else f", last {days:.0f} days ago"
     return f"failed {past.get('findings', 0)} of {past['runs']} times{last}"
 
 
 def _pairs(values: Mapping[str, Any]) -> list[str]:
-    """Names with their values, without those that are nothing; what is true is told by its name."""
+    """Names with their values; true values by name alone, empty ones left out."""
     return [name if value is True else f"{name} {_value(value)}" for name, value in values.items() if value]
 
 

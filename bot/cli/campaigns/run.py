@@ -1,4 +1,4 @@
-"""Run a campaign on a compiler that is installed here, or on releases of it."""
+"""Run a campaign on an installed compiler, or on releases of it."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ from bot.cli.exits import Exit
 from bot.commit_files import CommitFiles
 from bot.config import RepositoryConfig, names
 from bot.config.units import parse_duration
-from bot.errors import InfrastructureError, ProvisionError, UsageError
+from bot.errors import InfrastructureError, UsageError
 from bot.logs import configure
 from bot.settings import Settings, load_settings
 from bot.store import Database
 from bot.toolchains import resolve
 from bot.toolchains.existing import existing_spec, public_version
+from bot.toolchains.installer import UnknownReleaseError
 from bot.verdict_cache import open_database, open_verdict_cache
 from bot.wiring.campaigns import campaign_services
 from fuzzing import backends
@@ -53,12 +54,12 @@ from fuzzing.execute import gpu_slots
 
 @dataclass(frozen=True)
 class _PinnedRelease:
-    """Stands where a target's repository would: a "commit" is a release, and pins itself."""
+    """Implements the repository interface for releases: each "commit" is a release that pins itself."""
 
     package: str
 
     def read(self, _target: str, sha: str, path: str) -> bytes | None:
-        """The release, and the judges' own libraries as they are here, should cases need them beside it."""
+        """Pins the release, and the reference libraries at the versions installed here."""
         if path != "requirements.txt":
             return None
         references = [backends.get(name) for name in backends.names() if backends.get(name).reference]
@@ -80,12 +81,12 @@ class _PinnedRelease:
         return "main"
 
     def change(self, _target: str, _base: str, _head: str) -> None:
-        """Nothing is known of what differs between two releases."""
+        """The difference between two releases is unknown."""
 
 
 @dataclass(frozen=True)
 class _Arguments:
-    """What the command line says, beside the configuration."""
+    """Command-line arguments that are not part of the configuration."""
 
     python: str
     release: str
@@ -98,20 +99,20 @@ class _Arguments:
 
     @property
     def head(self) -> str:
-        """What the campaign calls its head: a commit, a release, or what is installed."""
+        """The campaign's head: a commit, a release, or "installed"."""
         return self.commits.head if self.commits else self.release or "installed"
 
 
 @click.command()
 @selection_options
-@click.option("--budget", default="5m", show_default=True, help="Time for running cases, such as 90s or 5m.")
+@click.option("--budget", default="5m", show_default=True, help="Time to run cases, such as 90s or 5m.")
 @click.option(
     "--report",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for report.html, report.md, report.json and reproducers. [default: none is written]",
 )
 @python_option
-@click.option("--release", default="", help="Test this release instead, in an environment made for it.")
+@click.option("--release", default="", help="Test this release in an environment of its own.")
 @click.option("--base", default="", help="Compare with this release or, with --repo, this commit.")
 @click.option(
     "--repo",
@@ -129,7 +130,7 @@ class _Arguments:
     default=3,
     show_default=True,
     type=click.IntRange(1, 20),
-    help="Fresh processes behind each accusation.",
+    help="Fresh processes that repeat each failure.",
 )
 @click.option(
     "--reduce",
@@ -137,7 +138,7 @@ class _Arguments:
     default=0,
     show_default=True,
     type=click.IntRange(0, 1000),
-    help="Failing cases to make small, which takes up to two minutes each.",
+    help="Number of failing cases to reduce, up to two minutes each.",
 )
 @click.option("--seed", type=click.IntRange(0), help="Seed of the generated sources. [default: 0]")
 @click.option(
@@ -145,8 +146,10 @@ class _Arguments:
     type=click.IntRange(1),
     help="Size of the generated sources: models, or calls of each API. [default: 1000 for isra]",
 )
-@click.option("--workers", type=click.IntRange(1), help="Cases at a time. [default: one for each core]")
-@click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of other runs.")
+@click.option(
+    "--workers", type=click.IntRange(1), help="Number of parallel workers. [default: one for each core]"
+)
+@click.option("--no-cache", is_flag=True, help="Do not read or write cached verdicts.")
 @json_option
 def command(
     backend: str,
@@ -172,16 +175,15 @@ def command(
     no_cache: bool,
     as_json: bool,
 ) -> Exit:
-    """Run a campaign on a compiler that is installed here, or on releases of it.
+    """Run a campaign on an installed compiler, or on releases of it.
 
-    Says how many cases came to which verdict, in which phase, and how fast. Verdicts are kept: a second run
-    on the same compiler runs only what is new. Exit code 1 if the compiler fails a case (with --base: if a
-    case that passes there fails here).
+    Prints the number of cases by verdict and phase, and the speed. Verdicts are cached: a second run on the
+    same compiler runs only new cases. Exit code 1 if a case fails (with --base: fails and passes at base).
     """
     if head and repo is None:
-        raise UsageError("--head names a commit, so --repo must name its repository")
+        raise UsageError("--head needs --repo")
     if base and not release and repo is None:
-        raise UsageError("--base names a release to compare with, so --release must name the other one")
+        raise UsageError("--base needs --release or --repo")
     if repo is None:
         _check_version("--release", release)
         _check_version("--base", base)
@@ -273,9 +275,9 @@ def _report_early(commits: CommitPair, code: Exit, headline: str, *, as_json: bo
 
 
 def _replay_arguments(arguments: _Arguments, case: str) -> str | None:
-    """What `assay replay` must be told of a case, by its id, beside what a report says.
+    """Options that `assay replay` needs for a case beside those in the report; None if a release was tested.
 
-    None where a release had its own place. What a reduction made of the cases of a folder is not in that.
+    Cases made by reduction are in the service's corpus, not in the folder of --cases.
     """
     if arguments.release or arguments.commits:
         return None
@@ -311,7 +313,7 @@ def _seconds(budget: str) -> float:
 
 @contextmanager
 def _folder(report: Path | None) -> Iterator[Path]:
-    """The folder for the reports, made now: an hour of testing must not end in nothing."""
+    """Creates the report folder before the campaign runs, so that an error is reported early."""
     if report is None:
         with tempfile.TemporaryDirectory(prefix="assay-report-") as folder:
             yield Path(folder)
@@ -321,7 +323,7 @@ def _folder(report: Path | None) -> Iterator[Path]:
         with tempfile.TemporaryFile(dir=report):
             pass
     except OSError as error:
-        raise UsageError(f"--report {report}: cannot be written to: {error.strerror}") from None
+        raise UsageError(f"--report {report}: cannot be written: {error.strerror}") from None
     yield report
 
 
@@ -332,7 +334,7 @@ def _campaign(
     arguments: _Arguments,
     progress_bars: ProgressBars,
 ) -> dict[str, Any]:
-    """Runs it and returns what report.json says."""
+    """Runs the campaign and returns report.json."""
     corpus = arguments.cases or settings.data_dir / "corpus"
     changes: dict[str, Any] = {
         "repositories": _PinnedRelease(backends.get(config.backend).package),
@@ -378,14 +380,14 @@ def _campaign(
 
 
 def _check_cases(folder: Path) -> None:
-    """Raises UsageError if a case of the folder is broken: that is no trouble of our machine."""
+    """Raises UsageError if a case of the folder is broken, which is not an infrastructure failure."""
     corpus = Corpus(folder)
     for case_id in corpus.ids():
         try:
             corpus.get(case_id)
         except CaseFormatError as error:
-            broken = UsageError(f"--cases {folder}: a case in it is broken: {error}")
-            broken.add_note(f"make it again, or delete {corpus.folder(case_id)}; then run the command again")
+            broken = UsageError(f"--cases {folder}: broken case: {error}")
+            broken.add_note(f"recreate or delete {corpus.folder(case_id)}, then run the command again")
             raise broken from None
 
 
@@ -396,9 +398,9 @@ def _with_toolchains(
     arguments: _Arguments,
     progress_bars: ProgressBars,
 ) -> Services:
-    """The services, with the toolchains made: what cannot be had is said before a case is collected.
+    """The services with installed toolchains, so that errors appear before cases are collected.
 
-    Raises ProvisionError, or ToolchainError where the device is not here.
+    Raises ProvisionError, or ToolchainError if the device is missing.
     """
     if config.device == gpu_slots.CUDA_DEVICE:
         gpu_slots.GpuPool(kinds=backends.get(config.backend).devices).close()
@@ -409,18 +411,22 @@ def _with_toolchains(
             made[spec] = services.provision(spec, data_dir, progress)
         return made[spec]
 
-    for sha in filter(None, (arguments.head, arguments.base)):
-        spec = services.resolve(config, CommitFiles(services.repositories, config.backend, sha))
-        progress_bars.note(f"making the toolchain {spec.label}")
-        try:
-            provision(spec, settings.data_dir, progress_bars.note)
-        except ProvisionError as error:
-            if arguments.release and f"no version of {spec.label.replace(' ', '==')}" in str(error):
-                raise UsageError(
-                    f"--{'release' if sha == arguments.release else 'base'} {sha}: {error}"
-                ) from None
-            raise
+    for option, sha in (("--release", arguments.head), ("--base", arguments.base)):
+        if sha:
+            spec = services.resolve(config, CommitFiles(services.repositories, config.backend, sha))
+            progress_bars.note(f"installing the toolchain {spec.label}")
+            with name_option(option, sha):
+                provision(spec, settings.data_dir, progress_bars.note)
     return replace(services, provision=provision)
+
+
+@contextmanager
+def name_option(option: str, release: str) -> Iterator[None]:
+    """Turns "there is no such release" into a UsageError that names the option it came from."""
+    try:
+        yield
+    except UnknownReleaseError as error:
+        raise UsageError(f"{option} {release}: {error}") from None
 
 
 @contextmanager

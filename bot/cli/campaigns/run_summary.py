@@ -1,4 +1,4 @@
-"""What `assay run` says at its end, for people."""
+"""The summary that `assay run` prints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bot.reports.plan_summary import describe_ranking, describe_source_state
 from bot.reports.templates import pluralize, seconds
 
 _SHOWN = 15  # groups listed on the terminal; the report has them all
-_DIGITS = 8  # of a case's id, enough to name it by in a corpus of ten thousand
+_DIGITS = 8  # of a case's id: unique in a corpus of ten thousand
 _PHASES = ("import", "convert", "compile", "run")
 
 
@@ -25,9 +25,8 @@ def print_summary(
 ) -> None:
     """Prints a report.json.
 
-    report  the folder it lies in, None where none was asked for
-    here    what else to tell `assay replay` of a case, to have it run again as it was; None where that cannot
-            be had
+    report            its folder, None if no report was requested
+    replay_arguments  further options of `assay replay` for a case; None if it cannot be replayed
     """
     console = stdout()
     counts = ", ".join(f"{cases} {verdict}" for verdict, cases in result["verdicts"]["head"].items())
@@ -47,23 +46,21 @@ def print_summary(
     if report is not None:
         console.print(f"report: {report / 'report.html'}  reproducers: {report / 'reproducers'}")
     elif result["groups"]:
-        console.print("no report was written; --report FOLDER gives it, with a reproducer for each failure")
+        console.print("use --report FOLDER for a report with a reproducer for each failure")
     again = next((group for group in result["groups"] if group["replay"]), None)
     if again and (extra_arguments := replay_arguments(again["example"]["case"])) is not None:
         line = escape(again["replay"] + extra_arguments)
-        console.print(f"look closer: {line}, or compare, reduce, localize instead of replay")
+        console.print(f"next: {line} (or compare, reduce, localize)")
 
 
 def _sources(result: dict[str, Any]) -> list[str]:
-    """Where the cases come from and what orders them; a line for each source where there are several."""
+    """The sources of the cases, if several or incomplete, and how the cases were ordered."""
     accounts = [SourceReport.from_json(one) for one in result["sources"]]
     lines = []
     for one in accounts:
         state = describe_source_state(one)
         if state or len(accounts) > 1:
-            skipped = (
-                f", {pluralize(sum(one.skipped.values()), 'test')} that became none" if one.skipped else ""
-            )
+            skipped = f", {pluralize(sum(one.skipped.values()), 'test')} not converted" if one.skipped else ""
             lines.append(
                 f"  {one.source}: {pluralize(one.cases, 'case')}{skipped}{'; ' * bool(state)}{state}"
             )
@@ -72,7 +69,7 @@ def _sources(result: dict[str, Any]) -> list[str]:
 
 
 def _phases(result: dict[str, Any]) -> list[str]:
-    """Where the time went and where cases ended otherwise than well, one line for each phase."""
+    """Time and failures by phase, one line each."""
     spent = result["work"].get("running", {}).get("phases", {})
     ended = result["phases"].get("head", {})
     lines = []
@@ -91,12 +88,12 @@ def _speed(result: dict[str, Any]) -> str:
     work, cached = result["work"].get("running"), result["cached"].get("head", 0)
     known = f"{pluralize(cached, 'verdict')} from the cache"
     if work is None or not work["runs"]:
-        return f"  {known}; nothing was compiled" if cached else "  nothing was run"
+        return f"  {known}; nothing was compiled" if cached else "  no case was run"
     said = f"  {pluralize(work['runs'], 'case')} in {seconds(work['seconds'])}"
     if work["rate"] is not None:
         said += f", {work['rate']:.3g} a second with {pluralize(work['workers'], 'worker')}"
     if work["overhead"] is not None:
-        said += f", overhead {work['overhead']:.2f} (1 would be the compiler's time alone)"
+        said += f", overhead {work['overhead']:.2f} (wall time / compiler time)"
     return f"{said}; {known}"
 
 
@@ -113,4 +110,4 @@ def _groups(console: Console, result: dict[str, Any]) -> None:
             f"  {group['cases']:4}  {classification.replace('_', ' '):15} {case}  {escape(group['title'])}"
         )
     if len(groups) > _SHOWN:
-        console.print(f"        and {len(groups) - _SHOWN} more kinds of failure")
+        console.print(f"        and {len(groups) - _SHOWN} more groups")

@@ -1,4 +1,4 @@
-"""Find the release of a compiler in which a stored case began to fail, or stopped failing."""
+"""Find the release in which a case began to fail, or stopped failing."""
 
 from __future__ import annotations
 
@@ -44,22 +44,20 @@ from fuzzing.outcomes import Outcome, Verdict
     "release_range",
     required=True,
     metavar="PACKAGE:OLDEST..NEWEST",
-    help="Releases to look through, such as openvino:2023.0..2026.4; both ends belong to them.",
+    help="Releases to search, such as openvino:2023.0..2026.4, both ends included.",
 )
-@click.option("--backend", help="Compiler to use. [default: the one that the package holds]")
+@click.option("--backend", help="Compiler to use. [default: that of the package]")
 @corpus_option
 @data_set_option
 @configuration_options
 @click.option("--fixed-by", is_flag=True, help="Find the release in which it stopped failing.")
-@click.option(
-    "--any-failure", is_flag=True, help="Follow every failure of the compiler, not only the same one."
-)
+@click.option("--any-failure", is_flag=True, help="Count every failure, not only the same one.")
 @click.option(
     "--repeats",
     default=DecisionRule.full,
     show_default=True,
     type=click.IntRange(2),
-    help="Fresh processes for a release whose runs do not agree, and for the one the answer rests on.",
+    help="Fresh processes for releases with inconsistent runs, and for the result.",
 )
 @json_option
 def command(
@@ -76,20 +74,18 @@ def command(
     repeats: int,
     as_json: bool,
 ) -> Exit:
-    """Find the release of a compiler in which a stored case began to fail, or stopped failing.
+    """Find the release in which a case began to fail, or stopped failing.
 
-    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Releases are
-    installed into environments of their own, as few as it takes, and kept; so is what the case did there, so
-    that a bisection that was stopped goes on. Exit code 1 if the change was found, 0 if there is none in the
-    range.
+    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Installs as few
+    releases as possible, each into its own environment. Environments and results are kept, so an interrupted
+    bisection resumes. Exit code 1 if the change was found, 0 if the range holds none.
     """
     wanted = Range.parse(release_range)
     configuration = configure_backend(backend or _backend(wanted.package), device, given, profile)
     with find_case(case, corpus, data_set) as (store, found):
         if found.program.kind not in configuration.backend.kinds:
-            raise UsageError(
-                f"{configuration.name} takes {', '.join(configuration.backend.kinds)}, not {found.program.kind}"
-            )
+            kinds = ", ".join(configuration.backend.kinds)
+            raise UsageError(f"{configuration.name} takes {kinds}, not {found.program.kind}")
         query = BisectionQuery(
             corpus=store.root,
             case=found,
@@ -107,7 +103,7 @@ def command(
 
 
 class _Runner:
-    """Executes shards here, until ONNX's own evaluator fails the case: it would in all releases alike."""
+    """Runs shards locally; stops if ONNX's own evaluator fails the case, as it would for all releases."""
 
     def __init__(self, case: TestCase) -> None:
         self._case = case
@@ -120,7 +116,7 @@ class _Runner:
             if event["event"] == "outcome" and self._case.program.frontend == "onnx":
                 outcome = Outcome.from_json(event["outcome"])
                 if outcome.verdict is Verdict.INVALID:
-                    which = f"{outcome.case[:16]} cannot be bisected, as its own library fails it"
+                    which = f"{outcome.case[:16]} cannot be bisected: its own library fails it"
                     raise UsageError(f"{which}: {outcome.summary}")
             on_event(event)
 
@@ -128,17 +124,17 @@ class _Runner:
 
 
 def _backend(package: str) -> str:
-    """The compiler that a package holds; raises UsageError if that is not one."""
+    """The compiler of a package; raises UsageError unless there is exactly one."""
     named = [name for name in backends.compilers() if backends.get(name).package == package]
     if len(named) != 1:
         known = sorted({backends.get(name).package for name in backends.compilers()})
         which = f"several: {', '.join(named)}" if named else f"none; packages known: {', '.join(known)}"
-        raise UsageError(f"--releases {package}: no one compiler goes by it, {which}; name it with --backend")
+        raise UsageError(f"--releases {package}: its compiler is ambiguous: {which}; use --backend")
     return named[0]
 
 
 def _bisect(query: BisectionQuery, wanted: Range, rule: DecisionRule, data_dir: Path) -> dict[str, Any]:
-    """Looks through the releases, telling on stderr what is done."""
+    """Searches the releases and prints progress to stderr."""
 
     def print_progress(line: str) -> None:
         click.echo(line, err=True)
@@ -148,7 +144,7 @@ def _bisect(query: BisectionQuery, wanted: Range, rule: DecisionRule, data_dir: 
     folder.mkdir(parents=True, exist_ok=True)
     found = releases(wanted, Installer(folder), folder / "releases")
     print_progress(
-        f"{wanted}: {len(found)} releases; {max_probed(len(found))} are tried at most, unless some must be skipped"
+        f"{wanted}: {len(found)} releases, at most {max_probed(len(found))} to try unless some are skipped"
     )
     ordered = found[::-1] if query.fixed_by else found
     journal = Journal(folder, query.identity)

@@ -1,4 +1,4 @@
-"""Run one stored case on several compilers and show who stands alone."""
+"""Run one case on several compilers and show which one disagrees."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ _STYLE = {"pass": "green", "unsupported": "yellow", "invalid": "yellow", "": "di
 @corpus_option
 @data_set_option
 @click.option(
-    "--backend", "names", multiple=True, help="Compiler to use; may be repeated. [default: all that take it]"
+    "--backend",
+    "names",
+    multiple=True,
+    help="Compiler to use; may be repeated. [default: all that take the case]",
 )
 @python_option
 @device_option
@@ -46,7 +49,7 @@ _STYLE = {"pass": "green", "unsupported": "yellow", "invalid": "yellow", "": "di
     "given",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Add a row for each backend that has the option; may be repeated, also for one name.",
+    help="Add a row for each backend with this option; may be repeated.",
 )
 @json_option
 def command(
@@ -59,16 +62,16 @@ def command(
     given: tuple[str, ...],
     as_json: bool,
 ) -> Exit:
-    """Run one stored case on several compilers and show who stands alone.
+    """Run one case on several compilers and show which one disagrees.
 
     CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. A model with
-    several data sets is run on each; their JSON objects are then the "cases" of one. Says of each
-    compiler how far its outputs are from the library's own and from a float64 run, and which agree. Exit
-    code 1 if one stands alone or is at fault.
+    several data sets runs each; with --json they are a list of "cases". Shows how far the outputs of each
+    compiler are from the library's and from a float64 run, and which agree. Exit code 1 if one disagrees or
+    fails.
     """
     with (
         find_cases(case, corpus, data_set) as (store, found),
-        stderr().status("running it on every compiler"),
+        stderr().status("running the case on each compiler"),
     ):
         compatible = [
             backends.get(name) for name in compatible_backends(found[0].program.kind, names, device)
@@ -76,10 +79,10 @@ def command(
         contenders = list(_contenders(compatible, given, python, device))
         result = [_compare(store, one, contenders) for one in found]
     for one in result:
-        if not names:  # who was not asked for and is not here need not be told of
+        if not names:  # hide compilers that are neither requested nor installed
             one["rows"] = [row for row in one["rows"] if row["verdict"]]
         if not one["rows"]:
-            raise UsageError(f"{python} holds no compiler that takes it; see `assay doctor`")
+            raise UsageError(f"{python} has no compiler that takes it; see `assay doctor`")
         one["outlier"] = next((row["label"] for row in one["rows"] if row["outlier"]), None)
     if as_json:
         click.echo(cases_to_json(result))
@@ -92,17 +95,15 @@ def command(
 
 
 def _compare(store: Corpus, case: TestCase, contenders: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What each compiler makes of a case; raises UsageError where its own library fails it."""
+    """The result of each compiler; raises UsageError if the case's own library fails it."""
     result = compare_backends(store.root, case.id, contenders)
     if result["invalid"]:
-        raise UsageError(
-            f"{case.id[:16]} cannot be compared, as its own library fails it: {result['invalid']}"
-        )
+        raise UsageError(f"{case.id[:16]} cannot be compared: its own library fails it: {result['invalid']}")
     return {"test": case.provenance.test} | result
 
 
 def _has_failure(result: Mapping[str, Any]) -> bool:
-    """Whether a compiler is at fault or stands alone."""
+    """Whether a compiler fails or disagrees."""
     accused = any(row["verdict"] and Verdict(row["verdict"]).is_failure for row in result["rows"])
     return bool(accused or result["outlier"])
 
@@ -110,7 +111,7 @@ def _has_failure(result: Mapping[str, Any]) -> bool:
 def _contenders(
     compatible: list[type[backends.Backend]], given: Iterable[str], python: str, device: str | None
 ) -> Iterable[dict[str, Any]]:
-    """One for each backend and each combination of the values given for its options."""
+    """One for each backend and combination of option values."""
     values: dict[str, list[str]] = {}
     for text in given:
         name, equals, value = text.partition("=")
@@ -118,7 +119,7 @@ def _contenders(
         if not equals:
             raise UsageError(f"--option {text}: write NAME=VALUE, such as optimization=basic")
         if name not in known:
-            raise UsageError(f"--option {name}: no backend here has it; {suggestion(name, known)}")
+            raise UsageError(f"--option {name}: no selected backend has it; {suggestion(name, known)}")
         values.setdefault(name, []).append(value)
     for one in compatible:
         own = [[(name, value) for value in values[name]] for name in one.options if name in values]
@@ -143,13 +144,13 @@ def _print(case: TestCase, result: dict[str, Any]) -> None:
     console.print(_table(result["rows"]))
     if result["outlier"]:
         console.print(
-            f"\n[bold]{escape(result['outlier'])}[/] stands alone: the others agree, with the library too"
+            f"\n[bold]{escape(result['outlier'])}[/] disagrees with the library and with the others"
         )
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("compiler", "verdict", "agrees", "to the library", "to float64", "time", "what it did"):
+    for heading in ("compiler", "verdict", "agrees", "to library", "to float64", "time", "result"):
         table.add_column(heading, justify="right" if heading.startswith("t") else "left")
     for row in rows:
         verdict = row["verdict"]
@@ -166,12 +167,12 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _agreement(row: dict[str, Any]) -> str:
-    """Whom a row agrees with: group 0 is the library's own."""
+    """What a row agrees with: group 0 is the library."""
     if row["outlier"]:
-        return "with nobody"
+        return "with none"
     if row["group"] is None:
         return "–"
-    return "with the library" if row["group"] == 0 else f"in group {row['group']}"
+    return "with library" if row["group"] == 0 else f"in group {row['group']}"
 
 
 def _distance(value: float | None) -> str:

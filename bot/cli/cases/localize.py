@@ -1,4 +1,4 @@
-"""Tell where in a compiler a failing case goes wrong."""
+"""Find where in a compiler a failing case goes wrong."""
 
 from __future__ import annotations
 
@@ -36,16 +36,17 @@ from fuzzing.outcomes import Outcome
     "--method",
     "methods",
     multiple=True,
-    help="Use this way only, such as parts; several with commas, or repeated. "
-    "[default: all that the backend allows]",
+    help="Method to use, such as parts; comma-separated or repeated. [default: all supported]",
 )
 @corpus_option
 @data_set_option
 @python_option
 @configuration_options
-@click.option("--runs", default=500, show_default=True, type=click.IntRange(1), help="Runs to spend.")
 @click.option(
-    "--budget", default=300.0, show_default=True, type=click.FloatRange(1), help="Seconds to spend."
+    "--runs", default=500, show_default=True, type=click.IntRange(1), help="Maximum number of runs."
+)
+@click.option(
+    "--budget", default=300.0, show_default=True, type=click.FloatRange(1), help="Time limit in seconds."
 )
 @json_option
 def command(
@@ -62,13 +63,12 @@ def command(
     budget: float,
     as_json: bool,
 ) -> Exit:
-    """Tell where in a compiler a failing case goes wrong.
+    """Find where in a compiler a failing case goes wrong.
 
-    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus; reduce it first,
-    so that there is one bug in it. What is told are facts, each with how it was got: the rung of the
-    ablation, the passes that must be left out for the case to pass, the pass that raises, the stage
-    after which the result is wrong, the converter, the first part of the graph that differs. Exit code 1,
-    since a compiler is at fault; 2 if the case does not fail.
+    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus; reduce it first, so
+    that it holds one bug. Prints facts and how each was found: the ablation level, the passes to disable for
+    the case to pass, the pass that raises, the stage after which the result is wrong, the converter, the
+    first part of the graph that differs. Exit code 1; 2 if the case does not fail.
     """
     configuration = configure_backend(backend, device, given, profile)
     toolchain = find_toolchain(configuration.name, python)
@@ -84,7 +84,7 @@ def command(
 
 
 def _localize(shard: Shard, arguments: Sequence[str]) -> Event:
-    """Runs the localization; its last event, with the facts themselves."""
+    """Runs the localization; returns its last event with the facts."""
     facts: list[Event] = []
     ended: Event = {}
     with StatusLine() as line:
@@ -94,13 +94,13 @@ def _localize(shard: Shard, arguments: Sequence[str]) -> Event:
             kind = event.pop("event", "")
             if kind == "fact":
                 facts.append(event)
-                line.show(f"localizing: {event['what']} told after {event['runs']} runs")
+                line.show(f"localizing: {event['what']} found after {event['runs']} runs")
             elif kind == "end":
                 ended.update(event)
 
         run_tool_on_shard(shard, "fuzzing.localize", arguments, take)
     if "id" not in ended:
-        raise InfrastructureError("the localization stopped before its end; begin it again")
+        raise InfrastructureError("the localization stopped early; run it again")
     return ended | {"facts": facts}
 
 
@@ -110,9 +110,9 @@ def _show(result: Event) -> None:
     console.print(f"[red]{outcome.verdict.value}[/] on {outcome.backend}: {escape(outcome.summary)}")
     for fact in result["facts"]:
         found = ", ".join(fact["found"])
-        doubt = "; not so in a process of its own" if fact["confirmed"] is False else ""
+        doubt = "; not confirmed in a fresh process" if fact["confirmed"] is False else ""
         console.print(f"  {fact['what']:10} [bold]{escape(found) or '–'}[/]")
         console.print(f"  {'':10} {escape(fact['how'])}{doubt}")
     if not result["facts"]:
-        console.print(f"  {outcome.backend} cannot be taken apart, and the case is no graph of several nodes")
+        console.print(f"  {outcome.backend} has no parts to disable, and the case has a single node")
     console.print(f"  {result['runs']} runs, {seconds(result['seconds'])}")

@@ -1,4 +1,4 @@
-"""Make a failing case as small as it gets, with the same bug in it."""
+"""Reduce a failing case to the smallest that shows the same bug."""
 
 from __future__ import annotations
 
@@ -42,9 +42,11 @@ from fuzzing.outcomes import Outcome
 @data_set_option
 @python_option
 @configuration_options
-@click.option("--runs", default=2000, show_default=True, type=click.IntRange(1), help="Runs to spend.")
 @click.option(
-    "--budget", default=600.0, show_default=True, type=click.FloatRange(1), help="Seconds to spend."
+    "--runs", default=2000, show_default=True, type=click.IntRange(1), help="Maximum number of runs."
+)
+@click.option(
+    "--budget", default=600.0, show_default=True, type=click.FloatRange(1), help="Time limit in seconds."
 )
 @workers_option
 @click.option(
@@ -70,13 +72,12 @@ def command(
     guarded: bool,
     as_json: bool,
 ) -> Exit:
-    """Make a failing case as small as it gets, with the same bug in it.
+    """Reduce a failing case to the smallest that shows the same bug.
 
-    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Whatever is tried
-    counts only if it fails with the same signature; other bugs met on the way are kept as cases of their
-    own. Where it only shows what a part of it computes wrongly by itself, that part is named. What was
-    learnt is remembered: a reduction that was stopped goes on where it was. Exit code 1, since a compiler is
-    at fault; 2 if the case does not fail.
+    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Each candidate must
+    fail with the same signature; other failures found on the way are stored as cases. If a part of the case
+    already computes a wrong result, that part is named. An interrupted reduction resumes. Exit code 1; 2 if
+    the case does not fail.
     """
     configuration = configure_backend(backend, device, given, profile)
     toolchain = find_toolchain(configuration.name, python)
@@ -95,7 +96,7 @@ def command(
 
 
 def _reduce(shard: Shard, runs: int, budget: float, journal: Path) -> Event:
-    """Runs the reduction; its last event, with the others that were met."""
+    """Runs the reduction; returns its last event with the other failures found."""
     ended: Event = {"others": []}
     with StatusLine() as line:
 
@@ -111,7 +112,7 @@ def _reduce(shard: Shard, runs: int, budget: float, journal: Path) -> Event:
         arguments = ["--runs", str(runs), "--seconds", str(budget), "--journal", str(journal)]
         run_tool_on_shard(shard, "fuzzing.reduce", arguments, take)
     if "id" not in ended:
-        raise InfrastructureError("the reduction stopped before its end; begin it again, it goes on")
+        raise InfrastructureError("the reduction stopped early; run it again to resume")
     return ended
 
 
@@ -148,10 +149,8 @@ def _show(result: Event) -> None:
     for word, before, after in zip(result["words"], result["before"], result["after"], strict=False):
         console.print(f"  {word:12} {before:g} → {after:g}")
     if result.get("root"):
-        console.print(
-            f"  it shows what case {result['root'][:16]} computes wrongly by itself: the bug is there"
-        )
-    known = f", {result['replayed']} known from before" if result["replayed"] else ""
+        console.print(f"  the wrong result comes from case {result['root'][:16]}")
+    known = f", {result['replayed']} from earlier runs" if result["replayed"] else ""
     console.print(f"  {result['runs']} runs{known}, {seconds(result['seconds'])}; {_ending(result)}")
     console.print(f"\ncase        {result['case']}")
     if result["reproducer"]:
@@ -159,14 +158,14 @@ def _show(result: Event) -> None:
     if result["guarded"]:
         console.print(f"guarded     {result['guarded']}")
     if result["others"]:
-        console.print(f"other bugs met on the way: {', '.join(other[:16] for other in result['others'])}")
+        console.print(f"other failures found: {', '.join(other[:16] for other in result['others'])}")
 
 
 def _ending(result: Event) -> str:
-    """How far the reduction came."""
+    """Why the reduction ended."""
     if not result["confirmed"]:
-        return "[yellow]left as it was, since the smallest one did not fail in a fresh process[/]"
+        return "[yellow]not reduced: the smallest candidate did not fail in a fresh process[/]"
     if not result["minimal"]:
-        return "not to the end: the budget was spent"
+        return "stopped at the budget"
     same = result["before"] == result["after"]
-    return "as small as it gets already" if same else "nothing of it can be left out"
+    return "already minimal" if same else "minimal"

@@ -1,4 +1,4 @@
-"""Run one stored case again and show the verdict."""
+"""Run one case again and show the verdict."""
 
 from __future__ import annotations
 
@@ -60,7 +60,11 @@ class Replayed:
 @python_option
 @configuration_options
 @click.option(
-    "--repeats", default=1, show_default=True, type=click.IntRange(1), help="Fresh processes to use."
+    "--repeats",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of runs, each in a fresh process.",
 )
 @json_option
 def command(
@@ -75,19 +79,19 @@ def command(
     repeats: int,
     as_json: bool,
 ) -> Exit:
-    """Run one stored case again and show the verdict.
+    """Run one case again and show the verdict.
 
     CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. A model with
-    several data sets is run on each; their JSON objects are then the "cases" of one. Every run has a
-    process of its own. What fails is run again with ever more of the compiler switched on, where the
-    compiler can be taken apart, to name the part at fault. Exit code 1 if a compiler is at fault.
+    several data sets runs each; with --json they are a list of "cases". Each run uses a fresh process. A
+    failing case is repeated with more and more of the compiler enabled, if the backend supports it, to name
+    the failing part. Exit code 1 if a compiler fails.
     """
     check_profile(profile)
     options = parse_options(given)
     for name in names:
         backends.get(name).resolve_options(options)
     if options and not names:
-        raise UsageError("--option is for one backend: name it with --backend")
+        raise UsageError("--option needs --backend")
     with find_cases(case, corpus, data_set) as (store, found), stderr().status("replaying"):
         ready = _toolchains(found[0], names, python, device)
         option_sets = [_ReplayOptions(store, one, device, options, profile, repeats) for one in found]
@@ -106,7 +110,7 @@ def command(
 def _toolchains(
     case: TestCase, names: tuple[str, ...], python: str, device: str | None
 ) -> list[ReadyToolchain]:
-    """The compilers asked for; without any, those in `python` that take the case and the device."""
+    """The named compilers, or those in `python` that take the case and the device."""
     ready = []
     kind = case.program.kind
     for name in compatible_backends(kind, names, device):
@@ -117,7 +121,7 @@ def _toolchains(
                 raise
     if not ready:
         wanted = f"{kind} programs" + (f" and {device}" if device else "")
-        raise UsageError(f"{python} holds no compiler for {wanted} that Assay knows; see `assay doctor`")
+        raise UsageError(f"{python} has no supported compiler for {wanted}; see `assay doctor`")
     return ready
 
 

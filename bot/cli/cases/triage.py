@@ -1,4 +1,4 @@
-"""Tell which failing cases are one bug, and show the smallest case of each."""
+"""Group failing cases into bugs, and show the smallest case of each."""
 
 from __future__ import annotations
 
@@ -36,20 +36,24 @@ from fuzzing.execute.shard import Shard
     "--from",
     "report_file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Take the failing cases that this output of `assay run --json` names, and no others.",
+    help="Take only the failing cases in this output of `assay run --json`.",
 )
 @click.option(
     "--strategy",
     default="signature",
     show_default=True,
-    help="What makes failures one bug: signature, key; of the papers opera, isra, isra-exact, gbft, eagle.",
+    help="How failures are grouped: signature, key, or as in a paper: opera, isra, isra-exact, gbft, eagle.",
+)
+@click.option("--reduce/--no-reduce", default=True, show_default=True, help="Reduce each failing case first.")
+@click.option(
+    "--runs", default=500, show_default=True, type=click.IntRange(1), help="Maximum runs for each case."
 )
 @click.option(
-    "--reduce/--no-reduce", default=True, show_default=True, help="Make each failing case small first."
-)
-@click.option("--runs", default=500, show_default=True, type=click.IntRange(1), help="Runs for each case.")
-@click.option(
-    "--budget", default=60.0, show_default=True, type=click.FloatRange(1), help="Seconds for each case."
+    "--budget",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(1),
+    help="Time limit for each case in seconds.",
 )
 @python_option
 @configuration_options
@@ -57,7 +61,7 @@ from fuzzing.execute.shard import Shard
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for reduced cases and what is known of them. [default: triage in the data folder]",
+    help="Folder for reduced cases and results. [default: triage in the data folder]",
 )
 @json_option
 def command(
@@ -76,11 +80,10 @@ def command(
     out: Path | None,
     as_json: bool,
 ) -> Exit:
-    """Tell which failing cases are one bug, and show the smallest case of each.
+    """Group failing cases into bugs, and show the smallest case of each.
 
-    DIR is a corpus folder, or one of ONNX models: its cases are run, and those that fail are reduced and
-    told apart by what is left of them. What was learnt is remembered: a triage that was stopped runs nothing
-    of its reductions again. Exit code 1 if a case fails.
+    DIR is a corpus folder or a folder of ONNX models. Runs its cases, reduces those that fail and groups the
+    reduced cases. An interrupted triage resumes. Exit code 1 if a case fails.
     """
     configuration = configure_backend(backend, device, given, profile)
     directory = open_corpus(directory)
@@ -99,28 +102,28 @@ def command(
 
 
 def _cases(directory: Path, report_file: Path | None) -> tuple[list[str], list[Event]]:
-    """The ids of the cases that are meant, and what is known of some; raises UsageError if there is none."""
+    """The ids of the cases, and known outcomes of some; raises UsageError if there are no cases."""
     found, known = (list(Corpus(directory).ids()), []) if report_file is None else _read_report(report_file)
     if not found:
         raise UsageError(
-            f"there are no cases in {report_file or directory}; name a corpus folder that holds some"
+            f"there are no cases in {report_file or directory}; give a corpus folder that holds some"
         )
     return found, known
 
 
 def _read_report(report_file: Path) -> tuple[list[str], list[Event]]:
-    """The ids that what `assay run --json` printed names, in its order, and the outcomes that it holds."""
+    """The case ids in the output of `assay run --json`, in order, and its outcomes."""
     try:
         groups = json.loads(report_file.read_bytes())["groups"]
         rows = [row for group in groups for row in (group["example"], *group["shown"])]
         outcomes = [group["example"]["head"] for group in groups if group["example"].get("head")]
         return list(dict.fromkeys(str(row["case"]) for row in rows)), outcomes
     except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"--from {report_file}: not what `assay run --json` prints ({error!r})") from None
+        raise UsageError(f"--from {report_file}: not the output of `assay run --json` ({error!r})") from None
 
 
 def _group(shard: Shard, arguments: Sequence[str], known: Sequence[Event]) -> Event:
-    """Runs the triage; its last event, with the bugs."""
+    """Runs the triage; returns its last event with the bugs."""
     ended: Event = {"bugs": [], "runs": 0, "replayed": 0}
     with (
         StatusLine() as line,
@@ -145,7 +148,7 @@ def _group(shard: Shard, arguments: Sequence[str], known: Sequence[Event]) -> Ev
 
         run_tool_on_shard(shard, "fuzzing.deduplicate", [*arguments, "--known", file.name], take)
     if "failing" not in ended:
-        raise InfrastructureError("the triage stopped before its end; begin it again, it goes on")
+        raise InfrastructureError("the triage stopped early; run it again to resume")
     return ended
 
 
@@ -165,6 +168,6 @@ def _show(result: Event, small: Corpus, found: Corpus) -> None:
 
 
 def _describe_needs(needs: Sequence[str]) -> str:
-    """What a signature needs, for people: of ranks the highest says it all."""
+    """The needs of a signature as text; of ranks only the highest."""
     ranks = [need for need in needs if need.startswith("rank ")]
     return ", ".join([*(need for need in needs if need not in ranks), *sorted(ranks)[-1:]])

@@ -25,18 +25,18 @@ _DETAIL = 200  # characters of what onnx says of a model
 
 
 def open_corpus(path: Path) -> Path:
-    """The corpus at `path`, or one that is made of the ONNX models there: a file, or a folder of them.
+    """The corpus at `path`, or one made from the ONNX model or folder of models there.
 
-    Models that become no case are told of on stderr. It stays there until the command ends, at least.
-    Raises UsageError where none becomes one.
+    Prints models that cannot become a case to stderr. The corpus exists at least until the command ends.
+    Raises UsageError if there is no case.
     """
     if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
-        raise UsageError(f"{path} cannot be read; mind its permissions")
+        raise UsageError(f"{path} cannot be read; check its permissions")
     if path.is_dir() and (next(Corpus(path).ids(), None) or not _has_models(path)):
         _hold_until_exit(ModelCache(load_settings().data_dir).hold(path))
         return path.resolve()
     if not path.is_dir() and not _is_model(path):
-        raise UsageError(f"{path} is no ONNX model; name one, a folder of them, or a corpus folder")
+        raise UsageError(f"{path} is not an ONNX model; give a model, a folder of models, or a corpus folder")
     return _import_models(path)[0]
 
 
@@ -49,12 +49,12 @@ def _has_models(folder: Path) -> bool:
 
 
 def _hold_until_exit(resource: AbstractContextManager[T]) -> T:
-    """Enters what the command that runs leaves when it ends."""
+    """Enters a context that the current command exits when it ends."""
     return click.get_current_context().with_resource(resource)
 
 
 def _import_models(path: Path) -> tuple[Path, dict[str, str]]:
-    """A corpus made of models, and what its cases are called, by id and in order; raises as `open_corpus`."""
+    """A corpus made of models, and the names of its cases by id, in order; raises as `open_corpus`."""
     model_cache = ModelCache(load_settings().data_dir)
     with model_cache.new_set(path) as folder:
         corpus = folder / ((path.resolve() if path.is_dir() else path).name or "models")
@@ -69,17 +69,17 @@ def _import_models(path: Path) -> tuple[Path, dict[str, str]]:
 def _no_case_error(path: Path, left_out: Sequence[str]) -> UsageError:
     for line in left_out[1:]:
         click.echo(f"left out {line}", err=True)
-    error = UsageError(f"no model of {path} can be run: {left_out[0] if left_out else 'there is none'}")
+    error = UsageError(f"no model in {path} can be run: {left_out[0] if left_out else 'there is none'}")
     if any(f": an {what} " in line for line in left_out for what in ("input", "operator")):
         error.add_note(
-            "what cannot be drawn or computed may lie beside the model: "
+            "put inputs and outputs that cannot be generated beside the model: "
             "test_data_set_0/input_0.pb, …, output_0.pb"
         )
     return error
 
 
 def _run_importer(path: Path, root: Path) -> tuple[dict[str, str], list[str]]:
-    """Makes cases of models: what they are called by id, and what became none, with the reason."""
+    """Makes cases of models; returns their names by id, and what was left out and why."""
     cases: dict[str, str] = {}
     left_out: list[str] = []
 
@@ -88,7 +88,7 @@ def _run_importer(path: Path, root: Path) -> tuple[dict[str, str], list[str]]:
             detail = " ".join(event["detail"].split())[:_DETAIL]
             left_out.append(f"{event['test']}: {event['reason']}" + (f" ({detail})" if detail else ""))
         elif event["event"] == "case" and event["id"] in cases:
-            left_out.append(f"{event['test']}: it is the same case as {cases[event['id']]}")
+            left_out.append(f"{event['test']}: same case as {cases[event['id']]}")
         elif event["event"] == "case":
             cases[event["id"]] = event["test"]
 
@@ -97,13 +97,13 @@ def _run_importer(path: Path, root: Path) -> tuple[dict[str, str], list[str]]:
 
 
 def cases_to_json(result: Sequence[dict[str, Any]]) -> str:
-    """What --json prints of cases: of one its object, of several an object whose `cases` are theirs."""
+    """The --json output for cases: one object, or an object with a list of `cases`."""
     return json.dumps(result[0] if len(result) == 1 else {"cases": result})
 
 
 @contextmanager
 def linked_corpus(cases: Path, kept: Path) -> Iterator[Path]:
-    """A corpus for the time, with the cases of the folder `cases`; what is added goes to `kept` instead."""
+    """A temporary corpus with the cases of the folder `cases`; cases added to it are moved to `kept`."""
     with tempfile.TemporaryDirectory(prefix="assay-cases-") as name:
         root, given = Path(name), Corpus(cases)
         for case_id in given.ids():
@@ -122,14 +122,14 @@ def linked_corpus(cases: Path, kept: Path) -> Iterator[Path]:
 def find_case(
     case: str, corpus: Path | None, data_set: int | None = None
 ) -> Iterator[tuple[Corpus, TestCase]]:
-    """The one case that `case` names, as `find_cases`; raises UsageError where that names several."""
+    """As `find_cases` for a single case; raises UsageError if there are several."""
     with find_cases(case, corpus, data_set) as (store, found):
         if len(found) > 1:
             result = ", ".join(str(_data_set_number(one.provenance.test)) for one in found)
-            error = UsageError(f"{case} has {len(found)} data sets, {result}, and one is asked for")
+            error = UsageError(f"{case} has {len(found)} data sets ({result}); choose one")
             error.add_note(
-                f"name it with --data-set, such as --data-set {_data_set_number(found[0].provenance.test)}; "
-                "`assay replay` runs all, and says which fail"
+                f"use --data-set, such as --data-set {_data_set_number(found[0].provenance.test)}; "
+                "`assay replay` runs all of them"
             )
             raise error
         yield store, found[0]
@@ -139,16 +139,16 @@ def find_case(
 def find_cases(
     case: str, corpus: Path | None, data_set: int | None = None
 ) -> Iterator[tuple[Corpus, list[TestCase]]]:
-    """The cases that `case` names, and a corpus that holds them: a folder, an ONNX model, or part of an id.
+    """The cases that `case` names (a folder, an ONNX model, or the beginning of an id) and their corpus.
 
-    A model is a case for each data set that lies beside it, or the one that is asked for. A folder's case is
-    in a corpus of its own for the time. Raises UsageError: there is none, or an id begins several.
+    A model gives a case for each of its data sets, or for the chosen one. Raises UsageError if no case
+    matches or an id is ambiguous.
     """
     if _is_model(Path(case)):
         yield _cases_of_model(Path(case), data_set)
         return
     if data_set is not None:
-        raise UsageError(f"--data-set is of the data beside an ONNX model, and {case} is none")
+        raise UsageError(f"--data-set needs an ONNX model, and {case} is not one")
     if Path(case, "case.json").exists():
         found = read_case(Path(case))
         with tempfile.TemporaryDirectory(prefix="assay-case-") as folder:
@@ -190,13 +190,13 @@ def _find_by_id(case: str, root: Path) -> tuple[Corpus, list[TestCase]]:
         if Path(case).is_dir():
             raise _folder_error(Path(case)) from None
         error.add_note(
-            "`assay run` stores the cases that it runs and its report names them; give more of the id, the "
-            "folder of a case, or another corpus with --corpus"
+            "`assay run` stores the cases it runs and its report lists them; give more of the id, the folder "
+            "of a case, or another corpus with --corpus"
         )
         raise
 
 
 def _folder_error(folder: Path) -> UsageError:
-    error = UsageError(f"{folder} is a folder, and no case in it is named")
-    error.add_note(f"name a model in it, or a case's own folder; `assay run --cases {folder}` runs all")
+    error = UsageError(f"{folder} is a folder, not a case")
+    error.add_note(f"name a model in it or the folder of one case; `assay run --cases {folder}` runs all")
     return error

@@ -1,4 +1,4 @@
-"""Where commands print what they found, and what they print in columns."""
+"""Consoles and tables of commands."""
 
 from __future__ import annotations
 
@@ -12,36 +12,33 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-_UNBROKEN_WIDTH = 500  # columns where nobody sees a screen: there, a row is a line
+_UNBROKEN_WIDTH = 500  # columns if stdout is not a terminal: each row is one line
 
 
 class _PipeSafeConsole(Console):
-    """A console whose reader may leave (`assay … | head`).
-
-    What is still said goes nowhere then: the command does its work, and its exit code tells what came of it.
-    """
+    """A console that ignores a closed pipe (`assay … | head`): the command finishes, its exit code counts."""
 
     def on_broken_pipe(self) -> None:
-        """Lets the rest be lost."""
+        """Discards further output."""
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, self.file.fileno())
         os.close(devnull)
 
 
 def stdout() -> Console:
-    """Standard output, as wide as the terminal; elsewhere no row is broken."""
+    """Standard output, as wide as the terminal; rows are not wrapped elsewhere."""
     return _PipeSafeConsole(
         soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _UNBROKEN_WIDTH
     )
 
 
 def stderr() -> Console:
-    """Standard error, for what is said while work goes on."""
+    """Standard error, for progress."""
     return _PipeSafeConsole(stderr=True, highlight=False)
 
 
 def metrics_table(metrics: Mapping[str, Mapping[str, Any]]) -> Table:
-    """What `fuzzing.coverage` told of its metrics: both readings of each, and what it counts."""
+    """A table of the metrics of `fuzzing.coverage`, in both readings."""
     table = Table("metric", "paper", "released", "what it counts", box=None, pad_edge=False)
     for column in table.columns[1:3]:
         column.justify = "right"
@@ -53,7 +50,7 @@ def metrics_table(metrics: Mapping[str, Mapping[str, Any]]) -> Table:
 
 
 def format_metric(reading: Mapping[str, Any]) -> str:
-    """A metric's value for people: `98.27 %`, `618.4`; never 0 or 100 % for what is not quite."""
+    """A metric's value for people: `98.27 %`, `618.4`; never rounded to 0 or 100 %."""
     value = float(reading["value"])
     if reading["unit"] != "share":
         return f"{value:,.2f}"

@@ -1,4 +1,4 @@
-"""Having a program of the data plane work on cases and a compiler that is installed here."""
+"""Running programs of the data plane on cases and an installed compiler."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def build_shard(
     *,
     workers: int,
 ) -> Shard:
-    """The cases of a corpus, to be run on the toolchain as it is asked for."""
+    """A shard of cases of a corpus for a toolchain."""
     return Shard(
         corpus=str(corpus.absolute()),
         cases=tuple(cases),
@@ -53,19 +53,19 @@ def run_tool_on_shard(
 
 
 def compare_backends(corpus: Path, case: str, contenders: Sequence[Mapping[str, Any]]) -> Event:
-    """The table of `fuzzing.execute.compiler_comparison`: what each of the contenders makes of a case."""
+    """The table of `fuzzing.execute.compiler_comparison`: one row for each contender."""
     tables: list[Event] = []
     question = {"corpus": str(corpus.absolute()), "case": case, "backends": list(contenders)}
     _run_with_question("fuzzing.execute.compiler_comparison", question, (), tables.append)
     if len(tables) != 1:
-        raise InfrastructureError("the comparison ended without a table; see its log above")
+        raise InfrastructureError("the comparison ended without a result; see its log above")
     return tables[0]
 
 
 def _run_with_question(
     module: str, question: Mapping[str, Any], arguments: Sequence[str], take: Callable[[Event], None]
 ) -> None:
-    """Runs a program that reads its question from a file."""
+    """Runs a program that reads its input from a JSON file."""
     with tempfile.TemporaryDirectory(prefix="assay-ask-") as scratch:
         file = Path(scratch) / "question.json"
         file.write_text(json.dumps(question), encoding="utf-8")

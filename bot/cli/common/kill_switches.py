@@ -44,7 +44,7 @@ def change_state(target: str | None, reason: str, *, as_json: bool, paused: bool
 
 
 def _find_target(database: Database, target: str | None) -> str:
-    """The repository as rows spell it: a switch of another spelling stops nothing."""
+    """The repository's name as stored; switches match exactly."""
     if target is None:
         return outbox.ALL_TARGETS
     if not _TARGET.fullmatch(target):
@@ -53,7 +53,7 @@ def _find_target(database: Database, target: str | None) -> str:
         row = targets.find_any_case(session, target)
     if row is not None:
         return row.name
-    click.echo(f"{target} is not known here; `assay status` lists what is", err=True)
+    click.echo(f"{target} is unknown; `assay status` lists all repositories", err=True)
     return target
 
 
@@ -65,7 +65,7 @@ def _change(database: Database, name: str, reason: str, *, paused: bool) -> None
             outbox.enable_kill_switch(session, name, reason, at)
         elif not outbox.disable_kill_switch(session, name):
             what = "publishing as a whole" if everything else name
-            raise UsageError(f"{what} is not paused; `assay status` lists what is")
+            raise UsageError(f"{what} is not paused; `assay status` shows what is")
         verb = "paused" if paused else "resumed"
         audit.record(
             session, "" if everything else name, verb, "target", reason or verb, at, actor="operator"

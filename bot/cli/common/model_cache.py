@@ -1,13 +1,12 @@
-"""Cases made of ONNX models that somebody has as files: kept in the data folder while they are of use.
+"""Cache of the cases made from ONNX model files, in the data folder.
 
-    {data}/models/lock              held while sets come and go
-    {data}/models/ab12…/used        what the set was made of; when it changed is when the set was last used
+    {data}/models/lock              held while sets are added or removed
+    {data}/models/ab12…/used        path of the models; its modification time is when the set was last used
     {data}/models/ab12…/NAME/…      the corpus
 
-A set is named by its cases, so models that changed make another. Whoever uses one holds a shared lock on
-`used` until its command ends, however it ends; the next command of anybody removes what nobody holds: sets
-that were not used for 30 days, those that a newer one of the same path replaced a day ago, and what killed
-commands left.
+A set is named by its cases, so changed models make a new set. A command holds a shared lock on `used` until
+it ends. Each command removes the sets that are not locked and are left over from killed commands, unused for
+30 days, or replaced by a newer set of the same path a day ago.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class ModelCache:
 
     @contextmanager
     def new_set(self, origin: Path) -> Iterator[Path]:
-        """A folder for a set to be made in; what is still there afterwards is removed.
+        """A folder to build a set in, removed afterwards unless `store` moved it.
 
         origin  the file or folder that the models are read from
         """
@@ -56,7 +55,7 @@ class ModelCache:
 
     @contextmanager
     def store(self, folder: Path, cases: Iterable[str]) -> Iterator[Path]:
-        """The set of these cases, which `folder` becomes unless it is there; nobody removes it meanwhile."""
+        """Moves `folder` to the set of these cases unless that exists; locks the set meanwhile."""
         origin = (folder / _USED).read_text(encoding="utf-8", errors="surrogateescape")
         words = "\n".join([origin, *sorted(cases)])
         place = self._root / hashlib.sha256(words.encode(errors="surrogateescape")).hexdigest()[:16]
@@ -73,7 +72,7 @@ class ModelCache:
 
     @contextmanager
     def hold(self, corpus: Path) -> Iterator[None]:
-        """Where `corpus` is that of a set, nobody removes it meanwhile."""
+        """Locks the set that `corpus` belongs to, if any."""
         folder = corpus.absolute().parent
         if folder.parent != self._root or not (folder / _USED).exists():
             yield
@@ -92,13 +91,13 @@ class ModelCache:
                 yield
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise  # told for all commands alike
+                raise  # `bot.cli.exits` handles a full disk
             raise InfrastructureError(
-                f"cannot write to {error.filename}: {error.strerror}; check ASSAY_DATA_DIR and its rights"
+                f"cannot write to {error.filename}: {error.strerror}; check ASSAY_DATA_DIR and permissions"
             ) from error
 
     def _evict(self) -> list[Path]:
-        """Takes what is of no more use off the shelf: folders to be removed."""
+        """Detaches unused sets; returns the folders to delete."""
         folders = [folder for folder in self._root.iterdir() if folder.is_dir()]
         left = [folder for folder in folders if folder.name.startswith((_NEW, _REMOVED))]
         sets = {folder: _read_origin(folder) for folder in folders if folder not in left}
@@ -115,7 +114,7 @@ class ModelCache:
         return [folder for folder in removed if folder]
 
     def _detach(self, folder: Path) -> Path | None:
-        """Where a set lies now that nobody finds it any more; None if somebody holds it."""
+        """Renames a set out of the way; None if it is locked."""
         detached = self._root / f"{_REMOVED}{secrets.token_hex(8)}"
         try:
             with open(folder / _USED, "ab") as used:
@@ -128,10 +127,10 @@ class ModelCache:
 
 
 def _open_held(folder: Path, origin: str) -> int:
-    """A descriptor that holds a set for as long as it is open; the set is as good as new."""
+    """An open descriptor that locks a set, which counts as used now."""
     folder.mkdir(exist_ok=True)
     descriptor = os.open(folder / _USED, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    fcntl.flock(descriptor, fcntl.LOCK_SH)  # at once: others want it for themselves only while they are alone
+    fcntl.flock(descriptor, fcntl.LOCK_SH)  # never blocks: exclusive locks are tried without waiting
     if not os.fstat(descriptor).st_size:
         os.write(descriptor, origin.encode(errors="surrogateescape"))
     os.utime(descriptor)
@@ -139,7 +138,7 @@ def _open_held(folder: Path, origin: str) -> int:
 
 
 def _read_origin(folder: Path) -> tuple[str, float]:
-    """What a set was made of, and when it was last used; what has no note of it counts from now on."""
+    """The path a set was made from, and when it was last used (now, if unknown)."""
     used = folder / _USED
     if not used.exists():
         used.touch()

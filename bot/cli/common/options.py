@@ -20,19 +20,21 @@ from fuzzing.cases.programs import get_kind
 from fuzzing.oracles.tolerance_profiles import DEFAULT
 
 corpus_option = click.option(
-    "--corpus", type=click.Path(path_type=Path), help="Where CASE is looked up. [default: the service's]"
+    "--corpus",
+    type=click.Path(path_type=Path),
+    help="Corpus that CASE is looked up in. [default: the service's]",
 )
 data_set_option = click.option(
     "--data-set",
     type=click.IntRange(0),
     metavar="N",
-    help="Of a model with several, take the data in test_data_set_N.",
+    help="Use the data in test_data_set_N of a model with several.",
 )
 python_option = click.option(
-    "--python", default=sys.executable, help="Interpreter that holds the compiler. [default: Assay's own]"
+    "--python", default=sys.executable, help="Interpreter with the compiler installed. [default: Assay's own]"
 )
 workers_option = click.option(
-    "--workers", default=1, show_default=True, type=click.IntRange(1), help="Runs at once."
+    "--workers", default=1, show_default=True, type=click.IntRange(1), help="Number of parallel workers."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 option_option = click.option(
@@ -50,33 +52,32 @@ _CONFIGURATION = (device_option, option_option, profile_option)
 _SELECTION = (
     click.option("--backend", required=True, help="Compiler to test."),
     click.option(
-        "--frontend", help="The part of it to test: onnx, torch, keras. [default: as the cases need]"
+        "--frontend", help="Frontend to test: onnx, torch, keras. [default: whichever the cases need]"
     ),
     click.option(
         "--source",
         "sources",
         multiple=True,
-        help="Where cases come from; several with commas, or repeated. "
-        "[default: the tests of the frontend's own library]",
+        help="Source of cases; comma-separated or repeated. [default: the tests of the frontend's library]",
     ),
     click.option(
         "--cases",
         type=click.Path(path_type=Path, exists=True),
-        help="Take the cases of this corpus folder instead, or ONNX models: a file, or a folder of them.",
+        help="Run the cases of this corpus folder instead, or ONNX models: a file or a folder.",
     ),
     click.option(
-        "--strategy", help="What decides which cases run first. [default: change if it is known, else opera]"
+        "--strategy", help="Strategy that orders the cases. [default: change if it is known, else opera]"
     ),
 )
 
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: the options that say which cases are meant, and in which order; see `select_configuration`."""
+    """Decorator: adds the options that select and order cases; see `select_configuration`."""
     return _add_options(_SELECTION, command)
 
 
 def configuration_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: the options that say how a backend is run; see `configure_backend`."""
+    """Decorator: adds the options that configure a backend; see `configure_backend`."""
     return _add_options(_CONFIGURATION, command)
 
 
@@ -95,13 +96,13 @@ def select_configuration(
     as_written: Mapping[str, str] | None = None,
     **other_settings: Any,
 ) -> RepositoryConfig:
-    """The configuration that the selection and `other_settings` settings amount to; `as_written` as for `validate_configuration`.
+    """The configuration for these options and `other_settings`; None keeps a default.
 
-    What is None keeps its default. Raises UsageError, also where there are no cases to select from.
+    `as_written` as for `validate_configuration`. Raises UsageError, also if no source has cases.
     """
     named = split_names(sources)
     if cases is not None and named:
-        raise UsageError("--cases and --source both say where cases come from; keep one")
+        raise UsageError("--cases and --source exclude each other; keep one")
     given = {"frontend": frontend, "sources": named or None, "strategy": strategy} | other_settings
     known = {name: value for name, value in given.items() if value is not None}
     config = validate_configuration({"backend": backend} | known, as_written)
@@ -112,10 +113,10 @@ def select_configuration(
 
 @dataclass(frozen=True)
 class ConfiguredBackend:
-    """A backend and how it is run.
+    """A backend and its settings.
 
-    name     how it was asked for: its name, or a file's
-    options  those that are not its default
+    name     as given: a registered name or a file
+    options  those that are not the default
     """
 
     name: str
@@ -126,10 +127,7 @@ class ConfiguredBackend:
 
 
 def configure_backend(name: str, device: str | None, given: Iterable[str], profile: str) -> ConfiguredBackend:
-    """What --backend, --device, --option and --profile amount to, checked before any work is done.
-
-    Raises UsageError.
-    """
+    """Checks --backend, --device, --option and --profile; raises UsageError."""
     check_profile(profile)
     backend = backends.get(name)
     options = backend.non_default_options(parse_options(given))
@@ -152,12 +150,12 @@ def parse_options(given: Iterable[str]) -> dict[str, str]:
 
 
 def split_names(given: Iterable[str]) -> list[str]:
-    """The names in `given`, each of which may hold several with commas between, once each."""
+    """The distinct names in `given`, whose items may be comma-separated lists."""
     return list(dict.fromkeys(name.strip() for text in given for name in text.split(",") if name.strip()))
 
 
 def check_profile(name: str) -> None:
-    """Raises UsageError where there is no such tolerance profile, with the one that was perhaps meant."""
+    """Raises UsageError with a suggestion if there is no such tolerance profile."""
     try:
         check_profile_name(name)
     except ValueError as error:
@@ -165,21 +163,21 @@ def check_profile(name: str) -> None:
 
 
 def check_device(backend: str, device: str) -> None:
-    """Raises UsageError where the backend has no such device: said before any work is done."""
+    """Raises UsageError if the backend has no such device."""
     devices = backends.get(backend).devices
     if device not in devices:
-        raise UsageError(f"--device {device}: {backend} has no such device; it has {', '.join(devices)}")
+        raise UsageError(f"--device {device}: {backend} has no such device; choose from {', '.join(devices)}")
 
 
 def compatible_backends(kind: str, names: Sequence[str], device: str | None) -> list[str]:
-    """The compilers that take programs of a kind: all of those named, else those that have the device.
+    """The named compilers, or all that take programs of a kind and have the device.
 
-    Raises UsageError for one that is named and does not take them, or has no such device.
+    Raises UsageError if a named compiler does not take them or lacks the device.
     """
     for name in names:
         backend = backends.get(name)
         if kind not in backend.kinds:
-            raise UsageError(f"--backend {name}: it takes {', '.join(backend.kinds)}, not {kind}")
+            raise UsageError(f"--backend {name}: takes {', '.join(backend.kinds)}, not {kind}")
         if device is not None:
             check_device(name, device)
     known = [(name, backends.get(name)) for name in backends.compilers()]
@@ -191,15 +189,15 @@ def compatible_backends(kind: str, names: Sequence[str], device: str | None) -> 
 def validate_configuration(
     given: Mapping[str, Any], as_written: Mapping[str, str] | None = None
 ) -> RepositoryConfig:
-    """The configuration that options amount to; `as_written` is how some of its values were written.
+    """The configuration for these options; `as_written` maps some options to the text that was typed.
 
-    Raises UsageError that names each option at fault.
+    Raises UsageError that names each wrong option.
     """
     kind = backends.get(given["backend"])
     if kind.reference:
         raise UsageError(
-            f"--backend {kind.name}: it is a reference, which compilers are compared with, and not tested "
-            f"itself; there are: {', '.join(backends.compilers())}"
+            f"--backend {kind.name}: it is a reference that compilers are compared with, not a compiler; "
+            f"choose from {', '.join(backends.compilers())}"
         )
     try:
         return RepositoryConfig.model_validate({"version": 1} | dict(given))
@@ -216,6 +214,6 @@ def validate_configuration(
 
 
 def program_kinds(config: RepositoryConfig) -> list[str]:
-    """The program kinds wanted: those of the frontend, or all the backend takes."""
+    """The program kinds of the frontend, or all that the backend takes."""
     kinds = backends.get(config.backend).kinds
     return [kind for kind in kinds if config.frontend in (None, get_kind(kind).frontend)]

@@ -1,4 +1,4 @@
-"""How far a campaign is, for whoever waits at the terminal; all of it on stderr."""
+"""Progress of a campaign, printed to stderr."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from bot.campaigns.progress import Progress as Step
 from bot.cli.common.console import stderr
 from bot.store.models import CampaignState
 
-#: Where nobody sees a moving bar (a log, a pipe), a line this often says that work goes on, in seconds.
+#: Seconds between progress lines if stderr is not a terminal.
 LINE_INTERVAL_S = 5.0
 
-#: Columns from which on there is room for a bar beside words, count and time.
+#: Minimum columns for a bar beside name, count and time.
 _MIN_WIDTH_FOR_BAR = 72
 
 _STEP_NAMES = {
     "planning": "collecting cases",
-    "provisioning": "making toolchains",
+    "provisioning": "installing toolchains",
     "running": "running cases at head",
     "confirming": "repeating failures in fresh processes",
     "comparing": "running cases at base",
-    "reducing": "making failing cases small",
+    "reducing": "reducing failing cases",
     "reporting": "writing reports",
 }
 
 
 class ProgressBars:
-    """A bar for each step on a terminal, now and then a line elsewhere."""
+    """A bar for each step on a terminal, periodic lines elsewhere."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or stderr()
@@ -62,7 +62,7 @@ class ProgressBars:
         self._bars.stop()
 
     def __call__(self, step: Step) -> None:
-        """Takes a step's progress."""
+        """Shows the progress of a step."""
         name = _STEP_NAMES.get(step.state.value, step.state.value)
         if self._console.is_terminal:
             self._update_bar(name, step)
@@ -82,7 +82,7 @@ class ProgressBars:
         self._bars.update(self._tasks[name], completed=step.done, total=total, count=count)  # type: ignore[arg-type]
 
     def _finish_tasks(self) -> None:
-        """Steps that are over neither move nor take time."""
+        """Stops the bars of finished steps."""
         for task in self._bars.tasks:
             if task.total is None:
                 self._bars.update(task.id, total=1, completed=1)
@@ -104,7 +104,7 @@ class ProgressBars:
 
 
 class StatusLine:
-    """What goes on, for commands without steps: a line that changes on a terminal, or one now and then."""
+    """Status of commands without steps: one changing line on a terminal, periodic lines elsewhere."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or stderr()
@@ -122,7 +122,7 @@ class StatusLine:
             self._status.stop()
 
     def show(self, note: str) -> None:
-        """Takes what is being done; from any thread."""
+        """Shows what is being done; may be called from any thread."""
         if self._status is not None:
             self._status.update(escape(note))
         elif time.monotonic() - self._last_shown >= LINE_INTERVAL_S:
@@ -130,9 +130,9 @@ class StatusLine:
             self.print_line(f"[{self._last_shown - self._started:6.1f} s] {note}")
 
     def note(self, event: Mapping[str, Any]) -> None:
-        """Takes an event that has a note."""
+        """Shows the note of an event."""
         self.show(str(event["note"]))
 
     def print_line(self, text: str) -> None:
-        """Prints a line that stays."""
+        """Prints a permanent line."""
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What commands read and change of a service: its settings and its database, beside it while it runs."""
+"""Access to a service's settings and database, also while it runs."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from bot.store.database import missing_file
 
 @contextmanager
 def open_database() -> Iterator[tuple[Settings, Database]]:
-    """The service's settings and database. Raises UsageError where there is none yet."""
+    """The service's settings and database; raises UsageError if there is no database."""
     settings = load_settings()
     missing = missing_file(settings.database_url)
     if missing is not None:
         raise UsageError(
-            f"there is no service's database at {missing}; set ASSAY_DATA_DIR to its data folder, or start "
+            f"no service database at {missing}; set ASSAY_DATA_DIR to its data folder, or start "
             "`assay serve` once"
         )
     database = Database(settings.database_url)
     try:
         if not database.is_migrated():
-            raise UsageError("the database is of another version of Assay; start `assay serve` once")
+            raise UsageError("the database was made by another version of Assay; start `assay serve` once")
         yield settings, database
     finally:
         database.close()

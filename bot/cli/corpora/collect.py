@@ -1,4 +1,4 @@
-"""Run any command of a library's tests, and keep what it calls as cases."""
+"""Record the library calls of any command as cases."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _SHOWN = 8  # reasons and operators listed on the terminal; --json has all reaso
 
 @dataclass
 class _Collection:
-    """What a command gave; see `assay collect --json`.
+    """The result of a collection, as printed by `assay collect --json`.
 
     seconds   `command`, `recording` within it, `replay` after it
-    overhead  the command's time over what it would have been without recording
+    overhead  time of the command divided by its time without recording
     """
 
     library: str
@@ -64,15 +64,15 @@ class _Collection:
 
 
 @click.command()
-@click.option("--library", help="The library whose calls are recorded: torch, keras, onnx.")
-@click.option("--source", "sources", multiple=True, help="Collect these sources to their end instead.")
+@click.option("--library", help="Library whose calls are recorded: torch, keras, onnx.")
+@click.option("--source", "sources", multiple=True, help="Collect these sources completely instead.")
 @click.option(
     "--corpus",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the cases. [default: collected/LIBRARY-NAME in the data folder; with --source, "
     "collected/NAME, or the corpus of `assay run` without a name]",
 )
-@click.option("--name", default="", help="What the collection is called. [default: by command and folder]")
+@click.option("--name", default="", help="Name of the collection. [default: from command and folder]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND…")
 def command(
@@ -83,19 +83,20 @@ def command(
     as_json: bool,
     arguments: tuple[str, ...],
 ) -> Exit:
-    """Run any command of a library's tests, and keep what it calls as cases.
+    """Record the library calls of any command as cases.
 
-    Each of the command's Python processes is recorded; whether its tests pass does not matter. Then every
-    distinct call is replayed, and those that run in the library are kept; `assay run --cases` runs them.
-    With --source, a library's shipped tests are collected as `assay run` would, with no limit of time. Exit
-    code 1 if nothing was collected.
+    Records all Python processes of the command, whether its tests pass or not. Then replays each distinct
+    call and keeps those that the library runs; `assay run --cases` runs them. With --source, collects a
+    library's own tests as `assay run` does, without a time limit. Exit code 1 if nothing was collected.
     """
     if sources:
         if library or arguments:
-            raise UsageError("--source collects shipped tests, --library records a command; keep one")
+            raise UsageError("--source and --library exclude each other; keep one")
         return _sources(split_names(sources), corpus, name, as_json)
     if not library or not arguments:
-        raise UsageError("say what to record: assay collect --library torch -- python -m pytest tests/")
+        raise UsageError(
+            "give a library and a command: assay collect --library torch -- python -m pytest tests/"
+        )
     try:
         names.check_library_name(library)
     except ValueError as error:
@@ -111,7 +112,7 @@ def command(
 
 
 def _record(library: str, folder: Path, source: str, arguments: tuple[str, ...], quiet: bool) -> _Collection:
-    """Records the command; the catalog appears when everything is there."""
+    """Records the command; writes the catalog once all cases are stored."""
     catalog = folder / "catalogs" / f"{source}.jsonl"
     catalog.parent.mkdir(parents=True, exist_ok=True)
     part = catalog.with_name(f".{catalog.name}.{os.getpid()}")
@@ -135,7 +136,7 @@ def _record(library: str, folder: Path, source: str, arguments: tuple[str, ...],
                 if kind in ("case", "end"):
                     file.write(json.dumps(event, ensure_ascii=False) + "\n")
 
-            # The user's own command: it gets the user's own environment, and its output is theirs to see.
+            # The user's own command gets the user's environment and prints to the terminal.
             run_tool(
                 "fuzzing.migrate.recorders",
                 [*words, "--", *arguments],
@@ -163,29 +164,33 @@ def _show(found: _Collection) -> None:
     console = stdout()
     console.print(
         f"[bold]{pluralize(found.cases, 'case')}[/] of {pluralize(len(found.operators), 'operator')}, "
-        f"{found.new:,} of them new; the command ended with {found.command_exit}"
+        f"{found.new:,} of them new; the command exited with {found.command_exit}"
     )
     times = ", ".join(f"{name} {seconds(value)}" for name, value in found.seconds.items())
     if times:
-        cost = f"; recording made the command {found.overhead:.2f} times as long" if found.overhead else ""
+        cost = (
+            f"; the command took {found.overhead:.2f} times as long as without recording"
+            if found.overhead
+            else ""
+        )
         console.print(f"  {times}{cost}")
     most = ", ".join(f"{name} {count}" for name, count in found.operators.most_common(_SHOWN))
     if most:
         console.print(escape(f"  most: {most}"))
     for reason, count in Counter(found.skipped).most_common(_SHOWN):
-        console.print(escape(f"  {count:5} became no case: {reason}"))
+        console.print(escape(f"  {count:5} not converted: {reason}"))
     if found.cases:
         console.print(escape(f"run them with: assay run --backend BACKEND --cases {found.corpus}"))
     elif not found.processes:
-        console.print(escape(f"no process of the command imported {found.library}"))
+        console.print(escape(f"the command did not import {found.library}"))
 
 
 def _sources(wanted: list[str], folder: Path | None, name: str, as_json: bool) -> Exit:
-    """Collects sources to their end, by default into the corpus that `assay run` uses."""
+    """Collects sources completely, by default into the corpus that `assay run` uses."""
     for source in wanted:
         if source not in names.sources():
             raise UsageError(
-                f"--source {source}: is no case source; {names.suggestion(source, names.sources())}"
+                f"--source {source}: not a case source; {names.suggestion(source, names.sources())}"
             )
     settings = load_settings()
     kept = settings.data_dir / "collected" / name if name else settings.data_dir / "corpus"
@@ -201,10 +206,10 @@ def _sources(wanted: list[str], folder: Path | None, name: str, as_json: bool) -
         click.echo(json.dumps({"sources": [account.to_json() for account in accounts]}))
     else:
         for one in accounts:
-            skipped = sum(one.skipped.values())
+            skipped, state = sum(one.skipped.values()), describe_source_state(one)
             click.echo(
                 f"{one.source}: {pluralize(one.cases, 'case')} from {one.library}, "
-                f"{pluralize(skipped, 'test')} became none{'; ' * bool(describe_source_state(one))}{describe_source_state(one)}"
+                f"{pluralize(skipped, 'test')} not converted{'; ' * bool(state)}{state}"
             )
             for reason, count in Counter(one.skipped).most_common(_SHOWN):
                 click.echo(f"  {count:5}  {reason}")

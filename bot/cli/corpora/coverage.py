@@ -1,4 +1,4 @@
-"""Measure which operators, pairs of them and shapes a set of ONNX models covers."""
+"""Measure which operators, operator pairs and shapes a set of ONNX models covers."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ _PAGE = "index.html"
     default="isra",
     show_default=True,
     metavar="NAME",
-    help="What to measure against: isra, onnx, specified, or a file of names; see docs/coverage.md.",
+    help="Operator set: isra, onnx, specified, or a file of names; see docs/coverage.md.",
 )
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes that read.")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Number of processes.")
 @json_option
 @click.option(
     "--report",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for index.html, a page with pictures. [default: none is written]",
+    help="Folder for index.html, a page with charts. [default: none is written]",
 )
 def command(paths: tuple[Path, ...], operators: str, jobs: int, as_json: bool, report: Path | None) -> None:
     """Measure what a set of ONNX models covers.
 
-    A PATH is a model, or a folder that holds *.onnx at any depth, such as a corpus of cases. Gives Isra's
-    eleven metrics in both readings: as the paper says them, and as its released code counts them. Files that
-    are no models are named and left out.
+    A PATH is a model, or a folder with *.onnx files at any depth, such as a corpus. Prints Isra's eleven
+    metrics in two readings: as the paper defines them and as its released code counts them. Files that are
+    not models are listed and left out.
     """
     if report is not None:
         _prepare(report)
     result = _run_coverage(paths, operators, jobs)
     if not result["models"]:
         where = ", ".join(map(str, paths))
-        raise UsageError(f"there is no ONNX model in {where}; name models, or a folder that holds *.onnx")
+        raise UsageError(f"no ONNX model in {where}; give models or a folder with *.onnx files")
     if report is not None:
         _write(report / _PAGE, coverage_page.html(result))
     if as_json:
@@ -63,7 +63,7 @@ def command(paths: tuple[Path, ...], operators: str, jobs: int, as_json: bool, r
 
 
 def _run_coverage(paths: tuple[Path, ...], operators: str, jobs: int) -> dict[str, Any]:
-    """What the program told at its end; `left_out` has the files that are no models."""
+    """The final event of the program; `left_out` lists the files that are not models."""
     if Path(operators).is_file():
         operators = str(Path(operators).absolute())
     ends: list[dict[str, Any]] = []
@@ -84,22 +84,22 @@ def _run_coverage(paths: tuple[Path, ...], operators: str, jobs: int) -> dict[st
 
         run_tool("fuzzing.coverage", words, take)
     if len(ends) != 1:
-        raise InfrastructureError("the measuring ended without its figures; see its log above")
+        raise InfrastructureError("the measurement stopped early; see its log above")
     return ends[0] | {"left_out": broken}
 
 
 def _prepare(folder: Path) -> None:
-    """The folder of the page, made now: an hour of reading must not end in nothing."""
+    """Creates the folder before the measurement, so that an error is reported early."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise UsageError(f"--report {folder}: cannot be written to: {error.strerror}") from None
+        raise UsageError(f"--report {folder}: cannot be written: {error.strerror}") from None
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes the page, whole or not at all."""
+    """Writes the page atomically."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     part.write_text(text, encoding="utf-8")
     part.replace(path)
@@ -110,19 +110,20 @@ def _show(result: dict[str, Any], report: Path | None) -> None:
     covered = [name for name, one in result["by_operator"].items() if one["nodes"]]
     screen.print(
         f"[bold]{pluralize(result['models'], 'model')}[/] of {pluralize(result['nodes'], 'node')}, with "
-        f"{len(covered)} of the {pluralize(len(result['by_operator']), 'operator')} of {escape(result['operators'])}"
+        f"{len(covered)} of the {pluralize(len(result['by_operator']), 'operator')} of "
+        f"{escape(result['operators'])}"
     )
     screen.print(metrics_table(result["metrics"]))
     missing = [name for name in result["by_operator"] if name not in covered]
     if missing:
-        screen.print(escape(f"never met: {_listed(missing)}"))
+        screen.print(escape(f"not covered: {_listed(missing)}"))
     if result["outside"]:
         nodes = sum(result["outside"].values())
         screen.print(
             escape(f"{pluralize(nodes, 'node')} of other operators: {_listed(list(result['outside']))}")
         )
     if result["broken"]:
-        screen.print(f"{pluralize(result['broken'], 'file')} left out, named above")
+        screen.print(f"{pluralize(result['broken'], 'file')} left out, listed above")
     if report is not None:
         screen.print(f"report: {report / _PAGE}")
 

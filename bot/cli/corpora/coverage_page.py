@@ -1,7 +1,4 @@
-"""The page of `assay coverage --report`: what was told, as pictures and tables.
-
-Geometry only; colours and type lie in `templates/coverage`.
-"""
+"""The page of `assay coverage --report`: charts and tables. Colors and fonts are in `templates/coverage`."""
 
 from __future__ import annotations
 
@@ -15,9 +12,9 @@ from typing import Any
 from bot.cli.common.console import format_metric
 from bot.reports.templates import render
 
-#: Operators drawn; of larger sets those with most nodes are: more cannot be told apart.
+#: Maximum number of operators drawn, those with most nodes: more are not legible.
 MAX_DRAWN = 80
-STEPS = 8  # shades of a count; templates/coverage/coverage.css has a colour for each
+STEPS = 8  # shades of a count; templates/coverage/coverage.css has a color for each
 WIDTH = 1120
 LABEL, HEAD, MARGIN = 132, 118, 112  # room for the names of rows, those of columns, bars on the right
 MAX_CELL = 30
@@ -30,7 +27,7 @@ _FILES_LISTED = 50
 
 @dataclass(frozen=True)
 class Cell:
-    """One ordered pair of operators; `step` is 0 where it was never seen, else 1 to STEPS."""
+    """One ordered pair of operators; `step` is 0 if it never occurs, else 1 to STEPS."""
 
     consumer: str
     count: int
@@ -40,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One producer. `seen` counts the operators that consume it; `width` is the length of its bar."""
+    """One producer; `seen` counts its consuming operators, `width` is the length of its bar."""
 
     producer: str
     nodes: int
@@ -105,7 +102,7 @@ class Bars:
 
 
 def html(result: Mapping[str, Any]) -> str:
-    """The page as one file that loads nothing; `result` is what `fuzzing.coverage` told at its end."""
+    """The page as one self-contained file; `result` is the final event of `fuzzing.coverage`."""
     operators = _sort_by_nodes(result["by_operator"])
     return render(
         "coverage/index.html.j2",
@@ -133,7 +130,7 @@ def _sort_by_nodes(by_operator: Mapping[str, Mapping[str, Any]]) -> list[tuple[s
 
 
 def build_heatmap(result: Mapping[str, Any]) -> Heatmap:
-    """Rows are producers, columns consumers, those with most neighbours first: gaps gather at the end."""
+    """Rows are producers, columns consumers, those with most neighbors first: gaps gather at the end."""
     pairs = result["pairs"]
     drawn = _sort_by_nodes(result["by_operator"])[:MAX_DRAWN]
     neighbors = Counter(other for consumers in pairs.values() for other in consumers)
@@ -192,7 +189,7 @@ def _shades(largest: int) -> Iterable[Shade]:
 
 
 def _first_above(border: float, step: int, largest: int) -> int:
-    """The first count at a border between steps that is no longer `step`; rounding may put it one further."""
+    """The first count above `border` whose shade is not `step`; rounding may shift it by one."""
     count = math.floor(border)
     while count < largest and shade_index(count, largest) <= step and count <= border + 1:
         count += 1

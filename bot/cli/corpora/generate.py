@@ -1,4 +1,4 @@
-"""Generate models that every specification of their operators admits, as a corpus of cases."""
+"""Generate a corpus of valid models."""
 
 from __future__ import annotations
 
@@ -17,57 +17,65 @@ from bot.reports.templates import pluralize
 from bot.runners import run_tool
 from fuzzing import backends
 
-#: Options that are handed on as they are; those without a value under None.
+#: Options without a value, passed through.
 _FLAGS = ("mixed", "patterns", "initializers", "joined", "zero_size", "scalars", "no_metrics")
 
 
 @click.command()
-@click.option("--generator", default="isra", show_default=True, help="What makes them.")
-@click.option("--count", required=True, type=click.IntRange(1), help="How many models.")
+@click.option("--generator", default="isra", show_default=True, help="Generator to use.")
+@click.option("--count", required=True, type=click.IntRange(1), help="Number of models.")
 @click.option(
     "--out",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="The folder that keeps them, as cases; what it holds already is not made twice.",
+    help="Corpus folder; models that it already holds are not generated again.",
 )
-@click.option("--nodes", default="1:10", show_default=True, metavar="A:B", help="Least and most nodes.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of all random choices.")
 @click.option(
-    "--operators", default="all", show_default=True, metavar="NAMES", help="isra (65), all, or with commas."
+    "--nodes", default="1:10", show_default=True, metavar="A:B", help="Minimum and maximum number of nodes."
 )
-@click.option("--opset", type=int, metavar="O", help="Of the models. [default: 21]")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed.")
+@click.option(
+    "--operators",
+    default="all",
+    show_default=True,
+    metavar="NAMES",
+    help="isra (65), all, or a comma-separated list.",
+)
+@click.option("--opset", type=int, metavar="O", help="Opset of the models. [default: 21]")
 @click.option(
     "--dtypes",
     default="float32",
     show_default=True,
     metavar="NAMES",
-    help="Of the data; all, or with commas.",
+    help="Element types: all, or a comma-separated list.",
 )
-@click.option("--mixed", is_flag=True, help="Let nodes take edges of other element types too, as Cast gives.")
-@click.option("--backend", help="Leave out what this compiler says that it does not support.")
+@click.option("--mixed", is_flag=True, help="Allow mixed element types, as after Cast.")
+@click.option("--backend", help="Leave out operators that this compiler does not support.")
 @click.option(
-    "--picking-rate", type=click.FloatRange(0, 1), help="How often an edge is reused. [default: 0.97]"
+    "--picking-rate", type=click.FloatRange(0, 1), help="Probability of reusing an edge. [default: 0.97]"
 )
-@click.option("--ranks", metavar="A:B", help="Of new tensors. [default: 1:5]")
-@click.option("--dims", metavar="A:B", help="Lengths of new tensors. [default: 1:5]")
-@click.option("--patterns", is_flag=True, help="Use patterns of several operators too, such as attention.")
-@click.option("--initializers", is_flag=True, help="Put the data into the models; else they are inputs.")
+@click.option("--ranks", metavar="A:B", help="Ranks of new tensors. [default: 1:5]")
+@click.option("--dims", metavar="A:B", help="Dimensions of new tensors. [default: 1:5]")
+@click.option("--patterns", is_flag=True, help="Include multi-operator patterns, such as attention.")
+@click.option("--initializers", is_flag=True, help="Store data as initializers instead of inputs.")
 @click.option(
-    "--concatenate-outputs", is_flag=True, help="End each model in one output for each element type."
+    "--concatenate-outputs", is_flag=True, help="Concatenate outputs into one for each element type."
 )
-@click.option("--zero-size", is_flag=True, help="Lengths may be 0 too.")
-@click.option("--scalars", is_flag=True, help="Ranks may be 0 too.")
-@click.option("--no-metrics", is_flag=True, help="Do not count what the models cover.")
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes that share it.")
+@click.option("--zero-size", is_flag=True, help="Allow dimensions of 0.")
+@click.option("--scalars", is_flag=True, help="Allow tensors of rank 0.")
+@click.option("--no-metrics", is_flag=True, help="Do not measure coverage.")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Number of processes.")
 @json_option
 def command(out: Path, backend: str | None, as_json: bool, **given: Any) -> None:
-    """Generate models that every specification of their operators admits.
+    """Generate a corpus of models that satisfy the specifications of their operators.
 
-    The same seed gives the same cases, however many processes share the work; a run that was interrupted is
-    completed by running it again. `assay run --cases DIR` runs what was generated.
+    The same seed gives the same cases for any number of processes; an interrupted run resumes when repeated.
+    `assay run --cases DIR` runs the models.
     """
     if backend is not None and backends.get(backend).reference:
-        raise UsageError(f"--backend {backend}: is a reference; there are {', '.join(backends.compilers())}")
+        raise UsageError(
+            f"--backend {backend}: a reference, not a compiler; choose from {', '.join(backends.compilers())}"
+        )
     result = _run_generator(_words(out, given) + (["--backend", backend] if backend else []))
     if as_json:
         click.echo(json.dumps(result | {"out": str(out)}))
@@ -76,7 +84,7 @@ def command(out: Path, backend: str | None, as_json: bool, **given: Any) -> None
 
 
 def _words(out: Path, given: dict[str, Any]) -> list[str]:
-    """The options as the data plane's program takes them."""
+    """The arguments of `python -m fuzzing.generate`."""
     words = ["--out", str(out.absolute())]
     for name, value in given.items():
         option = f"--{name.replace('_', '-')}"
@@ -88,7 +96,7 @@ def _words(out: Path, given: dict[str, Any]) -> list[str]:
 
 
 def _run_generator(words: list[str]) -> dict[str, Any]:
-    """What the program told at its end."""
+    """Runs the generator; returns its final event."""
     ends: list[dict[str, Any]] = []
 
     def take(event: dict[str, Any]) -> None:
@@ -97,7 +105,7 @@ def _run_generator(words: list[str]) -> dict[str, Any]:
 
     run_tool("fuzzing.generate", words, take, echo=sys.stderr.buffer)
     if len(ends) != 1:
-        raise InfrastructureError("the generating ended without its figures; see its log above")
+        raise InfrastructureError("the generator stopped early; see its log above")
     return ends[0]
 
 
@@ -108,14 +116,14 @@ def _show(result: dict[str, Any], out: Path) -> None:
         f"{escape(result['generator'])}, {result['new']:,} of them new in {escape(str(out))}"
     )
     screen.print(
-        f"  {result['models_per_second']:,.0f} models and {result['nodes_per_second']:,.0f} nodes a second; "
-        f"{result['nodes_per_making_second']:,.0f} nodes a second of making and writing alone, "
-        f"{result['nodes_per_cpu_second']:,.0f} a CPU second of it"
+        f"  {result['models_per_second']:,.0f} models/s and {result['nodes_per_second']:,.0f} nodes/s; "
+        f"{result['nodes_per_making_second']:,.0f} nodes/s of generating and writing alone, "
+        f"{result['nodes_per_cpu_second']:,.0f} per CPU second"
     )
     left_out = result.get("left_out") or {}
     if left_out:
         listed = ", ".join(f"{name} ({', '.join(dtypes)})" for name, dtypes in left_out.items())
-        screen.print(escape(f"  left out, for want of support: {listed}"))
+        screen.print(escape(f"  left out as unsupported: {listed}"))
     measured = result["measured"]
     if measured:
         screen.print(f"  measured against the operator set {escape(measured['operators'])}:")

@@ -1,4 +1,4 @@
-"""Show everything that is known of one bug."""
+"""Show the details of one bug."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from fuzzing.outcomes import Verdict
 
 @click.command()
 @click.argument("bug")
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write its page to this file.")
-@click.option("--compare", is_flag=True, help="Run its case on every compiler installed here, too.")
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to this file.")
+@click.option("--compare", is_flag=True, help="Also run its case on every installed compiler.")
 @json_option
 def command(bug: str, html: Path | None, compare: bool, as_json: bool) -> Exit:
-    """Show everything that is known of one bug.
+    """Show the details of one bug.
 
-    BUG is its number, or the beginning of its signature; `assay bugs` lists them. With --html its page is
-    written: the smallest program, a reproducer, the numbers, where it fails and where it does not, which
-    campaigns saw it, and what was done about it.
+    BUG is its number or the beginning of its signature; `assay bugs` lists them. --html writes a page with
+    the smallest program, a reproducer, the numbers, the toolchains on which it fails and passes, its
+    campaigns and its audit log.
     """
     with open_database() as (settings, database), StatusLine() as line:
         corpus = settings.data_dir / "corpus"
-        line.show("reading what is known")
+        line.show("reading the database")
         facts, python = _read(database, bug, corpus)
         facts = add_program_text(facts, corpus, run_tool)
         if python:
-            line.show("running it once for its numbers")
+            line.show("running the case for its numbers")
             facts = replace(facts, numbers=_numbers(facts, corpus, python))
         if compare:
-            line.show("running it on every compiler")
+            line.show("running the case on each compiler")
             facts = replace(facts, comparison=_comparison(facts, corpus))
     if html is not None:
         html.parent.mkdir(parents=True, exist_ok=True)
@@ -61,14 +61,14 @@ def command(bug: str, html: Path | None, compare: bool, as_json: bool) -> Exit:
 
 
 def _read(database: Database, named: str, corpus: Path) -> tuple[BugFacts, str]:
-    """The facts, and the interpreter that shows the numbers of a wrong result, if it is here."""
+    """The facts, and the interpreter that reruns a wrong result, "" if it is not installed."""
     with database.reading() as session:
         found = bug_details.find_bugs(session, named)
         if not found:
-            raise UsageError(f"there is no bug {named}; `assay bugs` lists them")
+            raise UsageError(f"unknown bug {named}; `assay bugs` lists them")
         if len(found) > 1:
             several = ", ".join(f"{one.id} ({one.signature} of {one.target})" for one in found[:10])
-            raise UsageError(f"{named} may be {several}; name one by its number")
+            raise UsageError(f"{named} is ambiguous: {several}; give the number")
         facts = collect_bug_facts(session, found[0], corpus)
         outcome = facts.outcome
         if outcome is None or outcome.verdict is not Verdict.WRONG_RESULT:
@@ -78,7 +78,7 @@ def _read(database: Database, named: str, corpus: Path) -> tuple[BugFacts, str]:
 
 
 def _numbers(facts: BugFacts, corpus: Path, python: str) -> list[Event]:
-    """What its case gives beside what it ought to, element by element."""
+    """Actual and expected outputs of its case, element by element."""
     outcome, case = facts.outcome, facts.case
     assert outcome is not None
     assert case is not None
@@ -99,9 +99,9 @@ def _numbers(facts: BugFacts, corpus: Path, python: str) -> list[Event]:
 
 
 def _comparison(facts: BugFacts, corpus: Path) -> list[Event]:
-    """What every compiler installed here makes of its case; those that are not here are left out."""
+    """The result of its case on every installed compiler."""
     if facts.case is None:
-        raise UsageError("none of its cases is kept any more, so there is nothing to run")
+        raise UsageError("its cases are no longer stored, so there is nothing to run")
     compatible = [backends.get(name) for name in compatible_backends(facts.case.program.kind, (), None)]
     wanted = [{"backend": one.name, "device": one.devices[0], "python": sys.executable} for one in compatible]
     return [row for row in compare_backends(corpus, facts.case.id, wanted)["rows"] if row["verdict"]]
@@ -114,7 +114,7 @@ def _show(facts: BugFacts, html: Path | None) -> None:
     console.print(f"  {bug.state}{escape(f': {bug.reason}' if bug.reason else '')}")
     console.print(f"  seen by {bug.seen} campaigns, {bug.first_seen:%Y-%m-%d} to {bug.last_seen:%Y-%m-%d}")
     if facts.history:
-        console.print(f"  made small: {escape(facts.history)}")
+        console.print(f"  reduced: {escape(facts.history)}")
     if case is not None:
         console.print(f"  case {case.id[:16]}  {escape(facts.replay)}")
     for run in facts.runs:
@@ -122,8 +122,7 @@ def _show(facts: BugFacts, html: Path | None) -> None:
     for row in facts.comparison:
         console.print(f"  {row['verdict']:13} {escape(row['label'])}, here")
     for event in facts.audit_events:
-        console.print(
-            f"  {event.at:%Y-%m-%d %H:%M}  {escape(event.actor)} {escape(event.action)}: {escape(event.reason)}"
-        )
+        what = escape(f"{event.actor} {event.action}: {event.reason}")
+        console.print(f"  {event.at:%Y-%m-%d %H:%M}  {what}")
     if html is not None:
         console.print(f"page: {html}")

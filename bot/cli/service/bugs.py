@@ -1,4 +1,4 @@
-"""List the bugs that the service knows."""
+"""List the bugs in the database."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from bot.store.models import BugState
 
 
 @click.command()
-@click.option("--target", default="", help="Of this repository alone, owner/name.")
-@click.option("--state", type=click.Choice([state.value for state in BugState]), help="In this state alone.")
+@click.option("--target", default="", metavar="OWNER/NAME", help="Only this repository. [default: all]")
+@click.option(
+    "--state", type=click.Choice([state.value for state in BugState]), help="Only bugs in this state."
+)
 @json_option
 def command(target: str, state: str | None, as_json: bool) -> Exit:
-    """List the bugs that the service knows, the last seen first.
+    """List the bugs in the database, the last seen first.
 
-    `assay bug NUMBER` shows one whole.
+    `assay bug NUMBER` shows the details of one.
     """
     with open_database() as (_, database), database.reading() as session:
         found = bug_details.all_bugs(session, target, state or "")

@@ -1,4 +1,4 @@
-"""Show what GitHub refused, and have it sent once more."""
+"""List effects that could not be sent, and retry them."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ _DIGITS = 12
 @click.command()
 @click.argument("verb", required=False, type=click.Choice(["retry"]))
 @click.argument("keys", nargs=-1, metavar="[KEY]...")
-@click.option("--all", "everything", is_flag=True, help="Release all that was refused.")
-@click.option("--target", metavar="OWNER/NAME", help="Only of this repository. [default: all of them]")
-@click.option("--reason", default="", help="Why it may be sent now, for the audit.")
+@click.option("--all", "everything", is_flag=True, help="Retry all of them.")
+@click.option("--target", metavar="OWNER/NAME", help="Only this repository. [default: all]")
+@click.option("--reason", default="", help="Reason, recorded in the audit log.")
 @json_option
 def command(
     verb: str | None, keys: Sequence[str], everything: bool, target: str | None, reason: str, as_json: bool
 ) -> Exit:
-    """Show what GitHub refused, and have it sent once more.
+    """List effects that could not be sent, and retry them.
 
-    Without an argument it lists the effects (comments, issues, check runs, labels) that GitHub refused or
-    that were given up, each with why and what to do. `approve KEY` has one sent again, once that is done;
-    its first digits are enough. It is looked up on GitHub first: what arrived all the same is not doubled.
+    Without an argument, lists the effects (comments, issues, check runs, labels) that GitHub refused or that
+    failed for good, with the reason and the fix. `retry KEY` sends one again; its first digits are enough.
+    Assay looks on GitHub first, so nothing is sent twice.
 
-    What waits for a maintainer of the repository is not listed: they release it, by `/assay upstream`.
+    Effects held for a maintainer are not listed: maintainers approve them with `/assay upstream`.
     """
     if verb is None and (keys or everything):
-        raise UsageError("say `assay outbox retry KEY`; `assay outbox` lists the keys")
+        raise UsageError("use `assay outbox retry KEY`; `assay outbox` lists the keys")
     if verb is not None and bool(keys) == everything:
-        raise UsageError("say which: `assay outbox retry KEY`, or `assay outbox retry --all`")
+        raise UsageError("choose effects: `assay outbox retry KEY`, or `assay outbox retry --all`")
     with open_database() as (_, database), database.transaction() as session:
         failed = [one for one in outbox.in_state(session, EffectState.FAILED) if target in (None, one.target)]
         shown = _chosen(failed, keys) if verb is not None else failed
@@ -57,20 +57,20 @@ def command(
 
 
 def _chosen(failed: Sequence[Effect], keys: Sequence[str]) -> list[Effect]:
-    """The effects that these keys begin; all of them where there are none."""
+    """The effects whose keys begin with these; all without keys."""
     found = list(failed) if not keys else []
     for key in keys:
         matches = [one for one in failed if one.key.startswith(key)]
         if len(matches) != 1:
-            what = f"{len(matches)} refused effects begin" if matches else "no refused effect begins"
-            raise UsageError(f"{what} with {key!r}; `assay outbox` lists those that there are")
+            what = f"{len(matches)} failed effects begin" if matches else "no failed effect begins"
+            raise UsageError(f"{what} with {key!r}; `assay outbox` lists the keys")
         found += matches
     return found
 
 
 def _retry(session: Session, chosen: Sequence[Effect], reason: str) -> None:
     for one in chosen:
-        why = reason or f"released after it was refused: {one.reason}"
+        why = reason or f"retried after: {one.reason}"
         outbox.approve(session, one.key)
         audit.record(session, one.target, "retried", f"effect:{one.key}", why, now(), actor="operator")
 
@@ -89,14 +89,14 @@ def _row(one: Effect) -> dict[str, object]:
 
 def _print(rows: Sequence[dict[str, object]], *, retried: bool) -> None:
     if not rows:
-        click.echo("nothing was refused: what is not sent yet is sent in its turn")
+        click.echo("no failed effects; queued effects are sent in order")
         return
-    table = Table("key", "kind", "of", "why it was not sent", box=None, pad_edge=False)
+    table = Table("key", "kind", "of", "reason", box=None, pad_edge=False)
     for one in rows:
         where = f"{one['target']}#{one['number']}" if one["number"] else str(one["target"])
         table.add_row(str(one["key"])[:_DIGITS], str(one["kind"]), escape(where), escape(str(one["reason"])))
     stdout().print(table)
     if retried:
-        click.echo("sent again by the service, in their turn")
+        click.echo("queued again; the service sends them in order")
     else:
-        click.echo("after mending that: assay outbox retry KEY")
+        click.echo("after fixing the cause: assay outbox retry KEY")

@@ -1,4 +1,4 @@
-"""Run the service: take GitHub's webhooks, test commits, report."""
+"""Run the service: receive webhooks, test commits, report."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from bot.service import Service
 from bot.settings import check_service_settings, load_settings
 from bot.wiring.service import service as composed
 
-#: How long requests under way may take once we are told to stop; GitHub waits 10 s for an answer.
+#: Seconds that requests may take after SIGTERM; GitHub waits 10 s for an answer.
 DRAIN_S = 10
-#: Connections waiting to be accepted; a burst of redeliveries comes at once.
+#: Connections waiting to be accepted: redeliveries come in bursts.
 BACKLOG = 2048
-#: How long a background thread may keep the interpreter while a request waits for it, in seconds. Each
-#: of SQLite's calls lets go of it and has to get it back. Beside one thread that computes all the time,
-#: 100 deliveries/s were acknowledged in 49-73 ms (median) at Python's own 5 ms, in 10-16 ms at this.
+#: Seconds that a background thread may hold the interpreter while a request waits: each SQLite call releases
+#: and reacquires it. Beside one busy thread, 100 deliveries/s were acknowledged in 49-73 ms (median) at
+#: Python's default of 5 ms, in 10-16 ms at this value.
 SWITCH_INTERVAL_S = 0.0002
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens as soon as it does."""
+    """Prints its address once it listens."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -41,14 +41,14 @@ class _Server(uvicorn.Server):
 @click.command()
 @click.option("--host", help="Address to listen on. [ASSAY_HOST; default 127.0.0.1]")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), help="Port; 0 is any free one. [ASSAY_PORT; default 8000]"
+    "--port", type=click.IntRange(0, 65535), help="Port; 0 picks a free one. [ASSAY_PORT; default 8000]"
 )
 def command(host: str | None, port: int | None) -> None:
-    """Run the service: take GitHub's webhooks, test commits, report.
+    """Run the service: receive webhooks, test commits, report.
 
-    Settings come from ASSAY_* variables or a file (ASSAY_CONFIG, ./assay.toml). ASSAY_WEBHOOK_SECRET
-    must be set, or ASSAY_WATCH where repositories are polled. SIGTERM or Ctrl-C ends it gracefully;
-    `assay status` says what it is at.
+    Settings come from ASSAY_* variables or a file (ASSAY_CONFIG, ./assay.toml). ASSAY_WEBHOOK_SECRET must be
+    set, or ASSAY_WATCH to poll repositories. SIGTERM or Ctrl-C stops it gracefully; `assay status` shows what
+    it is doing.
     """
     settings = load_settings(host=host, port=port)
     check_service_settings(settings)
@@ -77,8 +77,7 @@ def command(host: str | None, port: int | None) -> None:
 
 def _run(server: _Server, listener: socket.socket) -> None:
     def stop(_signal: int, _frame: FrameType | None) -> None:
-        # uvicorn raises the signal again once it has shut down; by default that would kill us with
-        # work left to do.
+        # uvicorn raises the signal again after its shutdown, which would end the process before ours.
         server.should_exit = True
 
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,4 +1,4 @@
-"""Say what the service is at: what runs, what was found, what was not said and why."""
+"""Show the state of the service: campaigns, bugs, unsent effects and their reasons."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from bot.store.models import AuditEvent, Bug, Effect
 @click.argument("target", metavar="[OWNER/NAME]", required=False)
 @json_option
 def command(target: str | None, as_json: bool) -> Exit:
-    """Say what the service is at: what runs, what was found, what was not said and why.
+    """Show the state of the service: campaigns, bugs, unsent effects and their reasons.
 
-    Without an argument, a line for each repository; with one, all about it. A service may be running.
+    Without an argument, one line for each repository; with one, its details. The service may be running.
     """
     with open_database() as (_, database), database.reading() as session:
         stops = [
@@ -40,7 +40,7 @@ def command(target: str | None, as_json: bool) -> Exit:
         else:
             seen = overview.of_target(session, target, now())
             if seen is None:
-                raise UsageError(f"nothing is known of {target!r}; `assay status` lists what is")
+                raise UsageError(f"unknown repository {target!r}; `assay status` lists all")
             result = {"paused": kill_switches} | _whole(seen)
     if as_json:
         click.echo(json.dumps(result))
@@ -134,7 +134,7 @@ def _print_all(result: Mapping[str, Any]) -> None:
             f"reports {one['mode'] or 'not tested yet'}; {escape(_result(one['last']))}"
         )
     if not result["repositories"]:
-        console.print("no repository yet: install the App on one, or name it in ASSAY_WATCH")
+        console.print("no repositories yet: install the App on one, or list it in ASSAY_WATCH")
 
 
 def _print_one(result: Mapping[str, Any]) -> None:
@@ -142,7 +142,7 @@ def _print_one(result: Mapping[str, Any]) -> None:
     _show_paused(console, result)
     reason = f": {result['reason']}" if result["reason"] else ""
     console.print(f"[bold]{escape(result['name'])}[/] is {result['state']}{escape(reason)}")
-    console.print(f"reports: {result['mode'] or 'not tested yet'}; {result['unsent']} effects to be sent, "
+    console.print(f"reports: {result['mode'] or 'not tested yet'}; {result['unsent']} effects queued, "
                   f"{result['jobs']} jobs open")  # fmt: skip
     _part(console, "running", [f"{_name(one)}: {one['state']} {one['note']}".rstrip()
                                for one in result["campaigns"]["running"]])  # fmt: skip
@@ -156,7 +156,7 @@ def _print_one(result: Mapping[str, Any]) -> None:
         _part(console, f"{state} effects", [
             f"{one['kind']}{_about(one)}: {one['reason']}" for one in result[state]
         ])  # fmt: skip
-    _part(console, "done and left, the latest first", [
+    _part(console, "audit log, newest first", [
         f"{act['at'][:16].replace('T', ' ')} {act['who']} {act['what']} {act['subject']}: {act['why']}"
         for act in result["acts"]
     ])  # fmt: skip
@@ -173,7 +173,7 @@ def _show_paused(console: Console, result: Mapping[str, Any]) -> None:
     for one in result["paused"]:
         where = "everything" if one["target"] == outbox.ALL_TARGETS else one["target"]
         reason = f": {one['reason']}" if one["reason"] else ""
-        console.print(f"[red]sending is stopped[/] for {escape(where + reason)} (`assay resume` ends it)")
+        console.print(f"[red]publishing is paused[/] for {escape(where + reason)} (`assay resume` ends it)")
 
 
 def _name(campaign: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Show the whole way once: a signed push in, a rendered issue out, on two real OpenVINO releases."""
+"""Run an end-to-end demo on two OpenVINO releases: from a signed push to a rendered issue."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ POLL_S = 0.5
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("demo-output"),
     show_default=True,
-    help="Folder for everything the demo makes.",
+    help="Output folder.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(base: str, head: str, out: Path, as_json: bool) -> Exit:
-    """Show the whole way once: a signed push in, a rendered issue out, on two real OpenVINO releases.
+    """Run an end-to-end demo on two OpenVINO releases: from a signed push to a rendered issue.
 
-    Starts the service with its embedded defaults and GitHub in dry-run, delivers it a signed push of a
-    small repository whose two commits pin the releases, and waits for the reports.
+    Starts the service in dry-run mode, delivers a signed push of a small repository whose two commits pin the
+    releases, and waits for the reports.
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     started = time.monotonic()
@@ -52,7 +52,7 @@ def command(base: str, head: str, out: Path, as_json: bool) -> Exit:
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"--out {out}: cannot be written to: {error.strerror}") from error
+        raise UsageError(f"--out {out}: cannot be written: {error.strerror}") from error
     stage = demo.make_repository(out / "repositories", base, head)
     console.print(f"{demo.TARGET}: {stage.base[:12]} pins OpenVINO {base}, {stage.head[:12]} pins {head}")
     with demo.service(data_dir, out / "repositories", out / "service.log") as running:
@@ -69,13 +69,13 @@ def command(base: str, head: str, out: Path, as_json: bool) -> Exit:
 
 
 def _wait(running: demo.RunningService, data_dir: Path, delivery: str, log: Path) -> int:
-    """Shows how far the campaign is until it and its effects are through; returns its id."""
+    """Shows progress until the campaign and its effects are complete; returns its id."""
     database = Database(f"sqlite:///{data_dir}/assay.db")
     try:
         with ProgressBars() as progress_bars:
             while True:
                 if running.process.poll() is not None:
-                    raise InfrastructureError(f"the service ended early; see {log}")
+                    raise InfrastructureError(f"the service stopped early; see {log}")
                 with database.reading() as session:
                     seen = progress.of_delivery(session, delivery)
                 if seen is not None:
@@ -128,7 +128,7 @@ def _print(result: dict[str, Any]) -> None:
         "support_lost": "no longer supported",
         "old": "already broken",
         "fixed": "fixed",
-        "inconclusive": "not judged",
+        "inconclusive": "inconclusive",
     }
     console.print()
     for section, count in result["cases"].items():
@@ -143,6 +143,4 @@ def _print(result: dict[str, Any]) -> None:
         if one["reproducer"]:
             console.print(f"  {'reproducer':10}  {one['reproducer']}")
     console.print(f"  {'report':10}  {result['report']}")
-    console.print(
-        f"\nWhat the service knows of it: ASSAY_DATA_DIR={result['data_dir']} assay status {demo.TARGET}"
-    )
+    console.print(f"\ninspect it with: ASSAY_DATA_DIR={result['data_dir']} assay status {demo.TARGET}")

@@ -1,4 +1,4 @@
-"""Say what this machine can test, and what is missing."""
+"""Show what this machine can test, and what is missing."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from bot.machine import Machine, inspect_machine
 
 _STYLE = {"ready": "green", "missing": "yellow", "broken": "red", "no_device": "yellow"}
 _ISOLATION_LEVELS = {
-    "namespaces": "a case sees no network and can write nowhere but its scratch folder (namespaces)",
-    "landlock": "a case sees no network and can write nowhere but its scratch folder (Landlock and seccomp)",
-    "none": "[red]none[/]: a case can do whatever this user can",
+    "namespaces": "cases have no network and can write only to their scratch folder (namespaces)",
+    "landlock": "cases have no network and can write only to their scratch folder (Landlock and seccomp)",
+    "none": "[red]none[/]: cases have all permissions of this user",
 }
 
 
 @click.command()
-@click.option("--python", default=sys.executable, help="Interpreter to look into. [default: Assay's own]")
+@click.option("--python", default=sys.executable, help="Interpreter to check. [default: Assay's own]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--github", is_flag=True, help="Look at the GitHub App instead: what it may do, what arrives.")
+@click.option("--github", is_flag=True, help="Check the GitHub App instead: permissions and deliveries.")
 def command(python: str, as_json: bool, github: bool) -> Exit:
-    """Say what this machine can test, and what is missing.
+    """Show what this machine can test, and what is missing.
 
-    Every compiler is really imported. Exit code 1 if none works. With --github, exit code 1 if the App
-    lacks something that Assay needs.
+    Imports every compiler. Exit code 1 if none works; with --github, if the App lacks something that Assay
+    needs.
     """
     if github:
-        from bot.cli.setup import github_checks  # half the service, which a look at the machine does without
+        from bot.cli.setup import github_checks  # imports half of the service
 
         return github_checks.check_github_app(as_json)
-    with stderr().status("importing every compiler once"):
+    with stderr().status("importing each compiler"):
         machine = inspect_machine(python)
     if as_json:
         click.echo(json.dumps(asdict(machine)))
@@ -50,10 +50,12 @@ def _print(machine: Machine) -> None:
     console = stdout()
     memory = machine.memory_bytes / (1 << 30)
     console.print(f"{machine.cores} cores, {memory:.0f} GiB, {machine.python}")
-    table = _table("compiler", "state", "version", "what to do")
+    table = _table("compiler", "state", "version", "to fix")
     for one in machine.compilers:
         style = _STYLE[one.state]
-        advice = one.detail.splitlines()[-1] if one.detail else ""  # a traceback says it last
+        advice = (
+            one.detail.splitlines()[-1] if one.detail else ""
+        )  # the last line of a traceback is the message
         table.add_row(one.backend, f"[{style}]{one.state}[/]", one.version, escape(advice))
     console.print(table)
     console.print()
@@ -69,16 +71,16 @@ def _print(machine: Machine) -> None:
     if machine.slots:
         console.print(f"GPU slots, one worker each: {', '.join(machine.slots)}")
     if not machine.gpus and not machine.slots:
-        console.print("no GPU: compilers are tested on the CPU")
+        console.print("no GPU: only CPU devices are tested")
     for tool in machine.tools:
         if not tool.path:
             console.print(f"[red]missing[/]: {tool.name}, which {tool.why}")
     if not machine.testable:
-        console.print("Nothing to test with: install one of the compilers above, then run this again.")
+        console.print("No compiler works: install one of those above, then run this again.")
 
 
 def _table(*headers: str) -> Table:
-    """Columns of which nothing is cut off: what is shown is to be copied."""
+    """A table that folds long cells instead of cutting them, so that they can be copied."""
     table = Table(*headers, box=None, pad_edge=False, header_style="bold")
     for column in table.columns:
         column.overflow = "fold"
@@ -86,16 +88,16 @@ def _table(*headers: str) -> Table:
 
 
 def _sources(machine: Machine) -> Table:
-    """What `--source` takes."""
-    table = _table("source", "tests of", "state", "what to do")
+    """Values of `--source`."""
+    table = _table("source", "tests of", "state", "to fix")
     for one in machine.sources:
-        state = f"[yellow]lacks {escape(' '.join(one.absent))}[/]" if one.absent else "[green]ready[/]"
+        state = f"[yellow]missing {escape(' '.join(one.absent))}[/]" if one.absent else "[green]ready[/]"
         table.add_row(one.name, one.library, state, escape(one.detail))
     return table
 
 
 def _choices(machine: Machine) -> Table:
-    """What `--frontend`, `--device` and `--option` take, the default first."""
+    """Values of `--frontend`, `--device` and `--option`, the default first."""
     table = _table("compiler", "frontends", "devices", "options")
     for one in machine.compilers:
         options = "  ".join(f"{name}={'|'.join(values)}" for name, values in one.options.items())

@@ -1,4 +1,4 @@
-"""`assay doctor --github`: what the GitHub App may do, what arrives, and what is missing."""
+"""`assay doctor --github`: permissions and deliveries of the GitHub App."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _STYLE = {"ok": "green", "missing": "yellow", "broken": "red"}
 
 
 def check_github_app(as_json: bool) -> Exit:
-    """Looks and tells. Raises SettingsError: there is nothing to sign in with."""
+    """Checks the App and prints the result; raises SettingsError without credentials."""
     github_api = connect_github(load_settings(), None)
     if github_api is None:
         raise SettingsError(
-            "there is nothing to sign in to GitHub with: set ASSAY_GITHUB_APP_ID and "
-            "ASSAY_GITHUB_PRIVATE_KEY_FILE, or ASSAY_GITHUB_TOKEN for trying out"
+            "no GitHub credentials: set ASSAY_GITHUB_APP_ID and "
+            "ASSAY_GITHUB_PRIVATE_KEY_FILE, or ASSAY_GITHUB_TOKEN for a trial"
         )
     try:
         with stderr().status("asking GitHub"):
@@ -43,7 +43,7 @@ def check_github_app(as_json: bool) -> Exit:
 
 
 def print_health(console: Console, health: HealthReport) -> None:
-    """Prints what the doctor saw, what to do about each thing beside it."""
+    """Prints the result of each check and how to fix it."""
     console.print(f"{'App' if health.app else 'token of'} {escape(health.login)} at {escape(health.api)}")
     console.print(_table(health.check_results))
     for one in health.installations:
@@ -54,11 +54,11 @@ def print_health(console: Console, health: HealthReport) -> None:
         if one.check_results:
             console.print(_table(one.check_results))
     if not health.is_ok:
-        console.print("\nSomething is missing: do what is said above, then run this again.")
+        console.print("\nFix the items above, then run this again.")
 
 
 def _table(check_results: tuple[CheckResult, ...]) -> Table:
-    table = Table("what", "state", "seen", "what to do", box=None, pad_edge=False, header_style="bold")
+    table = Table("check", "state", "found", "to fix", box=None, pad_edge=False, header_style="bold")
     for one in check_results:
         state = f"[{_STYLE[one.state]}]{one.state}[/]"
         table.add_row(escape(one.name), state, escape(one.detail), escape(one.advice))

@@ -1,4 +1,4 @@
-"""Make the GitHub App: print its manifest, or fetch the key and the secret that GitHub made for it."""
+"""Register the GitHub App: print its manifest, or fetch its key and webhook secret."""
 
 from __future__ import annotations
 
@@ -30,19 +30,17 @@ _PAGE = """<!doctype html>
 
 @click.command()
 @click.option(
-    "--url", metavar="URL", help="Where GitHub reaches this service, such as https://assay.example.org"
+    "--url", metavar="URL", help="Public address of this service, such as https://assay.example.org"
+)
+@click.option("--name", default="Assay", show_default=True, help="The App's name, unique on GitHub.")
+@click.option("--organization", metavar="LOGIN", help="Owner of the App. [default: your account]")
+@click.option("--no-webhook", is_flag=True, help="Poll instead of receiving webhooks.")
+@click.option(
+    "--page", type=click.Path(path_type=Path), help="File for a page with a button that registers the App."
 )
 @click.option(
-    "--name", default="Assay", show_default=True, help="The App's name; each is given once on GitHub."
+    "--code", metavar="CODE", help="Code in the address that GitHub redirected to; fetches key and secret."
 )
-@click.option(
-    "--organization", metavar="LOGIN", help="Who shall own the App. [default: whoever is signed in]"
-)
-@click.option("--no-webhook", is_flag=True, help="GitHub cannot reach the service: it polls instead.")
-@click.option(
-    "--page", type=click.Path(path_type=Path), help="Write a page with a button that registers the App."
-)
-@click.option("--code", metavar="CODE", help="The code in the address GitHub led to: fetch key and secret.")
 @click.option(
     "--key-file", type=click.Path(path_type=Path), default=Path("assay.private-key.pem"), show_default=True,
     help="Where the private key is written.",
@@ -56,20 +54,20 @@ def command(
     code: str | None,
     key_file: Path,
 ) -> Exit:
-    """Make the GitHub App.
+    """Register the GitHub App.
 
-    First `--url URL --page register.html`, and open that page; then `--code CODE` with the code from the
-    address where GitHub leads to.
+    First run with `--url URL --page register.html` and open that page. Then run with `--code CODE`, the code
+    in the address that GitHub redirects to.
     """
     settings = load_settings()
     if code:
         return _fetch(settings.github_api_url, code, key_file)
     if not url:
         raise UsageError(
-            "say where GitHub reaches this service: --url https://…; or --code CODE, if that is done"
+            "give the public address of this service with --url https://…, or --code CODE after registering"
         )
     if not url.startswith(("https://", "http://")):
-        raise UsageError(f"--url {url}: is no address; write it in full, such as https://assay.example.org")
+        raise UsageError(f"--url {url}: not an address; write it in full, such as https://assay.example.org")
     output = json.dumps(manifest(url, name, webhook=not no_webhook), indent=2)
     if page is None:
         click.echo(output)
@@ -87,10 +85,10 @@ def command(
 
 
 def _fetch(api_url: str, code: str, key_file: Path) -> Exit:
-    """Exchanges the code, which is good for an hour and once, and says what to set."""
+    """Exchanges the code, valid once within an hour, and prints the settings."""
     from bot.github.app_registration import register
 
-    # The file comes first: the code is good only once, and a key that cannot be kept would be lost.
+    # The file is opened first: the code works once, and a key that cannot be written would be lost.
     with _new(key_file) as file:
         try:
             made = register(api_url, code)
@@ -110,13 +108,13 @@ def _fetch(api_url: str, code: str, key_file: Path) -> Exit:
 
 
 def _new(key_file: Path) -> TextIO:
-    """The file, empty, readable by its owner alone. Raises UsageError where it is there or cannot be made."""
+    """Creates the file with mode 0600; raises UsageError if it exists or cannot be written."""
     try:
         return os.fdopen(os.open(key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
     except FileExistsError:
         raise UsageError(f"{key_file} exists; name another with --key-file") from None
     except OSError as error:
         raise UsageError(
-            f"{key_file} cannot be written: {error.strerror}; nothing was fetched, the code is still good: "
+            f"{key_file} cannot be written: {error.strerror}; nothing was fetched, the code is still valid: "
             "make its folder, or name another with --key-file"
         ) from error

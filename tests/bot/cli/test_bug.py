@@ -41,7 +41,7 @@ def test_they_are_listed_and_told_one_by_one(data: Path) -> None:
 
 def test_what_names_none_or_several_says_so(data: Path) -> None:
     none = assay(data, "bug", "77")
-    assert (none.code, "there is no bug 77" in none.err) == (2, True)
+    assert (none.code, "unknown bug 77" in none.err) == (2, True)
     several = assay(data, "bug", "abc")
     assert several.code == 2
     assert "abc may be 1 (abc1 of o/n), 2 (abc2 of o/m)" in " ".join(several.err.split())

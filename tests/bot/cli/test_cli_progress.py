@@ -34,7 +34,7 @@ def shown(width: int) -> list[str]:
 def test_each_step_is_a_line_that_says_how_far_it_came(width: int) -> None:
     lines = shown(width)
     assert [len(line) <= width for line in lines] == [True] * 4
-    words = ["making toolchains", "collecting cases", "running cases at head", "writing reports"]
+    words = ["installing toolchains", "collecting cases", "running cases at head", "writing reports"]
     assert [line.startswith(word) for line, word in zip(lines, words, strict=True)] == [True] * 4
     assert "2,027/2,027" in lines[1]
     assert "500/2,027" in lines[2], "a budget that is over leaves it where it was"
@@ -48,7 +48,7 @@ def test_elsewhere_it_is_a_line_for_each_step() -> None:
         for step in STEPS:
             progress_bars(step)
     assert [line.partition("] ")[2] for line in file.getvalue().splitlines()] == [
-        "making toolchains: making the toolchain",
+        "installing toolchains: making the toolchain",
         "collecting cases: 2027 cases planned",
         "running cases at head: 500 of 2027 runs at head",
         "writing reports: writing",

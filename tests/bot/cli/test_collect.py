@@ -52,7 +52,7 @@ def test_what_people_see(tmp_path: Path) -> None:
     ran = assay(tmp_path, "collect", "--library", "torch", "--", sys.executable, "script.py")
     assert ran.code == 0, ran.err
     assert "printed by the script" in ran.err, "the command's own output is shown"
-    assert ran.out.startswith("5 cases of 3 operators, 5 of them new; the command ended with 5")
+    assert ran.out.startswith("5 cases of 3 operators, 5 of them new; the command exited with 5")
     [most] = [line.strip() for line in ran.out.splitlines() if line.startswith("  most: ")]
     assert set(most.removeprefix("most: ").split(", ")) == {
         "nn.functional.relu 2",
@@ -66,7 +66,7 @@ def test_what_people_see(tmp_path: Path) -> None:
 def test_a_command_that_calls_nothing(tmp_path: Path) -> None:
     ran = assay(tmp_path, "collect", "--library", "torch", "--", sys.executable, "-c", "pass")
     assert ran.code == 1, ran.err
-    assert "no process of the command imported torch" in ran.out
+    assert "the command did not import torch" in ran.out
 
 
 @pytest.mark.parametrize(

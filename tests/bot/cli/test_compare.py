@@ -49,7 +49,7 @@ def test_over_the_values_of_an_option(data: Path) -> None:
     )
     assert ran.result["outlier"] is None
     alone = assay(data, "compare", WRONG.id[:12], *ORT)
-    assert "with nobody" not in alone.out, "one compiler and one expectation: who is to say"
+    assert "with none" not in alone.out, "one compiler and one expectation: who is to say"
 
 
 MISTAKES = {

@@ -98,7 +98,7 @@ def test_a_folder_without_a_model_is_a_mistake_of_usage(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ran = assay(tmp_path, "coverage", tmp_path / "empty", "--json")
     assert ran.code == 2
-    assert f"there is no ONNX model in {tmp_path / 'empty'}" in ran.result["error"]["what"]
+    assert f"no ONNX model in {tmp_path / 'empty'}" in ran.result["error"]["what"]
 
 
 def test_a_report_that_cannot_be_written_is_told_before_anything_is_read(
@@ -109,7 +109,7 @@ def test_a_report_that_cannot_be_written_is_told_before_anything_is_read(
 
     monkeypatch.setattr(coverage, "run_tool", refuse)
     arguments = [str(models), "--report", str(models / "b.onnx" / "page")]
-    with pytest.raises(UsageError, match="cannot be written to: Not a directory"):
+    with pytest.raises(UsageError, match="cannot be written: Not a directory"):
         coverage.command.main(arguments, standalone_mode=False)
 
 

@@ -45,4 +45,4 @@ def test_a_release_that_is_not_there_is_exit_code_3(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_exit_code_2(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     ran = assay(tmp_path / "data", "demo", "--out", tmp_path / "file" / "out")
-    assert (ran.code, "cannot be written to" in ran.err) == (2, True)
+    assert (ran.code, "cannot be written" in ran.err) == (2, True)

@@ -165,7 +165,7 @@ def test_a_reader_who_has_enough_of_what_is_written_at_once() -> None:
 def test_a_full_disk_is_the_machines_trouble(say: str) -> None:
     done = piped(SAYS.format(say=say), "> /dev/full")
     assert done.stdout == "3\n"
-    assert done.stderr.startswith("assay: nothing more can be written: the disk is full\n")
+    assert done.stderr.startswith("assay: cannot write: the disk is full\n")
     assert "Traceback" not in done.stderr
 
 

@@ -47,7 +47,7 @@ def test_what_people_see(tmp_path: Path) -> None:
     first, rates, against, header, *rows, last = ran.out.splitlines()
     assert first.startswith("3 models of ")
     assert first.endswith(" by isra, 3 of them new in mine")
-    assert "nodes a second of making and writing alone" in rates
+    assert "nodes/s of generating and writing alone" in rates
     assert against.strip() == "measured against the operator set isra:"
     assert header.split()[:3] == ["metric", "paper", "released"]
     assert [row.split()[0] for row in rows][:3] == ["OTC", "IDC", "ODC"]

@@ -122,7 +122,7 @@ def test_where_there_is_no_database_none_is_made(
     env = {"ASSAY_DATABASE_URL": url.format(tmp_path)} if url else {}
     ran = assay(tmp_path / "data", command, *words, env=env)
     assert (ran.code, ran.out) == (2, "")
-    assert "there is no service's database at " in ran.err
+    assert "no service database at " in ran.err
     assert "set ASSAY_DATA_DIR to its data folder, or start `assay serve` once" in ran.err
     assert list(tmp_path.iterdir()) == []
 

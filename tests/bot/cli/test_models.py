@@ -50,7 +50,7 @@ def test_a_model_is_a_case(tmp_path: Path, models: Path) -> None:
     [
         ("half.onnx", "the file is no ONNX model"),
         ("none.onnx", "there is no file"),
-        ("", "is a folder, and no case in it is named"),
+        ("", "is a folder, not a case"),
     ],
 )
 def test_what_is_no_model_is_told(tmp_path: Path, models: Path, name: str, why: str) -> None:
@@ -96,7 +96,7 @@ def test_one_data_set_is_asked_for_where_one_is_worked_on(
 ) -> None:
     ran = assay(tmp_path / "data", *asked, zoo, "--backend", "onnxruntime")
     assert ran.code == 2
-    assert "net.onnx has 2 data sets, 0, 3, and one is asked for" in ran.err
+    assert "net.onnx has 2 data sets (0, 3); choose one" in ran.err
     assert "--data-set 0" in ran.err
 
 
@@ -105,7 +105,7 @@ def test_one_data_set_is_asked_for_where_one_is_worked_on(
     [
         ("zoo/net.onnx", "1", "net.onnx has no data set 1; it has 0, 3"),
         ("good.onnx", "0", "good.onnx has no data set 0; it has none"),
-        ("12345678", "0", "--data-set is of the data beside an ONNX model, and 12345678 is none"),
+        ("12345678", "0", "--data-set needs an ONNX model, and 12345678 is not one"),
     ],
 )
 def test_a_data_set_that_is_not_there_is_told(
@@ -137,7 +137,7 @@ def test_the_same_model_twice_is_one_case(tmp_path: Path, models: Path) -> None:
     (models / "link.onnx").symlink_to("good.onnx")
     ran = assay(tmp_path / "data", "run", "--backend", "onnxruntime", "--cases", models, "--json")
     assert ran.result["verdicts"]["head"] == {"pass": 1}
-    assert "left out link.onnx: it is the same case as good.onnx" in ran.err
+    assert "left out link.onnx: same case as good.onnx" in ran.err
 
 
 def test_where_data_would_help_it_is_said(tmp_path: Path) -> None:

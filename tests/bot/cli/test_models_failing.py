@@ -73,7 +73,7 @@ def test_what_its_own_library_cannot_run_is_told_of_the_first_release(tmp_path: 
         tmp_path / "data", "bisect", net, "--releases", "tinyc:1.0..1.2", "--backend", BACKEND, env=env
     )
     assert ran.code == 2
-    assert "cannot be bisected, as its own library fails it: onnx_reference fails" in ran.err
+    assert "cannot be bisected: its own library fails it: onnx_reference fails" in ran.err
     assert ran.err.count(": installed\n") == 1, ran.err
 
 

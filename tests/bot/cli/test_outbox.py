@@ -68,8 +68,8 @@ def test_released_it_is_looked_up_before_it_is_sent_again(refused: Path) -> None
     [
         (["retry"], "say which"),
         (["retry", "--all", "a"], "say which"),
-        (["retry", "a"], "2 refused effects begin with 'a'"),
-        (["retry", "c"], "no refused effect begins with 'c'"),
+        (["retry", "a"], "2 failed effects begin with 'a'"),
+        (["retry", "c"], "no failed effect begins with 'c'"),
         (["--all"], "assay outbox retry KEY"),
     ],
 )

@@ -63,9 +63,9 @@ def test_a_ranking_for_people(catalogue_of: WriteCatalogue) -> None:
     assert head.split() == ["rank", "case", "operator", "test"]
     assert first.split() == ["1", GOOD.id[:12], "Add", "test_add_good"]
     assert second.split() == ["2", WRONG.id[:12], "Add", "test_add_wrong"]
-    assert "and 1 more; --top shows more of them" in ran.out
+    assert "and 1 more; use --top to show them" in ran.out
     assert "3 cases ranked in" in ran.out
-    assert "The strategy source-order put the cases in order, knowing the compiler's own tests" in ran.out
+    assert "Cases ordered by strategy source-order, using the compiler's own tests" in ran.out
 
 
 def test_a_change_between_two_commits_as_its_diff(catalogue_of: WriteCatalogue, tmp_path: Path) -> None:

@@ -55,15 +55,15 @@ def test_failures_of_one_cause_become_one_bug_with_a_small_case(tmp_path: Path) 
     replayed = assay(tmp_path, *again, "--json")
     assert replayed.result["toolchains"][0]["verdict"] == "crash", "what a report says can be done"
     text = (tmp_path / "report" / "report.md").read_text()
-    assert "Made small: 3 → 1 operators" in text
-    assert "0 of 1 passing case gave another verdict" in text
+    assert "Reduced: 3 → 1 operators" in text
+    assert "0 of 1 passing case gave a different verdict" in text
     script = (tmp_path / "report" / bug["reproducer"]).read_text()
     assert "onnx.parser.parse_model" in script
     assert script.count("\n") <= 25
     assert "which made the program small" in (tmp_path / "report" / bug["guarded"]).read_text()
 
     shown = assay(tmp_path, "run", *given[:-1], "--reduce", "1")
-    [line] = [line for line in shown.out.splitlines() if line.startswith("look closer: ")]
+    [line] = [line for line in shown.out.splitlines() if line.startswith("next: assay")]
     assert again[1] in line
     assert "--corpus" not in line
     plain = assay(tmp_path, "run", *given)

@@ -102,7 +102,7 @@ def test_what_a_run_has_seen_of_this_compiler_is_not_run_again(data: Path) -> No
     ("arguments", "why"),
     [
         (("--strategy", "none"), "no strategy of triage is called 'none'"),
-        (("--from", "cases.json"), "not what `assay run --json` prints"),
+        (("--from", "cases.json"), "not the output of `assay run --json`"),
     ],
 )
 def test_nonsense_is_the_callers_mistake(data: Path, arguments: tuple[str, ...], why: str) -> None:

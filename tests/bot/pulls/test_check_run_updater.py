@@ -82,7 +82,7 @@ def update_due(harness: PullHarness, seconds: float) -> str:
 
 
 def test_it_follows_the_steps_at_once_and_their_progress_every_fifteen_seconds(queued: PullHarness) -> None:
-    assert title(queued) == "Queued: next to begin"
+    assert title(queued) == "Queued: next"
     begin(queued, CampaignState.PLANNING)
     assert update_due(queued, 1).startswith("Planning")
     provision(queued)
@@ -121,7 +121,7 @@ def test_how_long_it_takes_is_told_from_what_has_run(queued: PullHarness) -> Non
     ran(queued, "pass", "pass")
     update_due(queued, 1)
     summary = check(queued).payload["output"]["summary"]
-    assert "5 cases are planned, as far as the budget of 2 min 0 s goes" in summary
+    assert "5 cases are planned within a budget of 2 min 0 s" in summary
     assert "about 45 s more" in summary, "3 cases at 15 s each"
 
 
@@ -145,7 +145,7 @@ def test_the_place_in_the_queue_is_told(queued: PullHarness) -> None:
     queued.receive(pull_intent(8, head=head(8)))
     queued.work()
     titles = [one.payload["output"]["title"] for one in queued.effects()]
-    assert sorted(titles) == ["Queued: 1 campaign before this one", "Queued: next to begin"]
+    assert sorted(titles) == ["Queued: 1 campaign ahead", "Queued: next"]
 
 
 def test_nothing_follows_the_last_word(queued: PullHarness) -> None:

@@ -151,8 +151,8 @@ def test_a_bug_of_which_little_is_left_has_a_page_too(database: Database, tmp_pa
     with database.transaction() as session:
         bug = bugs.record_sighting(session, "o/n", "bare", "bare", NOW, "already broken at base")
         shown = page(collect_bug_facts(session, bug, tmp_path / "nowhere"))
-    assert "The corpus has none of its cases any more." in shown
-    assert "No outcome of its case is kept." in shown
+    assert "Its cases are no longer stored." in shown
+    assert "No outcome is stored." in shown
 
 
 def test_why_its_case_was_not_made_small_is_told(database: Database, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_why_its_case_was_not_made_small_is_told(database: Database, tmp_path: P
         row.reason = f"crash at head; not reduced: no space {HOSTILE}"
         findings.replace(session, 1, [row])
         shown = page(collect_bug_facts(session, bug, tmp_path / "corpus"))
-    assert "Not made small: no space &lt;script&gt;" in shown
+    assert "Not reduced: no space &lt;script&gt;" in shown
     assert "ghp_0123456789" not in shown
 
 
@@ -209,14 +209,14 @@ def test_one_huge_number_does_not_flatten_the_others() -> None:
         ({"kind": "found"}, "Since <b>1.2</b>; 1.1 is the release before it."),
         (
             {"kind": "range", "between": ["1.1.1"], "before": "1.0"},
-            "Since <b>1.2</b> at the latest; 1.0 is the last release before it that was judged.",
+            "Since <b>1.2</b> at the latest; 1.0 is the last release before it with a result.",
         ),
         (
             {"kind": "unreliable", "doubt": "the words are"},
             "Perhaps since <b>1.2</b>; 1.1 is the release before it. "
-            "It says it in other words; taken for the same: the words are.",
+            "Its message differs and is taken for the same failure: the words are.",
         ),
-        ({"kind": "error", "release": None}, "Not settled: error."),
+        ({"kind": "error", "release": None}, "Inconclusive: error."),
     ],
 )
 def test_since_when_is_told_as_surely_as_it_is_known(

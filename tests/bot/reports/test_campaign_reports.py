@@ -200,9 +200,9 @@ def test_nothing_else_becomes_an_issue(
 @pytest.mark.parametrize(
     ("kind", "advice"),
     [
-        ("configuration", "mend what the text above names, in this repository, and push again"),
-        ("refusal", "whoever administers this repository can give Assay what it was refused"),
-        ("infrastructure", "it is the trouble of the\nmachines that Assay runs on: re-run this check"),
+        ("configuration", "correct the error above in this repository, then push again"),
+        ("refusal", "an administrator of this repository grants the permission above"),
+        ("infrastructure", "this is an infrastructure failure: re-run\nthis check"),
     ],
 )
 def test_a_campaign_that_could_not_test_says_what_to_fix_and_who_can(
@@ -322,10 +322,10 @@ def test_cases_met_on_the_way_are_not_counted_among_those_that_ran(tmp_path: Pat
     )
     report = build_report(build_view(summary(one, other)))
     assert report.headline == (
-        "2 new bugs: 1 of 12 cases fails here and passed at base; 1 more met while they were made small"
+        "2 new bugs: 1 of 12 cases fails at head and passed at base; 1 more found during reduction"
     )
     alone = build_report(build_view(summary(other)))
-    assert alone.headline == "1 new bug, met while other cases were made small; 12 cases ran"
+    assert alone.headline == "1 new bug, found while reducing other cases; 12 cases ran"
 
 
 @pytest.mark.parametrize(("muted", "bugs", "cases"), [((), 2, 3), (("Mul",), 1, 2)])
@@ -339,7 +339,9 @@ def test_all_that_is_told_counts_alike(tmp_path: Path, muted: tuple[str, ...], b
     report = build_report(build_view(dataclasses.replace(summary(*found, other), pull=3)))
     output = build_check_run(report, CheckRunOptions(muted=list(muted)))["output"]
     assert output["title"].startswith(f"{bugs} new bug{'s' * (bugs > 1)}: 2 of 12 cases fail")
-    assert output["summary"].startswith(f"**{cases} cases fail here and passed at base**, in {bugs} way")
+    assert output["summary"].startswith(
+        f"**{cases} cases fail at head and pass at base**, {bugs} distinct failure"
+    )
     [new] = [one for one in sections(report, muted) if one.name == "new"]
     assert (new.count, len(new.groups)) == (cases, bugs)
     said = draft_comment(
@@ -356,7 +358,7 @@ def test_what_was_met_on_the_way_and_not_made_small_becomes_no_issue(
     )
     kinds, known = publish(database, reports, summary(one))
     assert kinds == ["check_run"]
-    why = "met while another case was made small, and not made small itself: told in the report"
+    why = "found while reducing another case, and not reduced itself; shown in the report"
     assert known == {"Mul-regression": why}
 
 

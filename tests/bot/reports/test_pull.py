@@ -98,8 +98,9 @@ class PullRequestFixture:
 
     def _campaign(self, report: Report) -> Campaign:
         return Campaign(
-            target=sample_campaign.TARGET, head=report.view.head, base=sample_campaign.BASE, trigger=report.view.trigger,
-            pull=NUMBER, config=config().to_json(), created_at=self.at, updated_at=self.at,
+            target=sample_campaign.TARGET, head=report.view.head, base=sample_campaign.BASE,
+            trigger=report.view.trigger, pull=NUMBER, config=config().to_json(), created_at=self.at,
+            updated_at=self.at,
         )  # fmt: skip
 
     def comments(self) -> list[Effect]:
@@ -161,7 +162,7 @@ def test_the_four_sections_are_always_there(report: Report) -> None:
         "### New here: 0",
         "### Already broken at base: 0",
         "### Fixed by this pull request: 1",
-        "### Could not be judged: 0",
+        "### Inconclusive: 0",
     ]
 
 
@@ -195,7 +196,7 @@ def test_what_is_muted_is_shown_apart_and_is_no_news() -> None:
     run = build_check_run(
         of_pull(only(Classification.REGRESSION)), CheckRunOptions(muted=["AffineGrid"], pull=NUMBER)
     )
-    assert run["output"]["title"].endswith("but what is muted")
+    assert run["output"]["title"].endswith("but muted failures")
     assert "### New here: 0" in run["output"]["text"]
     assert "### Muted: 1" in run["output"]["text"]
     assert [one["identifier"] for one in run["actions"]] == ["rerun"]
@@ -228,7 +229,7 @@ def test_a_finding_is_told_beside_the_line_that_serves_its_operator(report: Repo
         ("src/op/affine_grid.cpp", 41, "failure"),
         ("src/pass.cpp", 9, "failure"),
     ], "a test's line is no place for it, a blamed pass is, and Loop is served by nothing here"
-    assert "since this change: 3 of 3 runs at head, 0 of 3 at base" in changed_lines[0]["message"]
+    assert "at head only: 3 of 3 runs at head, 0 of 3 at base" in changed_lines[0]["message"]
 
 
 @pytest.mark.parametrize("path", ["a\nb.cpp", "a\ufffdb.cpp", "x" * 1001, "a\u202eb.cpp"])
@@ -303,7 +304,7 @@ def test_nothing_new_is_silence_with_a_reason(database: Database) -> None:
 def test_who_wants_no_comments_gets_none(database: Database) -> None:
     pull_request = PullRequestFixture(database)
     assert pull_request.finish_campaign(of_pull(), comment=False) == ["check_run"]
-    assert pull_request.skip_reasons() == ["pull_requests.comment is off: the check run says it"]
+    assert pull_request.skip_reasons() == ["pull_requests.comment is off; shown in the check run"]
 
 
 def test_muted_findings_are_no_reason_for_a_comment(database: Database) -> None:
@@ -311,7 +312,7 @@ def test_muted_findings_are_no_reason_for_a_comment(database: Database) -> None:
     with database.transaction() as session:
         mutes.add(session, sample_campaign.TARGET, "Affine*", NOW + timedelta(days=9), "jane", "", NOW)
     assert pull_request.finish_campaign(of_pull(only(Classification.REGRESSION))) == ["check_run"]
-    assert "but what is muted" in pull_request.skip_reasons()[0]
+    assert "but muted failures" in pull_request.skip_reasons()[0]
 
 
 def test_one_comment_is_edited_until_what_it_told_of_passes(database: Database) -> None:
@@ -336,13 +337,13 @@ def test_one_comment_is_edited_until_what_it_told_of_passes(database: Database) 
 @pytest.mark.parametrize(
     ("classification", "said"),
     [
-        (None, "was not run again at"),
-        (Classification.ALREADY_BROKEN, "fails at base too by now"),
-        (Classification.FLAKY, "fails not each time any more"),
-        (Classification.INCONCLUSIVE, "could not be judged this time"),
-        (Classification.FLAKY_PROGRAM, "could not be judged this time"),
-        (Classification.INFRASTRUCTURE, "could not be judged this time"),
-        (Classification.SUPPORT_LOST, "is refused as unsupported now"),
+        (None, "was not run at"),
+        (Classification.ALREADY_BROKEN, "now fails at base too"),
+        (Classification.FLAKY, "no longer fails every time"),
+        (Classification.INCONCLUSIVE, "result inconclusive"),
+        (Classification.FLAKY_PROGRAM, "result inconclusive"),
+        (Classification.INFRASTRUCTURE, "result inconclusive"),
+        (Classification.SUPPORT_LOST, "is now unsupported"),
     ],
 )
 def test_it_never_says_mended_of_what_was_not_seen_to_pass(
@@ -353,7 +354,7 @@ def test_it_never_says_mended_of_what_was_not_seen_to_pass(
     other = next(one for one in sample_campaign.findings() if one.classification is Classification.FIXED)
     pull_request.finish_campaign(at_head(2, other if classification is None else only(classification)))
     assert said in pull_request.text
-    assert "stands as follows" in pull_request.text
+    assert "Previously reported:" in pull_request.text
     assert "passes" not in pull_request.text
 
 
@@ -410,10 +411,11 @@ def test_the_check_run_of_a_head_that_waits() -> None:
 
 def test_the_check_run_of_a_campaign_at_work() -> None:
     seen = CampaignProgress(
-        campaign=12, target=sample_campaign.TARGET, stable_name=sample_campaign.TARGET, pull=NUMBER, head=sample_campaign.HEAD,
-        base=sample_campaign.BASE, state=CampaignState.RUNNING, started_at=NOW, planned=1884, done=420, compared=3,
-        counts={Verdict.PASS: 400, Verdict.CRASH: 12, Verdict.UNSUPPORTED: 8}, failures=12,
-        failing=[FailingCase("test_split | x", "Split", "RuntimeError: no `axis` @octocat", ""),
+        campaign=12, target=sample_campaign.TARGET, stable_name=sample_campaign.TARGET, pull=NUMBER,
+        head=sample_campaign.HEAD, base=sample_campaign.BASE, state=CampaignState.RUNNING, started_at=NOW,
+        planned=1884, done=420, compared=3, counts={Verdict.PASS: 400, Verdict.CRASH: 12, Verdict.UNSUPPORTED:
+        8}, failures=12, failing=[FailingCase("test_split | x", "Split", "RuntimeError: no `axis` @octocat",
+        ""),
                  FailingCase("test_mod", "", "dies of SIGSEGV", "pass")],
         ranking=sample_campaign.RANKING, touched=[TouchedOperator("Split", "src/op/split.cpp, lines 5-9: split was changed")],
         remaining_s=95.0, budget_s=240.0,

@@ -71,19 +71,19 @@ def test_the_order_in_words() -> None:
         return plan_summary.describe_ranking(replace(sample_campaign.RANKING, **fields))
 
     assert told() == (
-        "The strategy change put the cases in order, knowing 3 changed files (there are more); the "
+        "Cases ordered by strategy change, using 3 changed files (truncated); the "
         "history of 878 cases; the compiler's own tests (openvino.onnx)."
     )
     nothing: dict[str, Any] = {"change": None, "history": None, "suites": ()}
-    assert told(strategy="opera", **nothing) == "The strategy opera put the cases in order."
-    assert "in the order of their sources, because ranking them failed: no disk" in told(failed="no disk")
+    assert told(strategy="opera", **nothing) == "Cases ordered by strategy opera."
+    assert "in the order of their sources because ranking failed: no disk" in told(failed="no disk")
     assert plan_summary.describe_ranking(None) == ""
 
 
 def test_what_a_source_still_lacks() -> None:
     states = [plan_summary.describe_source_state(account) for account in sample_campaign.SOURCES]
     assert states[0] == ""
-    assert states[1] == "collected 12 of 16 parts, 1 more begun; the next run goes on"
+    assert states[1] == "collected 12 of 16 parts, 1 more started; the next run continues"
     assert states[2].startswith("failed: keras-tests needs keras")
 
 
@@ -276,7 +276,7 @@ def test_the_conclusion_is_success_only_if_nothing_is_open(report: Report) -> No
     assert "base beside head" not in renderer.html(alone)
     nothing = build_report(replace(sample_campaign.view(), findings=(), counts=()))
     assert check_runs.conclusion(nothing) == "neutral"
-    assert nothing.headline == "No case was run"
+    assert nothing.headline == "No cases were run"
 
 
 def test_a_campaign_without_base_renders() -> None:

@@ -298,8 +298,8 @@ def test_the_command(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["delete", "Octo/LOST", "--yes"])
     assert done.exit_code == 0, done.output
     assert done.output.splitlines() == [
-        "octo/lost is forgotten: 3 campaign_cases, 1 campaigns, 1 targets",
-        "files: 1 campaigns' reports, 1 cases of its own, its git mirror",
+        "octo/lost is deleted: 3 campaign_cases, 1 campaigns, 1 targets",
+        "files: 1 campaign reports, 1 own cases, git mirror",
     ]
     assert files(tmp_path) == LEFT
 
@@ -308,7 +308,7 @@ def test_the_command(tmp_path: Path) -> None:
 def test_the_command_asks_first(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["delete", LOST], input="n\n")
     assert done.exit_code == 1
-    assert "Delete all that is kept of octo/lost?" in done.output
+    assert "Delete all data of octo/lost?" in done.output
     assert "git/octo/lost.git/HEAD" in files(tmp_path)
 
 
@@ -316,7 +316,7 @@ def test_the_command_asks_first(tmp_path: Path) -> None:
 def test_the_command_says_what_it_does_not_know() -> None:
     done = CliRunner().invoke(cli, ["delete", "octo/unknown", "--yes"])
     assert isinstance(done.exception, UsageError)
-    assert "nothing is known of 'octo/unknown'" in str(done.exception)
+    assert "unknown repository 'octo/unknown'" in str(done.exception)
 
 
 @pytest.mark.usefixtures("settings")

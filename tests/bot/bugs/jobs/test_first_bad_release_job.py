@@ -264,7 +264,7 @@ def test_a_bug_that_is_back_is_asked_about_once_more(world: World, event_: Event
     [note] = world.notes
     assert (note.number, note.revision) == (7, 2)
     assert str(note.payload["body"]).startswith(
-        "It was over and is back. Began to fail in openvino 2026.4.1;"
+        "This was fixed and fails again. Began to fail in openvino 2026.4.1;"
     )
     with world.database.reading() as session:
         assert len(session.query(Job).filter(Job.kind == first_bad_release.FIRST_BAD_RELEASE).all()) == 2
