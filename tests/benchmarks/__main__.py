@@ -24,7 +24,7 @@ def benchmarks() -> dict[str, str]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """The benchmark's exit code; 0 after the list, 2 for a name that is none."""
+    """The benchmark's exit code; 0 after the list, 2 for an unknown name."""
     known = benchmarks()
     if argv and argv[0] in known:
         module = importlib.import_module(f"tests.benchmarks.{argv[0].replace('-', '_')}")

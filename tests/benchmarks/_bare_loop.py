@@ -1,4 +1,4 @@
-"""The floor: a process that compiles and runs cases in a loop, with nothing between the compiler's calls."""
+"""The baseline: a process that compiles and runs cases in a loop."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ for line in sys.stdin:
 
 
 class Floor(NamedTuple):
-    """Seconds that some cases took: by the clock, and of processor time."""
+    """Seconds: wall clock and CPU time."""
 
     wall: float
     processor: float
 
 
 class BareLoop:
-    """Such a process, which has all its cases in memory and runs some of them when it is told to.
+    """Such a process, with all its cases in memory.
 
     core  the processor it is bound to, if any
     """
@@ -69,25 +69,25 @@ class BareLoop:
         )
 
     def wait(self) -> None:
-        """Returns once it has imported its compiler."""
+        """Waits until the compiler is imported."""
         self._said("ready")
 
     def begin(self, first: int, last: int, times: int) -> None:
-        """Has it run the cases from the place `first` to before `last`, so many times."""
+        """Starts running the cases from `first` to before `last`, repeatedly."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{json.dumps([first, last, times])}\n")
         self._process.stdin.flush()
 
     def took(self) -> Floor:
-        """What that took, once it is done."""
+        """Waits for the end and returns the time."""
         return Floor(*map(float, self._said("took").split()))
 
     def end(self) -> None:
-        """Ends it."""
+        """Stops the process."""
         self._process.communicate()
 
     def _said(self, word: str) -> str:
-        """What it says after `word`; compilers print other lines."""
+        """The rest of the line that begins with `word`; compilers print other lines."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.startswith(word):
@@ -99,7 +99,7 @@ class BareLoop:
 def bare_loops(
     corpus: Path, backend: str, ids: Sequence[str], cores: Sequence[int | None]
 ) -> Iterator[list[BareLoop]]:
-    """One loop for each of `cores`, all ready."""
+    """One loop for each of `cores`, all started."""
     with ExitStack() as held:
         loops = [BareLoop(corpus, backend, ids, core) for core in cores]
         for loop in loops:
@@ -112,7 +112,7 @@ def bare_loops(
 def bare(
     corpus: Path, backend: str, ids: Sequence[str], times: int, cores: Sequence[int | None]
 ) -> list[Floor]:
-    """What bare loops over the cases take: one for each of `cores`, bound to it, all at once."""
+    """Times of simultaneous bare loops over the cases, one bound to each of `cores`."""
     with bare_loops(corpus, backend, ids, cores) as loops:
         for loop in loops:
             loop.begin(0, len(ids), times)

@@ -1,4 +1,4 @@
-"""What the benchmarks of execution share: their cases, and what they say of the machine."""
+"""Helpers of the execution benchmarks: cases, and a description of the machine."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from fuzzing.triage.traits import Traits
 
 
 def machine() -> str:
-    """The machine and how busy it is: figures of a busy one say little."""
+    """The machine and its load; figures from a busy machine are unreliable."""
     return f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} before the start"
 
 
 def verdict(kept: bool, bar: str) -> int:
-    """Says whether the bar was kept; the exit code."""
+    """Prints whether the bar was met; returns the exit code."""
     print(f"{'kept' if kept else 'NOT KEPT'}: {bar}")
     return 0 if kept else 1
 
 
 def traits_to_json(traits: Traits | None) -> Any:
-    """What a reduction left says of its bug, to be kept in a file."""
+    """The traits of a reduced case as JSON."""
     return None if traits is None else asdict(traits)
 
 
 def traits_from_json(told: Any) -> Traits | None:
-    """The same, read again."""
+    """The traits read from JSON."""
     if told is None:
         return None
     lists = {name: tuple(told[name]) for name in ("dtypes", "needs", "operators")}
@@ -42,7 +42,7 @@ def traits_from_json(told: Any) -> Traits | None:
 
 
 def single_operators(corpus: Path, count: int) -> list[str]:
-    """Ids of `count` models of one node, of ONNX's node tests; collected if the corpus holds nothing yet."""
+    """Ids of `count` single-node models from ONNX's node tests; collects them into an empty corpus."""
     if next(Corpus(corpus).ids(), None) is None:
         command = [sys.executable, "-m", "fuzzing.migrate", "onnx-node-tests", "--corpus", str(corpus)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

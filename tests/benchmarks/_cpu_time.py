@@ -1,4 +1,4 @@
-"""Processor time, which says what work costs where the clock on the wall says how busy the machine is."""
+"""CPU time of processes, which does not depend on other load."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _SCHEDULED = 2
 
 
 class Used(NamedTuple):
-    """Seconds that some cases took: by the clock, of this process's processor time, of its children's."""
+    """Seconds: wall clock, CPU time of this process, CPU time of its children."""
 
     wall: float
     ours: float
     theirs: float
 
     def since(self, begin: Used) -> Used:
-        """What was used between `begin` and this."""
+        """The difference to `begin`."""
         return Used(self.wall - begin.wall, self.ours - begin.ours, self.theirs - begin.theirs)
 
 
 def used() -> Used:
-    """Now; of the children, only what living ones have used."""
+    """The current values; of children only running ones."""
     theirs = sum(_of(child) for child in _descendants(os.getpid()))
     return Used(time.perf_counter(), time.process_time(), theirs)
 

@@ -1,8 +1,8 @@
-"""Polygraphy's `debug reduce` as a peer: the same failure, judged by the same bench, each check counted.
+"""Polygraphy's `debug reduce` for comparison, on the same failures with the same evaluator, counting runs.
 
-It asks a command about every candidate. The command given to it hands the path to this process over a
-socket, so that neither its runs nor ours pay for starting a compiler. Edges that become inputs are given
-the values that flowed through them, as ours are: only the ways of searching differ.
+Polygraphy runs a command for each candidate. That command sends the path to this process over a socket, so that no run
+starts a compiler. Edges that become inputs get the values that flowed through them, as in Assay's reducer, so only the
+search differs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fuzzing.graph.onnx_types import DTYPES
 from fuzzing.reduce.graphs import GraphState
 from fuzzing.reduce.symptom_check import has_symptom
 
-#: Asks whether a candidate fails: exit code 1 says that it does, as `polygraphy debug` expects.
+#: Exits with 1 if a candidate fails, as `polygraphy debug` expects.
 _CHECK = """
 import socket, sys
 with socket.socket(socket.AF_UNIX) as line:
@@ -39,7 +39,7 @@ with socket.socket(socket.AF_UNIX) as line:
 
 @dataclass(frozen=True)
 class ReducedModel:
-    """What one search left: operators, and candidates that were run to get there."""
+    """The result of a search: operators left, and candidates run."""
 
     operators: int
     runs: int
@@ -48,9 +48,9 @@ class ReducedModel:
 def search(
     folder: Path, subject: GraphState, evaluator: Evaluator, wanted: dict[str, Any]
 ) -> tuple[ReducedModel | None, ReducedModel | None]:
-    """What bisection leaves, and what linear search makes of that; the latter's runs are those of both.
+    """The results of bisection and of linear search after it; the latter's runs include both.
 
-    None where polygraphy itself fails, as it does at operators that leave out an input.
+    None if polygraphy fails, as it does at operators with omitted inputs.
 
     folder  made by `pip install --no-deps --target FOLDER polygraphy onnx-graphsurgeon`
     """
@@ -71,7 +71,7 @@ def search(
 
 
 def _case(model: Any, known: dict[str, Any], origin: TestCase) -> TestCase:
-    """A candidate with the values that its inputs are known to have, drawn ones where there are none."""
+    """A candidate with known values of its inputs, random ones otherwise."""
     held = {item.name for item in model.graph.initializer}
     given = []
     for item in model.graph.input:

@@ -1,4 +1,4 @@
-"""Failing Python programs, and delta debugging by lines as a peer for their reduction."""
+"""Failing Python programs, and line-based delta debugging to compare reduction with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fuzzing.reduce.symptom_check import has_symptom
 from fuzzing.reduce.syntax import count
 from fuzzing.rng import Rng, derive_seed
 
-#: Dynamo alone, with two faults: torch.sin computes a cosine, torch.trunc cannot be compiled.
+#: Dynamo alone with two faults: torch.sin computes a cosine, torch.trunc does not compile.
 BACKEND = str(Path(__file__).parents[1] / "fuzzing" / "backends" / "planted_inductor.py")
 OPTIONS = {"torch_backend": "eager"}
 CAUSES = {"sin": "torch.sin(", "trunc": "torch.trunc("}
@@ -33,7 +33,7 @@ _BLOCKS = ("if v{}.dim() >= 0:", "with torch.no_grad():", "for _ in range(1):")
 
 
 def programs(cause: str, seed: int) -> Iterator[TestCase]:
-    """Programs of 20 to 40 statements that hold a cause: graphs as torch source, some parts in blocks."""
+    """Programs of 20 to 40 statements that contain a fault: graphs as torch source, some statements in blocks."""
     others = {"sin": "Neg", "trunc": "Sin"}  # what would bring the other cause in
     operators = tuple(name for name in _OPERATORS if name != others[cause])
     solver = Solver(GeneratorSettings(nodes=(18, 32), opset=18, operators=operators))
@@ -49,7 +49,7 @@ def programs(cause: str, seed: int) -> Iterator[TestCase]:
 
 
 def _blocks(text: str, seed: int) -> str:
-    """The text with three runs of its statements in blocks, one of them perhaps in another."""
+    """The text with three runs of its statements in blocks, possibly nested."""
     head, _, body = text.partition("):\n")
     lines = body.rstrip("\n").split("\n")
     rng = Rng(derive_seed(seed, "blocks"))
@@ -64,9 +64,9 @@ def _blocks(text: str, seed: int) -> str:
 
 
 def by_lines(case: TestCase, evaluator: Evaluator, wanted: dict[str, Any]) -> tuple[int, int]:
-    """Statements that ddmin leaves when lines are its units (Zeller and Hildebrandt, TSE 2002), and its runs.
+    """Statements that ddmin on lines leaves (Zeller and Hildebrandt, TSE 2002), and its runs.
 
-    What is no program any more costs nothing; what was tried before neither.
+    Candidates that do not parse or were tried before are not counted.
     """
     seen: dict[str, bool] = {}
 

@@ -1,8 +1,8 @@
-"""Subjects of the prioritisation experiment: which cases find which bugs of an old compiler release.
+"""Subjects of the prioritization experiment: which cases find which bugs of an old compiler release.
 
-A subject's measurement is one gzipped file of JSON lines: a line of versions, then for each case its operator
-instance, verdict, the bug it finds (None if none) and the seconds that it took. Measured once, kept in the
-repository, so that orders can be compared without the release.
+A subject's measurement is a gzipped file of JSON lines: versions, then for each case its operator instance, verdict,
+the bug it finds (None if none) and its seconds. It is stored in the repository, so orders can be compared without the
+release.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _ACCUSED = [verdict.value for verdict in Verdict if verdict.is_failure]
 
 @dataclass(frozen=True)
 class Subject:
-    """A release and the cases that it is tried on.
+    """A release and its cases.
 
-    extra    what its venv needs beside it: the library of torch and Keras programs
-    sample   how many cases, drawn by SEED; None for all
-    python   the package of its frontend, if that is Python, whose coverage is measured too
+    extra    further packages of its venv: the library of torch and Keras programs
+    sample   number of cases, drawn with SEED; None for all
+    python   the package of its Python frontend, whose coverage is measured too
     """
 
     backend: str
@@ -53,7 +53,7 @@ SUBJECTS = {
     "openvino-2023.1-onnx": Subject("openvino", "2023.1.0", "onnx-node-tests"),
     "openvino-2023.3-onnx": Subject("openvino", "2023.3.0", "onnx-node-tests"),
     "openvino-2024.0-onnx": Subject("openvino", "2024.0.0", "onnx-node-tests"),
-    # Built against numpy 1, as all releases before 1.19, and does not say so.
+    # Built against numpy 1, as all releases before 1.19, without declaring it.
     "onnxruntime-1.17-onnx": Subject("onnxruntime", "1.17.3", "onnx-node-tests", ("numpy<2",)),
     "tvm-0.25-onnx": Subject(
         "tvm", "0.25.0.post1", "onnx-node-tests", sample=1000, python="tvm.relax.frontend.onnx"
@@ -92,12 +92,12 @@ def _from_json(obj: dict[str, Any]) -> Measured:
 
 
 def coverage_file(name: str) -> Path:
-    """Where a subject's coverage lies, if it has been measured."""
+    """Path of a subject's coverage, if measured."""
     return FOLDER / f"{name}.coverage.jsonl.gz"
 
 
 def measured() -> list[str]:
-    """The subjects there are measurements of."""
+    """The subjects with measurements."""
     return [name for name in SUBJECTS if (FOLDER / f"{name}.jsonl.gz").exists()]
 
 
@@ -123,7 +123,7 @@ def measure(name: str, work: Path, python: str = "") -> None:
 
 
 def _measure_coverage(name: str, ids: Sequence[str], python: str, work: Path) -> None:
-    """Which lines of the release's own frontend each case covers; in its venv, by our code."""
+    """The lines of the release's frontend that each case covers, measured in its venv."""
     Installer(work).install(Path(python), ("coverage>=7,<8",))
     catalog, subject = work / name / "cases.jsonl", SUBJECTS[name]
     catalog.write_text("".join(json.dumps({"id": case_id}) + "\n" for case_id in ids), encoding="utf-8")
@@ -136,7 +136,7 @@ def _measure_coverage(name: str, ids: Sequence[str], python: str, work: Path) ->
 
 
 def _shortened(told: bytes) -> bytes:
-    """The same with files named below their environment: where that lay is nobody's business."""
+    """The same with paths relative to the environment."""
     return re.sub(rb'"[^"]*/site-packages/', b'"', told)
 
 
@@ -175,7 +175,7 @@ def _drawn(told: list[dict[str, Any]], count: int | None) -> list[dict[str, Any]
 
 
 def _outcomes(subject: Subject, ids: Sequence[str], python: str, folder: Path) -> dict[str, Outcome]:
-    """Every case's outcome; a bad one stands only if it comes again in another process."""
+    """The outcome of every case; failures count only if they repeat in another process."""
     shard = {
         "corpus": str((folder.parent / "corpus").absolute()), "backend": subject.backend, "toolchain": "old",
         "python": python, "options": dict(subject.options), "limits": {},
@@ -189,7 +189,7 @@ def _outcomes(subject: Subject, ids: Sequence[str], python: str, folder: Path) -
 
 
 def _run(shard: dict[str, Any], path: Path) -> dict[str, Outcome]:
-    """The outcomes of a shard, which are kept: a second run of all this begins where the first one ended."""
+    """The outcomes of a shard, stored so that an interrupted measurement resumes."""
     events = path.with_suffix(".jsonl")
     if not events.exists():
         path.with_suffix(".json").write_text(json.dumps(shard), encoding="utf-8")
@@ -231,7 +231,7 @@ _BRACKETED = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|\{[^{}]*\}|<[^<>]*>")
 def crash_signature(outcome: Outcome, operator: str) -> str:
     """1.7.2 of OPERA: exception type, file, last line of the message with bracketed text removed.
 
-    What is no exception has no message: a wrong result or a hang goes by its operator.
+    Wrong results and hangs have no message and go by operator.
     """
     seen = outcome.evidence
     if outcome.verdict is not Verdict.CRASH or not seen.error:

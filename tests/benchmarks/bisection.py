@@ -1,13 +1,11 @@
-"""Bisection: do ten old bugs of OpenVINO get the release that a look at every release gives them?
+"""Bisection: compares `assay bisect` with a scan of all releases, for ten old bugs of OpenVINO.
 
     python -m tests.benchmarks bisection [--scan TEST,TEST,…]
 
-Each case of bisection_data/openvino.json is bisected by `assay bisect` over all releases of its range; the
-release that is named must be the one of the file, and then the case is run once more on that release and the
-one before it, apart from the bisection. With --scan, what the named tests do is printed instead, as it stands
-in the file: each is run once on every single release, and no bisection is asked. Needs the package index and
-some 200 MB for each release; ASSAY_DATA_DIR keeps them, else they are removed. Every run has a process of its
-own: in a common one, some of these tests crash because of another.
+`assay bisect` runs each case of bisection_data/openvino.json over all releases of its range. It must name the release
+in the file; the case is then run again on that release and the one before it. --scan instead runs the named tests on
+every release and prints the results in the format of the file. Needs the package index and about 200 MB per release;
+ASSAY_DATA_DIR keeps them. Each run uses a fresh process, since some of these tests crash others.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ _CLEAN = {"since": ("pass", "unsupported"), "fixed by": ("pass",)}
 
 
 def main(argv: Sequence[str]) -> int:
-    """The benchmark; 1 where the bar is not kept."""
+    """Runs the benchmark; 1 if the bar is not met."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks bisection")
     parser.add_argument("--scan", default="", help="tests to run on every release, with commas between")
     given = parser.parse_args(argv)
@@ -68,7 +66,7 @@ def _data_dir() -> Iterator[Path]:
 
 
 def _collected(data_dir: Path) -> dict[str, str]:
-    """Name → id of ONNX's node tests, collected if the corpus holds nothing yet."""
+    """Name → id of ONNX's node tests; collects them into an empty corpus."""
     corpus = Corpus(data_dir / "corpus")
     if next(corpus.ids(), None) is None:
         command = [sys.executable, "-m", "fuzzing.migrate", "onnx-node-tests", "--corpus", str(corpus.root)]
@@ -78,7 +76,7 @@ def _collected(data_dir: Path) -> dict[str, str]:
 
 
 def _scan(data_dir: Path, tests: dict[str, str]) -> int:
-    """Prints what each test does: verdict and, of a failure, which of those seen; on how many in a row."""
+    """Prints the verdict of each test on consecutive releases, with a number for each distinct failure."""
     found = releases(WHOLE, Installer(data_dir), data_dir / "bisections" / "releases")
     did: dict[str, list[str]] = {name: [] for name in tests}
     seen: dict[str, list[dict[str, Any]]] = {name: [] for name in tests}
@@ -93,7 +91,7 @@ def _scan(data_dir: Path, tests: dict[str, str]) -> int:
 
 
 def _label(outcome: Outcome | None, seen: list[dict[str, Any]]) -> str:
-    """A verdict, and the number of the symptom, counted as they come: "crash 1"; "" if nothing was run."""
+    """A verdict and the number of its symptom, such as "crash 1"; "" if not run."""
     if outcome is None:
         return ""
     if not outcome.verdict.is_failure:
@@ -105,7 +103,7 @@ def _label(outcome: Outcome | None, seen: list[dict[str, Any]]) -> str:
 
 
 def _outcomes(data_dir: Path, release: str, cases: tuple[str, ...]) -> dict[str, Outcome]:
-    """What cases do on a release, by id; nothing if it cannot be installed."""
+    """Outcomes on a release by case id; empty if it cannot be installed."""
     adapter = backends.get("openvino")
     spec = ToolchainSpec("release", "openvino", tuple(adapter.requirements(release)), f"openvino {release}")
     try:
@@ -188,7 +186,7 @@ def _bisected(data_dir: Path, case_id: str, case: dict[str, Any]) -> dict[str, A
 
 
 def _holds(data_dir: Path, case_id: str, case: dict[str, Any]) -> bool:
-    """Whether the two releases do what the file says when they are run again, apart from any bisection."""
+    """Whether both releases give the results in the file when run again."""
     fails = {"since": "release", "fixed by": "before"}[case["asked"]]
     did = {which: _outcomes(data_dir, case[which], (case_id,)) for which in ("before", "release")}
     return all(

@@ -1,15 +1,13 @@
 """How early the change-aware order finds what real commits of OpenVINO changed, against OPERA's order.
 
-Real are the verdicts of ONNX's node tests on OpenVINO's releases, and the pull requests with the files that
-their threads name. Which cases a pull request is credited with is our assumption: those of the operators its
-title names that pass in one only of the releases before and after it. A commit that mended a case is run
-backwards, as the commit that broke it.
+The verdicts of ONNX's node tests on OpenVINO's releases and the pull requests with their files are real. Which cases a
+pull request affects is an assumption: those of the operators in its title that pass in only one of the releases before
+and after it. A commit that fixed a case is run backwards, as the commit that broke it.
 
-Only paths are given to the ranking, no texts: that is less than a campaign has. `right` ranks with the
-commit's own paths, `wrong` with those of every other commit that names other operators: what is lost when a
-change misleads. The bar: right beats OPERA in the mean, and wrong loses less than right gains.
+The ranking gets paths only, less than in a campaign. `right` ranks with the commit's own paths, `wrong` with those of
+all other commits that name other operators. The bar: right beats OPERA on average, and wrong loses less than right gains.
 
-`--measure RELEASE --python PYTHON` runs the cases on a release (some minutes) and keeps the verdicts.
+`--measure RELEASE --python PYTHON` runs the cases on a release (minutes) and stores the verdicts.
 """
 
 from __future__ import annotations
@@ -45,8 +43,8 @@ _TESTS = "src/frontends/onnx/tests/onnx_import.in.cpp"
 class Commit:
     """A pull request of OpenVINO between two of its releases.
 
-    paths      that its thread, or the issue it closes, names
-    operators  that its title names
+    paths      named in its thread or the issue it closes
+    operators  named in its title
     """
 
     pull: int
@@ -56,12 +54,12 @@ class Commit:
     paths: tuple[str, ...]
 
     def change(self) -> Change:
-        """It as the ranking takes it: paths alone."""
+        """The change for the ranking: paths only."""
         return Change(tuple(FileChange(path) for path in self.paths))
 
 
 def _new(pull: int, before: str, after: str, operators: str, *stems: str, registered: bool = True) -> Commit:
-    """A pull request that added converters: a file each, until 2024.2 their table too, and a test."""
+    """A pull request that added converters: a file each, a test, and until 2024.2 their table."""
     told = tuple(f"{_OP}{stem}.{suffix}" for stem in stems for suffix in ("cpp", "hpp"))
     return Commit(
         pull, before, after, tuple(operators.split()), told + ((_BRIDGE, _TESTS) if registered else (_TESTS,))
@@ -94,7 +92,7 @@ COMMITS = (
 
 
 def releases() -> tuple[Commit, ...]:
-    """Each pair of releases as one commit that has the paths of all above: nothing is credited by name."""
+    """Each pair of releases as one commit with all paths above, not matched by name."""
     pairs = sorted({(commit.before, commit.after) for commit in COMMITS})
     return tuple(
         Commit(
@@ -112,7 +110,7 @@ def releases() -> tuple[Commit, ...]:
 
 
 def credited(commit: Commit, instances: dict[str, Instance]) -> set[str]:
-    """The tests of the commit's operators, or of all, that passed in one of its two releases only."""
+    """The tests of the commit's operators, or of all, that pass in only one of its two releases."""
     before, after = _verdicts(commit.before), _verdicts(commit.after)
     return {
         test
@@ -153,7 +151,7 @@ _ORDERS = ("random", "opera", "right", "wrong")
 
 
 def compare(instances: dict[str, Instance], repetitions: int) -> bool:
-    """Prints the table; whether the bar was kept."""
+    """Prints the table; whether the bar was met."""
     findings = {commit: found for commit in (*COMMITS, *releases()) if (found := credited(commit, instances))}
     table: Table = {commit: {order: _Scores() for order in _ORDERS} for commit in findings}
     suites = {"onnx": load("openvino.onnx")}
@@ -202,7 +200,7 @@ def _print(table: Table, findings: dict[Commit, set[str]], cases: int) -> bool:
 
 
 def _instances() -> dict[str, Instance]:
-    """Each test's instance; of tests with one case in common, the first."""
+    """The instance of each test; the first of tests that share a case."""
     with gzip.open(_CASES, "rt", encoding="utf-8") as file:
         told = [json.loads(line) for line in file]
     return {one["test"]: Instance.from_json(one["instance"]) for one in told}
@@ -212,7 +210,7 @@ def _instances() -> dict[str, Instance]:
 
 
 def _measure(release: str, python: str, work: Path) -> None:
-    """Runs every case once on a release and keeps the verdicts; nothing is repeated."""
+    """Runs every case once on a release and stores the verdicts."""
     work.mkdir(parents=True, exist_ok=True)
     catalog = work / "onnx-node-tests.jsonl"
     if not catalog.exists():

@@ -1,4 +1,4 @@
-"""What measuring costs a model of 100 nodes, stage by stage, and whether memory stays flat."""
+"""Cost of measuring a model of 100 nodes by stage, and memory growth."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SLACK_KB = 256  # of what the interpreter keeps for later
 
 
 def main(argv: Sequence[str]) -> int:
-    """The exit code: 0 where both promises are kept."""
+    """The exit code: 0 if both bars are met."""
     parser = argparse.ArgumentParser(prog="coverage", description=__doc__)
     parser.add_argument("--models", type=int, default=4 * DISTINCT, help="of the check of memory")
     given = parser.parse_args(argv)
@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _round(files: Sequence[bytes]) -> tuple[float, float, float, float]:
-    """Seconds of processor time that all models take: to parse, read, count, and infer the shapes of."""
+    """CPU seconds over all models to parse, read, count and infer shapes."""
     tally = Tally(operators.get("isra"))
     parse = read = count = infer = 0.0
     gc.collect()
@@ -62,7 +62,7 @@ def _round(files: Sequence[bytes]) -> tuple[float, float, float, float]:
 
 
 def _grown(files: Sequence[bytes], models: int) -> float:
-    """KiB that a tally grows by behind the first DISTINCT models."""
+    """Growth of a tally in KiB after the first DISTINCT models."""
     tally = Tally(operators.get("isra"))
     tracemalloc.start()
     before = 0

@@ -1,7 +1,7 @@
-"""What a case costs that crashes its compiler, beside the time to import that compiler.
+"""Cost of a crashing case, relative to importing the compiler; the bar is 1.5.
 
-The same cases with and without some that die of SIGSEGV in the compile phase; the difference for each,
-against a bare process that starts, imports and prepares the compiler. The bar is 1.5.
+Runs the same cases with and without some that die of SIGSEGV in the compile phase, and compares the difference for
+each with a bare process that imports and prepares the compiler.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fuzzing.execute.worker_process import WorkerCommand
 from tests.benchmarks._common import machine, single_operators, verdict
 
 _CRASH = b"crash"
-#: The backend itself, but for one program.
+#: The backend itself, but one program crashes.
 _CRASHING = """
 import ctypes
 from fuzzing.backends import base
@@ -56,7 +56,7 @@ backends.get(sys.argv[1])().load("CPU", {})
 
 
 def import_seconds(backend: str) -> float:
-    """Seconds of a process that does nothing but import and prepare the compiler."""
+    """Seconds of a process that only imports and prepares the compiler."""
     begin = time.perf_counter()
     subprocess.run([sys.executable, "-c", _IMPORT, backend], check=True)
     return time.perf_counter() - begin

@@ -1,4 +1,4 @@
-"""What share of DocTer's conforming draws torch accepts, per API; the bar: 300 APIs with 70 % on average."""
+"""Share of DocTer's conforming inputs that torch accepts, per API; the bar: 300 APIs, 70 % on average."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _APIS, _SHARE = 300, 0.7
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints the table and whether the bar was kept."""
+    """Prints the table and whether the bar was met."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks docter")
     parser.add_argument("prefixes", nargs="*", help="of the APIs to draw from; all by default")
     parser.add_argument("--count", type=int, default=10)

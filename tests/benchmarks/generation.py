@@ -1,8 +1,7 @@
-"""Nodes a second of every generator, side by side on one core; the bars: 12,000, and 30 times NNSmith's.
+"""Nodes per second of every generator on one core; the bars: 12,000, and 30 times NNSmith's.
 
-A second is one that the processor spent on the generator, not one of the clock, which on a busy machine
-passes for others' sake too. Ours is written to disk as `assay generate` does; NNSmith does all that its own
-command does, dump included, its start excluded.
+Seconds are CPU time. Assay's models are written to disk as by `assay generate`; NNSmith does what its command does,
+dump included, start-up excluded.
 """
 
 from __future__ import annotations
@@ -40,16 +39,16 @@ from fuzzing.rng import Rng, derive_seed
 from tests.benchmarks._common import machine, verdict
 
 BAR_NODES, BAR_NNSMITH = 12_000, 30  # of the issue
-#: What onnx 1.12, which the release was run with, makes by default.
+#: The default opset of onnx 1.12, which the release used.
 OPSET = 17
 PAPER, SIXTEEN = (1, 200), (16, 16)
-#: What memory may differ by, in MiB: caches fill, and the allocator rounds up.
+#: Tolerated difference in MiB: caches fill, and the allocator rounds up.
 FLAT_MIB = 8.0
 
 
 @dataclass(frozen=True)
 class Round:
-    """What one round of one generator made."""
+    """The output of one generator in one round."""
 
     models: int
     nodes: int
@@ -58,12 +57,12 @@ class Round:
 
     @property
     def speed(self) -> float:
-        """Nodes a second."""
+        """Nodes per second."""
         return self.nodes / self.seconds
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints all figures; the exit code says whether the bars were kept."""
+    """Prints all figures; 1 if a bar is not met."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks generation")
     add = parser.add_argument
     add("--nnsmith-python", default=os.environ.get(VARIABLE, ""), metavar="PATH", help="that has NNSmith")
@@ -102,7 +101,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _settings(nodes: tuple[int, int]) -> GeneratorSettings:
-    """The paper's operators, as far as they are specified here."""
+    """The paper's operators that have specifications."""
     known = operators.specifications(OPSET)
     wanted = sorted(operator_sets.get("isra").in_degrees)
     missing = [name for name in wanted if name not in known]
@@ -151,7 +150,7 @@ def _ours(settings: GeneratorSettings, count: int, seed: int) -> Round:
 
 
 def _peers(peer: NNSmith, count: int, seed: int) -> Round:
-    """NNSmith's models with all the files that its command writes; nodes as NNSmith counts them."""
+    """NNSmith's models with all its files; nodes as NNSmith counts them."""
     made, written = [], 0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
@@ -168,7 +167,7 @@ def _peers(peer: NNSmith, count: int, seed: int) -> Round:
 
 
 def _baselines(count: int, seed: int) -> list[str]:
-    """DeclGen and Randoop-like; their process of ONNX counts by the clock: it works while they wait."""
+    """DeclGen and Randoop-like; their ONNX process counts wall time, since they wait for it."""
     lines = []
     for kind in (DeclGen, Randoop):
         note(f"generation: {count} models of {kind.__name__}")
@@ -185,7 +184,7 @@ def _baselines(count: int, seed: int) -> list[str]:
 
 
 def _agreement(count: int, seed: int) -> str:
-    """How often ONNX's inference and a session, which the release opens, judge a draft alike."""
+    """How often ONNX's inference and a session, as in the release, agree about a draft."""
     note(f"generation: {count} drafts for ONNX's inference and for onnxruntime")
     vocabulary, inference = OperatorSamples(_settings(PAPER)), ShapeInference()
     judged: Counter[tuple[bool, bool]] = Counter()
@@ -214,8 +213,8 @@ def _loads(graph: Graph) -> bool:
     return True
 
 
-#: Runs the program and tells the most memory that it held, in KiB. The kernel's own account of an ended
-#: process will not do: it begins with what the parent held when it started it.
+#: Runs the program and prints its peak memory in KiB. The kernel's figure for a child process does not work: it
+#: starts at the parent's memory.
 _PEAK = """
 import os, sys
 from fuzzing.generate.__main__ import main as run
@@ -229,7 +228,7 @@ sys.exit(code)
 
 
 def _memory(names: Sequence[str], count: int, seed: int) -> float:
-    """How many MiB more 4N models take than N; beside it what counting their coverage adds."""
+    """MiB that 4N models take beyond N models, and what measuring coverage adds."""
     counts, grown = (count, 4 * count), 0.0
     common = ["--nodes=1:200", f"--opset={OPSET}", f"--operators={','.join(names)}", f"--seed={seed}"]
     for option in ("", "--no-metrics"):
@@ -242,7 +241,7 @@ def _memory(names: Sequence[str], count: int, seed: int) -> float:
 
 
 def _peak(arguments: Sequence[str]) -> float:
-    """The most MiB that a run holds."""
+    """Peak MiB of a run."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", _PEAK, "--generator=isra", *arguments, f"--out={folder}"]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -251,7 +250,7 @@ def _peak(arguments: Sequence[str]) -> float:
     return int(ended.stderr.rpartition("peak ")[2]) / 1024
 
 
-#: Where time goes, by what a profile calls a function: the first that fits counts.
+#: Groups of profiled functions: the first match counts.
 _GROUPS = (
     ("protobuf", ("onnx_writer.py", "onnx_types.py", "_upb", "protobuf")),
     ("random numbers", ("draws.py", "'random'", "_random.Random")),
@@ -262,7 +261,7 @@ _GROUPS = (
 
 
 def _profile(settings: GeneratorSettings, count: int, seed: int) -> None:
-    """The share of each group, and the top lines. A profiler makes many small calls look worse."""
+    """The share of each group, and the top lines; profiling exaggerates small calls."""
     with tempfile.TemporaryDirectory() as folder:
         plan = model_batches.RunPlan("isra", settings, derive_seed(seed, "profile"), Path(folder))
         profile = cProfile.Profile()

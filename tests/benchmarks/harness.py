@@ -1,20 +1,14 @@
-"""What Assay adds to the time that a compiler takes for itself.
+"""Overhead of Assay over the compiler's own time.
 
-Three ways to compile and run the same single-operator ONNX models, in one run of this benchmark:
+Compiles and runs the same single-operator ONNX models in three ways:
 
-    bare       one process, one loop, nothing between the compiler's calls
-    assay      the same cases from the corpus on disk through supervisor, worker and oracle
+    bare       one process with one loop
+    assay      the same cases through supervisor, worker and oracle, read from the case cache
     process    a fresh process for each case, as most fuzzers do (a sample)
 
-Assay reads the cases as a run does, from the records that the first run of a corpus leaves beside it.
-
-Importing the compiler is not counted for bare and assay; it is what `process` pays each time. Both stay, and
-take turns of about half a second: a machine's moods last longer, and so meet both alike. A turn is some of
-the cases, or all of them several times over where the compiler is fast; all have had their turn when the
-benchmark ends. Prints assay/bare, the median of the turns (the bar is 1.10), and process/assay (20).
-
-Beside them stands processor time a case, of which other processes on the machine take nothing: of the bare
-loop, of the worker, which is what a case waits for, and of the supervisor, which works meanwhile.
+bare and assay do not count importing the compiler. They alternate in turns of about half a second, so that load
+changes affect both. A turn is part of the cases, or all of them several times. Prints assay/bare, the median of the
+turns (bar 1.10), and process/assay (bar 20), and CPU time per case of the bare loop, the worker and the supervisor.
 """
 
 from __future__ import annotations
@@ -46,7 +40,7 @@ _PROBE = 50  # cases by which it is told how fast a compiler is
 
 
 class Assay:
-    """Supervisor, worker and oracle, as a run has them; the worker stays."""
+    """Supervisor, worker and oracle with a persistent worker."""
 
     def __init__(self, corpus: Path, backend: str, ids: list[str]) -> None:
         self._store, self._kind, self._ids = CaseCache(Corpus(corpus)), backends.get(backend), ids
@@ -55,7 +49,7 @@ class Assay:
             self._store.get(case_id)
 
     def took(self, first: int, last: int, times: int) -> tuple[Used, int]:
-        """For the cases from one place to before another, so many times; how many passed each time."""
+        """Runs a range of cases repeatedly; returns how many pass."""
         cases = ((case, case) for case in map(self._store.get, self._ids[first:last] * times))
         passed, begin = 0, used()
         for case, execution in self._supervisor.serve(cases):
@@ -63,12 +57,12 @@ class Assay:
         return used().since(begin), passed // times
 
     def end(self) -> None:
-        """Ends the worker."""
+        """Stops the worker."""
         self._supervisor.close()
 
 
 class Turn(NamedTuple):
-    """What both took for the same cases, so many in all."""
+    """Times of both ways for the same cases."""
 
     bare: Floor
     assay: Used
@@ -76,14 +70,14 @@ class Turn(NamedTuple):
 
     @property
     def costs(self) -> tuple[float, float, float]:
-        """Processor time a case in µs: of the bare loop, of the worker, of the supervisor."""
+        """CPU time per case in µs: bare loop, worker, supervisor."""
         spent = self.bare.processor, self.assay.theirs, self.assay.ours
         one, two, three = (1e6 * seconds / self.cases for seconds in spent)
         return one, two, three
 
 
 def turns(loop: BareLoop, assay: Assay, cases: int, seconds: float, rounds: int) -> Iterator[Turn]:
-    """Turns of about so many seconds each, `rounds` of them or as many as it takes to have all cases."""
+    """Turns of about that length: `rounds` of them, or enough to cover all cases."""
     probe = min(_PROBE, cases)
     loop.begin(0, probe, 1)
     pace = loop.took().wall / probe
@@ -103,7 +97,7 @@ def turns(loop: BareLoop, assay: Assay, cases: int, seconds: float, rounds: int)
 
 
 def process_per_case(corpus: Path, backend: str, ids: list[str]) -> float:
-    """Seconds a case, each in a process of its own."""
+    """Seconds per case, each in a fresh process."""
     store = Corpus(corpus)
     supervisor: Supervisor[TestCase] = Supervisor(WorkerCommand(sys.executable, backend), fresh=True)
     begin = time.perf_counter()
@@ -113,7 +107,7 @@ def process_per_case(corpus: Path, backend: str, ids: list[str]) -> float:
 
 
 def _measured(corpus: Path, ids: list[str], args: argparse.Namespace) -> tuple[list[Turn], float, int]:
-    """The turns, seconds a case of process-per-case, and how many cases pass."""
+    """The turns, seconds per case of process-per-case, and the number of passing cases."""
     assay = Assay(corpus, args.backend, ids)
     sample = ids[:: max(1, len(ids) // args.sample)][: args.sample]
     with bare_loops(corpus, args.backend, ids, [None]) as [loop]:
@@ -127,7 +121,7 @@ def _measured(corpus: Path, ids: list[str], args: argparse.Namespace) -> tuple[l
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints both ratios: the median of the turns, and between which the middle half of them lies."""
+    """Prints both ratios: median and interquartile range of the turns."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks harness")
     parser.add_argument("--backend", default="onnxruntime", choices=backends.compilers())
     parser.add_argument("--cases", type=int, default=500)

@@ -1,4 +1,4 @@
-"""How long `assay --help` takes, beside an interpreter that does nothing."""
+"""Time of `assay --help`, compared with an empty interpreter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 
 def seconds(*arguments: str) -> float:
-    """Wall time of this interpreter with these arguments, as a whole process."""
+    """Wall time of an interpreter process with these arguments."""
     begin = time.perf_counter()
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begin

@@ -1,16 +1,14 @@
-"""What Assay adds to torch.compile on the CPU, and what a worker of it costs to start.
+"""Overhead of Assay over torch.compile on the CPU, and the start-up cost of a worker.
 
-Two ways to compile and run the same operators of torch's own database, each in one process:
+Compiles and runs the same operators of torch's database in two ways, each in one process:
 
-    bare    what a script by hand would do: make the module, `torch._dynamo.reset()`, `torch.compile`, two
-            calls. Its time is the floor; how much of it is spent in g++ is shown, the rest is torch itself
+    bare    as a script: make the module, `torch._dynamo.reset()`, `torch.compile`, two calls. The baseline;
+            its share of g++ is shown
     assay   the same cases through supervisor, worker and oracle
 
-Importing torch and the first kernel are not counted: each way does one case before the clock starts. Both
-keep inductor's precompiled header from round to round, and neither a compiled kernel. Prints assay/bare by
-the wall clock and by processor time, in alternating rounds (the bar is 1.15), and then, in seconds: a
-worker's start with nothing prepared, its usual start, and what a case that kills it costs beside what
-importing the compiler takes (the bar is 1.5).
+Importing torch and the first kernel are not counted. Both keep inductor's precompiled header between rounds, but no
+compiled kernels. Prints assay/bare by wall clock and CPU time in alternating rounds (bar 1.15), then a worker's cold and
+warm start, and the cost of a crashing case relative to importing the compiler (bar 1.5).
 """
 
 from __future__ import annotations
@@ -89,7 +87,7 @@ _KILLER = "import os, signal\n\n\ndef forward(x):\n    os.kill(os.getpid(), sign
 
 
 class Cost(NamedTuple):
-    """Seconds by the clock, of the processor, children included, and what else was counted."""
+    """Wall and CPU seconds with children, and a note."""
 
     wall: float
     processor: float
@@ -97,7 +95,7 @@ class Cost(NamedTuple):
 
 
 def operators(count: int) -> list[TestCase]:
-    """`count` cases, each the first of an operator, spread over torch's database; they know their results."""
+    """`count` cases, the first of each operator, spread over torch's database, with expected outputs."""
     entries = load_database()
     chosen: list[TestCase] = []
     for entry in entries[:: max(1, len(entries) // (count * 5 // 4))]:
@@ -113,7 +111,7 @@ def _with_results(cases: list[TestCase]) -> list[TestCase]:
 
 
 def bare(cases: list[TestCase], folder: Path) -> Cost:
-    """The floor; `note` is what of it was spent in the C++ compiler."""
+    """The baseline; `note` is the time in the C++ compiler."""
     import torch
 
     told = []
@@ -146,13 +144,13 @@ def assay(cases: list[TestCase], cache: Path) -> Cost:
 
 
 def _processor() -> float:
-    """Seconds of processor time that this process and its dead children have had."""
+    """CPU seconds of this process and its ended children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def starts(cache: Path) -> Iterator[tuple[str, float]]:
-    """What a worker's start costs, in seconds, from an empty folder and from a full one."""
+    """Start-up seconds of a worker with an empty and with a full cache folder."""
     x = Tensor.of(np.ones(8, np.float32))
     fine, killer = (_program(text, x) for text in ("def forward(x):\n    return x\n", _KILLER))
     with tempfile.TemporaryDirectory() as empty:
@@ -179,7 +177,7 @@ def _seconds(cases: list[TestCase], cache: Path) -> float:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints the ratios, round by round and in the median, and what starts cost."""
+    """Prints the ratios of each round, their median, and start-up costs."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks inductor")
     parser.add_argument("--cases", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)

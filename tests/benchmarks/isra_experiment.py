@@ -1,8 +1,7 @@
-"""The table of Isra's experiment on ours: eleven metrics of Isra, DeclGen, Randoop-like and NNSmith.
+"""Isra's experiment repeated: eleven metrics of Isra, DeclGen, Randoop-like and NNSmith.
 
-Metrics as the release counts them. NNSmith is compared with Isra**: Isra with the operators that both have,
-lengths up to 16, and in each model as many nodes as one of NNSmith's has; of these operators alone are the
-metrics of that table (seed paper).
+Metrics as in Isra's released code. NNSmith is compared with Isra**: Isra restricted to common operators, dimensions up
+to 16, and the node counts of NNSmith's models; that table covers only these operators (Isra paper).
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.rng import derive_seed
 from tests.benchmarks._common import machine
 
-#: What onnx 1.12, which the release was run with, makes by default.
+#: The default opset of onnx 1.12, which the release used.
 OPSET = 17
 NODES, ALIGNED = (1, 200), (16, 16)
-#: Lengths where Isra is compared with NNSmith (seed paper).
+#: Dimensions in the comparison with NNSmith (Isra paper).
 ALIGNED_DIM = 16
 _PROGRESS_S = 10.0
 
@@ -43,7 +42,7 @@ _PROGRESS_S = 10.0
 class Column:
     """One generator's figures.
 
-    seconds  of the clock
+    seconds  wall clock
     sizes    nodes of the operator set in each model
     """
 
@@ -53,7 +52,7 @@ class Column:
     sizes: list[int] = field(default_factory=list)
 
     def fill(self, models: Iterator[ModelProto]) -> None:
-        """Adds models, and the time that making them takes."""
+        """Adds models and their generation time."""
         told = time.perf_counter()
         while True:
             begin = time.perf_counter()
@@ -139,7 +138,7 @@ def _peers(python: str, count: int, seed: int) -> Iterator[ModelProto]:
 
 
 def _aligned(theirs: Column, seed: int) -> Iterator[ModelProto]:
-    """Isra's models, each with as many nodes as the one of NNSmith's."""
+    """Isra's models with the node counts of NNSmith's."""
     shared = tuple(theirs.tally.operators.in_degrees)
     make = generators.get("isra")
     for number, nodes in enumerate(theirs.sizes):

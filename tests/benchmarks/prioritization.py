@@ -1,13 +1,12 @@
 """How early each strategy finds the known bugs of old compiler releases.
 
-For each measured subject (`_subjects`): every strategy ranks the same cases in the same repetitions, each
-with its own seed and its own shuffle of the source's order; printed are APFD and RAUC-25 in the mean with the
-standard deviation, and in how many repetitions a strategy was better than random. Bugs are counted twice, by
-conversion function as OPERA's paper does and by crash signature as its code does. At the end the average over
-all these tables, as OPERA's paper gives it. The bar: OPERA's is above random's.
+For each measured subject (`_subjects`), all strategies rank the same cases in the same repetitions, each with its own
+seed and shuffle. Prints mean and standard deviation of APFD and RAUC-25, and in how many repetitions a strategy beats
+random. Bugs are counted by conversion function, as in OPERA's paper, and by crash signature, as in its code. Ends with
+the average over all tables, as in OPERA's paper. The bar: OPERA is above random.
 
-`--measure SUBJECT` runs a subject's cases on its release, which takes minutes, and keeps what they did.
-A commit and its bugs are one more subject: `--change FILE --bugs FILE` ranks with the strategy `change` too.
+`--measure SUBJECT` runs a subject's cases on its release (minutes) and stores the results.
+`--change FILE --bugs FILE` adds a commit and its bugs as a subject, and the strategy `change`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _K = 0.25  # of RAUC, as the released script takes it
 
 @dataclass(frozen=True)
 class StrategyUnderTest:
-    """A strategy with options, under the name that the table shows."""
+    """A strategy with options and its name in the table."""
 
     name: str
     strategy: str
@@ -71,7 +70,7 @@ class Scores:
     raucs: list[float] = field(default_factory=list)
 
     def add(self, ranks: Sequence[int], n: int) -> None:
-        """One repetition more."""
+        """Adds one repetition."""
         self.apfds.append(apfd(ranks, n))
         self.raucs.append(rauc(ranks, n, _K))
 
@@ -82,7 +81,7 @@ Bugs = Mapping[str, Hashable]  # case id → the bug that it exposes
 def compare_strategies(
     instances: Sequence[Instance], counts: Mapping[str, Bugs], context: Context, repetitions: int
 ) -> dict[str, dict[StrategyUnderTest, Scores]]:
-    """By way to count bugs: every contender that the context is enough for, over the same shuffles."""
+    """For each way to count bugs: all applicable strategies over the same shuffles."""
     found: dict[str, dict[StrategyUnderTest, Scores]] = {name: {} for name in counts}
     for strategy_under_test in STRATEGIES:
         if strategy_under_test.needs and getattr(context, strategy_under_test.needs) is None:
@@ -116,7 +115,7 @@ def table(title: str, bugs: Bugs, found: Mapping[StrategyUnderTest, Scores]) -> 
 
 
 def average(tables: Sequence[Mapping[str, float]]) -> bool:
-    """Prints each contender's average over the tables that it is in; whether OPERA's is above random's."""
+    """Prints each strategy's average over its tables; whether OPERA is above random."""
     print(f"\naverage APFD over {len(tables)} tables")
     for name in dict.fromkeys(name for one in tables for name in one):
         means = [one[name] for one in tables if name in one]

@@ -1,4 +1,4 @@
-"""A pull request's whole life beside a GitHub of our own, killed at random moments; and storms of pushes."""
+"""A pull request's life cycle against a GitHub double, with kills at random moments; and storms of pushes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.scenarios.storm import storm
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints what came of it; 1 if a promise was not kept."""
+    """Prints the result; 1 if an invariant was violated."""
     parser = argparse.ArgumentParser(prog="scenario", description=__doc__)
     parser.add_argument("--kills", type=int, default=200, help="stories with one SIGKILL each")
     parser.add_argument("--seed", type=int, default=1, help="of the moments")
@@ -73,7 +73,7 @@ def _kills(folder: Path, options: argparse.Namespace) -> int:
 
 
 def _once(folder: Path, kill_point: KillPoint, told: str) -> str:
-    """What is different after a story with this kill, "" for nothing."""
+    """The difference after a run with this kill, "" for none."""
     try:
         ending = run_lifecycle(folder, kill_point)
     except AssertionError as error:

@@ -1,11 +1,9 @@
-"""How long a strategy takes to rank 10,000, 30,000 and 100,000 operator instances, and in how much memory.
+"""Time and memory to rank 10,000, 30,000 and 100,000 operator instances.
 
-The instances are those of the measured subjects (`_subjects`: real ones of torch and ONNX) and beside them
-synthetic ones, as diverse as can be: a real instance's operator with every parameter drawn anew, half of
-them from what the operator's instances have there, half freely of the same type. Each size is ranked in a
-process of its own; told are wall and processor seconds of the ranking itself, the peak of the whole process
-with the instances in it, and the exponent by which time grows from one size to the next. The bars for
-`opera`: 100,000 in 10 s and 1 GB, and an exponent of at most 1.25 (n log n has 1.09 from 30,000 to 100,000).
+The instances are real ones from the measured subjects (`_subjects`) and synthetic ones: a real operator with each
+parameter drawn anew, half from the operator's known values, half freely of the same type. Each size is ranked in a fresh
+process. Prints wall and CPU seconds of the ranking, peak memory of the process, and the exponent of the growth. The bars
+for `opera`: 100,000 in 10 s and 1 GB, exponent at most 1.25 (n log n has 1.09 from 30,000 to 100,000).
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ def real() -> list[Instance]:
 
 
 def instances(count: int, operators: int | None, seed: int) -> Iterator[Instance]:
-    """The first `count` real instances, and synthetic ones up to `count`, of at most so many operators."""
+    """Real instances, filled up with synthetic ones to `count`, of a limited number of operators."""
     known = real()
     names = list(dict.fromkeys(one.operator for one in known))
     if operators is not None:
@@ -90,7 +88,7 @@ def _freely(rng: random.Random, value: Any) -> Any:
 
 
 def rank(given: argparse.Namespace, count: int) -> dict[str, float]:
-    """Ranks in this process; what it took."""
+    """Ranks in this process; returns time and memory."""
     known = list(instances(count, given.operators, given.seed))
     strategy = get(given.strategy)
     gc.freeze()  # as the command does
@@ -138,9 +136,9 @@ def _line(told: Sequence[dict[str, float]]) -> str:
 
 
 def _exponent(told: Sequence[dict[str, float]]) -> float:
-    """Of the time's growth between the last two sizes: processor time, which other work disturbs least.
+    """Exponent of the growth of CPU time between the last two sizes.
 
-    0 where there is one size only.
+    0 with a single size.
     """
     if len(told) < 2:
         return 0.0

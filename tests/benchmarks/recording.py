@@ -1,9 +1,8 @@
-"""Recording torch: the time of a command with and without the recorder.
+"""Overhead of recording torch: the time of a command with and without the recorder.
 
-Three commands that are like tests: a pytest file of 160 small tests, a script that trains a little
-network, and torch's own operator samples, each called and compared as torch's own tests do. Each is run plain
-and recorded in turn. Start-up and imports, the recorder's among them, are measured apart and taken off, so
-that the ratio is of the tests' own time.
+Three workloads: a pytest file of 160 small tests, a script that trains a small network, and torch's operator samples as
+torch's own tests call them. Each runs plain and recorded in turn. Start-up and imports are measured separately and
+subtracted, so the ratio is of the tests' own time.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ for entry in op_db[::6]:
 """
 
 EMPTY = "import torch\n"
-#: What each imports before its tests begin.
+#: Imports of each before its tests begin.
 STARTS = {
     "pytest file": "import torch\nimport torch.nn.functional as F\ndef test_nothing():\n    pass\n",
     "training script": EMPTY,
@@ -117,13 +116,13 @@ WORKLOADS = {"pytest file": TESTS, "training script": TRAINING, "torch's samples
 
 
 def command(name: str, script: Path) -> list[str]:
-    """How a workload is run."""
+    """The command of a workload."""
     pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if name == "pytest file" else []
     return [sys.executable, *pytest, str(script)]
 
 
 def seconds(arguments: Sequence[str], environment: dict[str, str]) -> tuple[float, float]:
-    """The wall and the processor's time of a command, which must succeed."""
+    """Wall and CPU time of a command, which must succeed."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     subprocess.run(arguments, env=environment, check=True, stdout=subprocess.DEVNULL)
     wall, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -131,7 +130,7 @@ def seconds(arguments: Sequence[str], environment: dict[str, str]) -> tuple[floa
 
 
 def recorded_cases(folder: Path) -> int:
-    """How many cases lie in a folder's records."""
+    """The number of recorded cases in a folder."""
     frames = [
         frame
         for path in folder.glob(f"*{recording_file.SUFFIX}")
@@ -141,7 +140,7 @@ def recorded_cases(folder: Path) -> int:
 
 
 def ratio(name: str, rounds: int, plain: dict[str, str]) -> float:
-    """Runs a workload plain and recorded, in turn; prints, and returns the ratio of the processor's times."""
+    """Runs a workload plain and recorded in turn; prints and returns the ratio of CPU times."""
     walls: dict[str, list[float]] = {}
     cpus: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="assay-recording-") as scratch:
@@ -173,7 +172,7 @@ def ratio(name: str, rounds: int, plain: dict[str, str]) -> float:
 
 
 def main(argv: Sequence[str]) -> int:
-    """The command; see above."""
+    """Runs the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks recording")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", choices=WORKLOADS, action="append", help="this command; all if not given")

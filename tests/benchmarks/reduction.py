@@ -1,8 +1,8 @@
-"""Operators left and runs spent on failing graphs of 50 nodes, beside polygraphy's debug reduce.
+"""Operators left and runs spent on failing graphs of 50 nodes, compared with polygraphy's `debug reduce`.
 
 Each failure has one cause, planted in onnxruntime by tests/fuzzing/reduce/faulty_backend.py. The graphs are
-Isra's, of the paper's operators; of each fault the first seeds whose graph shows it, and that pass on the
-honest onnxruntime. What is left is checked for minimality by itself: each node of it is taken out alone.
+Isra's, of the paper's operators: for each fault the first seeds whose graph shows it and passes on the real onnxruntime.
+Minimality is checked separately by removing each remaining node alone.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from tests.benchmarks._common import machine, verdict
 BACKEND = str(Path(__file__).parents[1] / "fuzzing" / "reduce" / "faulty_backend.py")
 OPSET = 18
 NODES = 50
-#: Graphs that are looked at for one that shows a fault.
+#: Maximum graphs tried for one that shows a fault.
 MOST_SEEDS = 60
 
 
 @dataclass(frozen=True)
 class Row:
-    """One failure: what ours left and what it cost, and polygraphy's, if it was run.
+    """One failure: the result and cost of Assay's reducer, and of polygraphy if it ran.
 
-    cutting  runs of ours in the passes that polygraphy has too: those that leave operators out
+    cutting  runs in passes that remove operators, which polygraphy has too
     """
 
     fault: str
@@ -62,7 +62,7 @@ class Row:
 
 
 def main(argv: Sequence[str]) -> int:
-    """1 if a bar was not kept."""
+    """Exit code 1 if a bar is not met."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks reduction")
     parser.add_argument("--faults", nargs="+", metavar="NAME", help="these only; all without it")
     parser.add_argument("--graphs", type=int, default=1, metavar="N", help="failures of each fault")
@@ -89,7 +89,7 @@ def _graphs(args: argparse.Namespace) -> int:
 
 
 def _programs(each: int, seed: int) -> int:
-    """Statements left of Python programs, beside what delta debugging by lines leaves."""
+    """Statements left of Python programs, compared with line-based delta debugging."""
     shard = _shard(_peer.BACKEND, _peer.OPTIONS)
     rows = []
     print(f"{'program':12}{'before':>7}{'left':>6}{'runs':>6}{'s':>7}{'':12}{'by lines':>9}{'runs':>6}")
@@ -116,7 +116,7 @@ def _programs(each: int, seed: int) -> int:
 
 
 def _failing_programs(cause: str, seed: int, shard: Shard) -> Iterator[TestCase]:
-    """Those that fail: a softmax, say, may hide a wrong value."""
+    """Programs that fail; a softmax, say, can hide a wrong value."""
     with Evaluator(shard) as evaluator:
         for case in _peer.programs(cause, seed):
             if evaluator.evaluate([case])[0].verdict.is_failure:
@@ -124,7 +124,7 @@ def _failing_programs(cause: str, seed: int, shard: Shard) -> Iterator[TestCase]
 
 
 def _rows(args: argparse.Namespace) -> Iterator[Row]:
-    # What only a process shows that has compiled before is never confirmed, and rightly so.
+    # Failures that occur only in a used process are never confirmed, as intended.
     faults = args.faults or [one for one in backends.get(BACKEND).options["fault"] if one != "stale-elu"]
     for fault in faults:
         for case in _failing(fault, args.graphs, args.seed):
@@ -138,7 +138,7 @@ def _shard(backend: str, options: dict[str, str]) -> Shard:
 
 
 def _failing(fault: str, count: int, seed: int) -> Iterator[TestCase]:
-    """Graphs that fail by the fault, and by nothing else."""
+    """Graphs that fail because of the fault alone."""
     known = operators.specifications(OPSET)
     names = tuple(name for name in sorted(operator_sets.get("isra").in_degrees) if name in known)
     solver = Solver(GeneratorSettings(nodes=(NODES, NODES), opset=OPSET, operators=names))
@@ -184,7 +184,7 @@ def _nodes(subject: GraphState) -> int:
 
 
 def _is_minimal(found: Reduction, evaluator: Evaluator) -> bool:
-    """Whether each node, taken out alone, takes the symptom with it."""
+    """Whether removing any single node removes the symptom."""
     best: GraphState = found.reduced.best
     every = range(_nodes(best))
     parts = [keep_nodes(best, set(every) - {node}) for node in every]

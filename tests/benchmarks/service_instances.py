@@ -1,10 +1,9 @@
-"""What a second and a third service on one PostgreSQL database add, to deliveries and to storms of pushes.
+"""Throughput of one, two and three services on one PostgreSQL database, for deliveries and storms of pushes.
 
-In each round one, two, three services share a database and a data folder. First they are sent signed
-deliveries as fast as they answer, some of them twice and to another service than the first time; then they
-read them. Then pushes come to several pull requests at once, beside a GitHub of our own and with a compiler
-that costs nothing, and all must end as with one service: a comment and a live campaign for each. Figures are
-told as ratios to one service in the same round; services, database, GitHub and senders share the machine.
+In each round the services share a database and a data folder. They first receive signed deliveries as fast as they
+answer, some of them twice through different services, and process them. Then several pull requests get pushes at once,
+with a GitHub double and a trivial compiler; each must end with one comment and one live campaign. Figures are ratios to
+one service in the same round; everything shares the machine.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ _LATER = 100  # a delivery's second copy comes about so many later
 
 @dataclass(frozen=True)
 class Measurements:
-    """What so many services did in one round.
+    """Results of one round.
 
     answered, read   deliveries a second
-    storm_s          seconds until all was quiet
-    wrong            deliveries lost or taken twice, pull requests that did not end as they must
+    storm_s          seconds until all work ended
+    wrong            deliveries lost or processed twice, pull requests in a wrong final state
     """
 
     services: int
@@ -51,7 +50,7 @@ class Measurements:
 
 
 class ServiceGroup(Deployment):
-    """A stage with several services beside one another."""
+    """A test stage with several services."""
 
     def __init__(self, folder: Path, services: int) -> None:
         super().__init__(folder)
@@ -59,13 +58,13 @@ class ServiceGroup(Deployment):
         self._others: list[ServiceProcess] = []
 
     def start(self) -> None:
-        """Starts them all; deliveries go to the first."""
+        """Starts all services; deliveries go to the first."""
         super().start()
         for _ in range(1, self._services):
             self._others.append(ServiceProcess(self._environment(), self.folder / "service.log"))
 
     def stop(self) -> None:
-        """Ends them all."""
+        """Stops all services."""
         codes = [service_process.end(signal.SIGTERM) for service_process in self._others]
         self._others.clear()
         super().stop()
@@ -73,7 +72,7 @@ class ServiceGroup(Deployment):
 
 
 def main(argv: Sequence[str]) -> int:
-    """1 if anything was lost, done twice, or left undone."""
+    """Exit code 1 if anything was lost, duplicated or not done."""
     parser = argparse.ArgumentParser(prog="instances", description=__doc__)
     parser.add_argument("--services", type=int, nargs="+", default=[1, 2, 3], help="how many; 1 first")
     parser.add_argument("--rounds", type=int, default=3)
@@ -96,7 +95,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _ratios(rounds: Sequence[Sequence[Measurements]], place: int) -> str:
-    """The medians over the rounds, with the least and the most."""
+    """Medians over the rounds, with minimum and maximum."""
 
     def told(name: str, ratios: list[float]) -> str:
         return f"{name} {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
@@ -123,11 +122,11 @@ def _figures(count: int, options: argparse.Namespace) -> Measurements:
 
 
 def _deliveries(server: Server, folder: Path, count: int, fresh: int) -> tuple[float, float, list[str]]:
-    """Deliveries answered and read a second, and what went wrong."""
+    """Deliveries answered and processed per second, and errors."""
     url = server.database("deliveries")
     shots = _shots(fresh, count)
     with ExitStack() as stack:
-        # One after the other: the first makes the tables.
+        # Sequentially, since the first creates the tables.
         hosts = [stack.enter_context(webhooks.service(folder, url)) for _ in range(count)]
         asyncio.run(_send(hosts, [(webhooks.delivery(0, 10_000), n) for n in range(count)]))
         begun = time.monotonic()
@@ -150,7 +149,7 @@ def _deliveries(server: Server, folder: Path, count: int, fresh: int) -> tuple[f
 
 
 def _shots(fresh: int, count: int) -> list[tuple[webhooks.Shot, int]]:
-    """Deliveries with the number of the service each goes to; a tenth of them goes to another one later."""
+    """Deliveries with the number of their service; a tenth is repeated to another one."""
     rng = random.Random(1)
     made = [(webhooks.delivery(number, 10_000), number % count) for number in range(1, fresh + 1)]
     again = {place: made[place] for place in sorted(rng.sample(range(fresh), fresh // 10))}
@@ -183,7 +182,7 @@ async def _send(
 
 
 def _storms(folder: Path, count: int, options: argparse.Namespace) -> tuple[float, list[str]]:
-    """Seconds until all was quiet, and what was not as it must be then."""
+    """Seconds until all work ended, and errors in the final state."""
     names = [f"octo/storm-{number}" for number in range(options.pulls)]
     with ServiceGroup(folder, count) as deployment:
         found = storms(deployment, names, options.pushes, options.pushes / 2)

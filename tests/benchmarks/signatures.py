@@ -1,12 +1,10 @@
-"""How well failures are told apart: planted faults in generated graphs, and every strategy of triage.
+"""Accuracy of triage strategies on planted faults in generated graphs.
 
-Each fault of `signatures_data/planted.py` is one cause. Graphs of 5 to 20 operators are generated until so
-many of them fail by it, each failure is reduced and signed, and the strategies are shown all failures of all
-causes at once. Counted are the adjusted Rand index, and of the pairs of failures of one cause those that
-agree.
+Each fault of `signatures_data/planted.py` is one cause. Graphs of 5 to 20 operators are generated until enough fail;
+each failure is reduced, and the strategies group all failures of all causes. Prints the adjusted Rand index and the
+share of pairs of one cause with the same label.
 
-Failures are kept in `--keep DIR` as they are found: begun again, the benchmark goes on, and with all of them
-there it only counts.
+Failures are stored in `--keep DIR`, so an interrupted benchmark resumes.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ from tests.benchmarks._common import machine, traits_from_json, traits_to_json, 
 
 BACKEND = Path(__file__).parent / "signatures_data" / "planted.py"
 ARI_BAR, PAIRS_BAR = 0.95, 0.95
-#: Operators that onnxruntime and ONNX's reference agree on, among which a fault's own are mixed.
+#: Operators on which onnxruntime and ONNX's reference agree, mixed with those of the fault.
 OPERATORS = (
     "Abs", "Add", "Concat", "Conv", "MatMul", "Max", "Mul", "Neg", "ReduceMean", "Relu", "Reshape", "Sigmoid",
     "Sin", "Slice",
@@ -49,7 +47,7 @@ _GRAPHS = 5000  # generated for a cause at most
 
 @dataclass(frozen=True)
 class KnownBug:
-    """A failure with its cause, as it was found and as it was reduced."""
+    """A failure with its cause, original and reduced."""
 
     cause: str
     found: Failure
@@ -57,7 +55,7 @@ class KnownBug:
 
 
 def adjusted_rand_index(one: Sequence[Hashable], other: Sequence[Hashable]) -> float:
-    """How far two partitions of the same items agree: 1 where they are one, 0 as by chance, or below.
+    """Agreement of two partitions: 1 if equal, about 0 by chance.
 
     Hubert and Arabie, "Comparing partitions", 1985, equation 5.
     """
@@ -71,7 +69,7 @@ def adjusted_rand_index(one: Sequence[Hashable], other: Sequence[Hashable]) -> f
 
 
 def agreeing(causes: Sequence[Hashable], labels: Sequence[Hashable]) -> float:
-    """Of the pairs of items of one cause, the share that have one label."""
+    """The share of pairs of one cause with the same label."""
     pairs = sum(comb(n, 2) for n in Counter(causes).values())
     return sum(comb(n, 2) for n in Counter(zip(causes, labels, strict=True)).values()) / pairs
 
@@ -87,7 +85,7 @@ def planted() -> Any:
 
 
 def candidates(fault: Any, name: str, seed: int) -> Iterator[TestCase]:
-    """Generated cases that hold what a fault concerns."""
+    """Generated cases that a fault affects."""
     operators = tuple(dict.fromkeys((*OPERATORS, *fault.operators)))
     solver = Solver(GeneratorSettings(nodes=(5, 20), opset=18, operators=operators))
     concerns = planted().concerns
@@ -99,7 +97,7 @@ def candidates(fault: Any, name: str, seed: int) -> Iterator[TestCase]:
 
 
 def failures(name: str, fault: Any, count: int, seed: int) -> Iterator[KnownBug]:
-    """So many failures by a fault, reduced."""
+    """Reduced failures of a fault."""
     shard = Shard("", (), str(BACKEND), "planted", sys.executable, options={"fault": name})
     with Reducer(shard, Budget(400, 60.0)) as reducer:
         for made in candidates(fault, name, seed):
@@ -114,7 +112,7 @@ def failures(name: str, fault: Any, count: int, seed: int) -> Iterator[KnownBug]
 
 
 class Store:
-    """Failures in a folder, found again by the next run."""
+    """Failures stored in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._corpus = Corpus(folder / "corpus")
@@ -145,7 +143,7 @@ class Store:
 
 
 def collect(store: Store, count: int, seed: int) -> list[KnownBug]:
-    """All failures: those that are kept, and of causes that have none yet, new ones."""
+    """All failures: stored ones, and new ones for causes without any."""
     done = {item.cause for item in store.all()}
     faults = planted().FAULTS
     for place, (name, fault) in enumerate(faults.items(), 1):
@@ -160,7 +158,7 @@ def collect(store: Store, count: int, seed: int) -> list[KnownBug]:
 
 
 def confused(known: Sequence[KnownBug], labels: Sequence[str]) -> Iterator[str]:
-    """What causes are spread over several labels, and what labels hold several causes."""
+    """Causes with several labels, and labels with several causes."""
     by_cause: dict[str, Counter[str]] = {}
     by_label: dict[str, set[str]] = {}
     shown: dict[str, str] = {}

@@ -1,14 +1,12 @@
-"""How well failures of old releases are told apart: bugs of which is known which release was without them.
+"""Accuracy of triage on old releases: bugs with known fixing releases.
 
     python -m tests.benchmarks signatures-releases --keep DIR --toolchain 2023.0=PYTHON --toolchain …
 
-ONNX's node tests are run on the first toolchain, and those that fail are reduced there and signed. All later
-ones run each test, and what is left of it; the release from which on it passes is the one that fixed it.
-Where that is not the same release for the test and for what is left, there were several bugs in it, or the
-reduction slipped to another, and nothing is certain of it. Of the others, two that were fixed by different
-releases are two bugs, and so are one that was fixed and one that was not: one label for both is wrong. Two of
-one operator that fail alike and were fixed by one release may be one bug: labels that differ there are told,
-and say little. What is known is kept in `--keep`; begun again, it goes on.
+ONNX's node tests run on the first toolchain; those that fail are reduced there. Later toolchains run each test and its
+reduced case; the release from which on it passes fixed it. If test and reduced case have different fixing releases, the
+test had several bugs or the reduction slipped, and it is left out. Two failures with different fixing releases (or one
+unfixed) are two bugs, so one label for both is wrong. Two similar failures of one operator with the same fixing release
+may be one bug: different labels are printed but not counted. Results are stored in `--keep`; an interrupted run resumes.
 """
 
 from __future__ import annotations
@@ -38,13 +36,13 @@ from tests.benchmarks._common import machine, traits_from_json, traits_to_json, 
 BACKEND = "openvino"
 STILL = "still there"
 _BATCH = 32
-#: Of the pairs that are certainly two bugs, how many may have one label.
+#: Tolerated share of pairs of distinct bugs with one label.
 BAR = 0.005
 
 
 @dataclass(frozen=True)
 class Old:
-    """A failure of the first release, as it was found and reduced, and the releases without each."""
+    """A failure of the first release, original and reduced, with their fixing releases."""
 
     found: Failure
     small: Failure
@@ -53,22 +51,22 @@ class Old:
 
     @property
     def slipped(self) -> bool:
-        """Whether there are several bugs in the test, or what is left shows another one."""
+        """Whether the test and its reduced case show different bugs."""
         return self.fixed_by != self.small_fixed_by
 
     @property
     def sort(self) -> tuple[str, str, str]:
-        """What failures have in common that may be one bug: operator, verdict, release without it."""
+        """Grouping key of failures that may be one bug: operator, verdict, fixing release."""
         return self.found.case.provenance.operator, self.small.outcome.verdict.value, self.fixed_by
 
 
 def shard(python: str) -> Shard:
-    """How cases are run on a toolchain."""
+    """A shard of cases for a toolchain."""
     return Shard("", (), BACKEND, python, python)
 
 
 class ResultStore:
-    """What is known by now: a corpus, and files of rows by a name."""
+    """Stored results: a corpus, and files of rows."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -91,7 +89,7 @@ def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def failing(kept: ResultStore, python: str) -> dict[str, Outcome]:
-    """The tests that fail on a toolchain, collected and run where they are not kept."""
+    """The tests that fail on a toolchain; runs them unless stored."""
     if next(kept.tests.ids(), None) is None:
         command = [
             sys.executable,
@@ -113,7 +111,7 @@ def failing(kept: ResultStore, python: str) -> dict[str, Outcome]:
 
 
 def made_small(kept: ResultStore, python: str, found: dict[str, Outcome], seconds: float) -> None:
-    """Reduces what fails."""
+    """Reduces the failures."""
     known = kept.rows("small")
     with Reducer(shard(python), Budget(400, seconds)) as reducer:
         for place, (case_id, outcome) in enumerate(found.items(), 1):
@@ -132,8 +130,8 @@ def later(
 ) -> dict[str, str]:
     """The verdicts of cases, each with the corpus that holds it, on a later release.
 
-    What has passed before and fails now is run again in a process of its own: another case may have spoiled
-    the first one.
+    Cases that passed before and fail now are repeated in a fresh process, since an earlier case may have
+    corrupted the first.
     """
     name = f"on-{release}"
     known = kept.rows(name)
@@ -160,7 +158,7 @@ def fixed_by(did: Sequence[tuple[str, str]]) -> str:
 def known_failures(
     kept: ResultStore, toolchains: dict[str, str], count: int, seconds: float
 ) -> Iterator[Old]:
-    """The failures of the first release that could be reduced, with what is known of them."""
+    """The reduced failures of the first release with their fixing releases."""
     (_, first), *others = toolchains.items()
     found = dict(list(failing(kept, first).items())[:count])
     made_small(kept, first, found, seconds)
@@ -184,7 +182,7 @@ def known_failures(
 
 
 def shown(old: Old) -> str:
-    """A failure, on a line."""
+    """A failure in one line."""
     fields = old.small.signature().fields
     needs = ", ".join(need for need in fields["needs"] if not need.startswith("rank"))
     return f"{old.found.case.provenance.test} → {fields['operator']} [{needs}], {old.fixed_by}"

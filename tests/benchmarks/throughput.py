@@ -1,10 +1,8 @@
-"""Cases a second of a whole migrated campaign on one core: migration, references, compiles, judging.
+"""Cases per second of a migrated campaign on one core: migration, references, compilation, oracle.
 
-Everything runs on one core: this process and all it starts are bound to it, so that nothing is hidden on
-another. A part of a source is migrated into a new corpus, then every case of it goes through a shard with one
-worker, references and appeals included; the libraries' imports are paid once for each. Prints seconds of
-each stage, cases a second, and processor seconds a case; the bar is 30 cases/s on OpenVINO (traced torch
-programs), 5 on TVM (exported), 100 on onnxruntime (ONNX's node tests).
+All processes are bound to one core. Part of a source is migrated into a new corpus; then all its cases run in a shard
+with one worker, including references and rechecks. Prints seconds of each stage, cases/s and CPU seconds per case. The
+bars: 30 cases/s on OpenVINO (traced torch programs), 5 on TVM (exported), 100 on onnxruntime (ONNX's node tests).
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from typing import Any
 from fuzzing.execute.shard import Shard
 from tests.benchmarks._common import machine, verdict
 
-#: Backend → source, options, parts of it to leave out for each one taken, cases a second wanted.
+#: Backend → source, options, the stride of its parts, minimum cases/s.
 ROADS: dict[str, tuple[str, dict[str, str], int, float]] = {
     "onnxruntime": ("onnx-node-tests", {}, 1, 100.0),
     "openvino": ("torch-opinfo", {"capture": "traced"}, 8, 30.0),
@@ -34,14 +32,14 @@ ROADS: dict[str, tuple[str, dict[str, str], int, float]] = {
 
 
 def events(command: Sequence[str]) -> tuple[list[dict[str, Any]], float]:
-    """What a program says on stdout, a JSON object a line, and how many seconds it took."""
+    """The JSON lines that a program prints, and its seconds."""
     begin = time.perf_counter()
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()], time.perf_counter() - begin
 
 
 def migrate(source: str, parts: int, corpus: Path) -> tuple[list[str], float]:
-    """The ids of the distinct cases of the first of so many parts of a source, and the seconds."""
+    """Ids of the distinct cases in part of a source, and the seconds."""
     command = [sys.executable, "-m", "fuzzing.migrate", source, "--corpus", str(corpus)]
     told, seconds = events([*command, "--part", f"1/{parts}"] if parts > 1 else command)
     return list(dict.fromkeys(event["id"] for event in told if event["event"] == "case")), seconds
@@ -59,7 +57,7 @@ def run(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints the figures; the exit code says whether the bar was kept."""
+    """Prints the figures; 1 if the bar is not met."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks throughput")
     parser.add_argument("--backend", default="onnxruntime", choices=sorted(ROADS))
     parser.add_argument("--parts", type=int, help="take the first of so many parts of the source")

@@ -1,9 +1,8 @@
 """Acknowledgement of signed deliveries by a real `assay serve`, beside /healthz in the same run.
 
-Deliveries leave at a fixed rate, whether the ones before are answered or not, and a latency counts from
-the moment a delivery was due; so a stall is charged to everything that waited behind it. Some come twice,
-some are no deliveries at all, and none comes in its turn. `--databases sqlite postgresql` measures both, one
-after the other; ASSAY_TEST_POSTGRESQL=1 takes a PostgreSQL server where none is named.
+Deliveries are sent at a fixed rate, and latency counts from the time a delivery was due, so a stall is charged to
+all that wait behind it (no coordinated omission). Some are duplicates, some malformed, in shuffled order. `--databases
+sqlite postgresql` measures both in turn; ASSAY_TEST_POSTGRESQL=1 starts a PostgreSQL server if none is named.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ BASELINE_SHARE = 4  # one /healthz for so many deliveries
 
 @dataclass
 class Sample:
-    """Latencies in seconds, answers that were not the expected one, and deliveries said to be new."""
+    """Latencies in seconds, unexpected answers, and deliveries accepted as new."""
 
     seconds: list[float] = field(default_factory=list)
     wrong: int = 0
     new: int = 0
 
     def at(self, quantile: float) -> float:
-        """The latency in milliseconds that this share of requests stayed at or under."""
+        """The latency percentile in milliseconds."""
         ordered = sorted(self.seconds)
         return ordered[max(0, math.ceil(quantile * len(ordered)) - 1)] * 1000
 
@@ -58,7 +57,7 @@ class Sample:
 
 
 class Client:
-    """HTTP/1.1 over kept connections, as little of it as a measurement needs."""
+    """A minimal HTTP/1.1 client with persistent connections."""
 
     def __init__(self, host: str, port: int) -> None:
         self._address = (host, port)
@@ -91,7 +90,7 @@ class Client:
 
 
 def push_payload(number: int, size: int) -> bytes:
-    """A push like GitHub's, with commits until it is `size` bytes long."""
+    """A push payload, padded with commits to `size` bytes."""
     commit = {"id": f"{number:040x}", "message": "Fold constants before layout", "added": ["a/b.cpp"] * 8}
     body = {
         "ref": "refs/heads/main",
@@ -105,7 +104,7 @@ def push_payload(number: int, size: int) -> bytes:
 
 @dataclass(frozen=True)
 class Shot:
-    """A whole request, and the status that is the right answer to it."""
+    """A request and its expected status."""
 
     request: bytes
     expected: int
@@ -117,7 +116,7 @@ def delivery(number: int, size: int) -> Shot:
 
 
 def malformed(number: int, size: int) -> Shot:
-    """What nobody should take for a delivery, each time for another reason."""
+    """Malformed requests, each invalid in a different way."""
     body = push_payload(number, size)
     kinds = (
         Shot(request(body[:-1], number), 400),  # no JSON
@@ -147,7 +146,7 @@ def request(
 
 
 def volley(options: argparse.Namespace) -> list[Shot]:
-    """All that is sent, in an order that the seed alone decides; numbers begin at 1."""
+    """All requests in an order given by the seed; numbers start at 1."""
     rng, count = random.Random(options.seed), options.deliveries
     twice, wrong = int(count * options.duplicates), int(count * options.malformed)
     fresh = count - twice - wrong
@@ -189,7 +188,7 @@ async def _until(due: float) -> None:
 
 @contextmanager
 def service(data_dir: Path, url: str) -> Iterator[tuple[str, int]]:
-    """A real service on a free port and the database at `url`; ended with SIGTERM, and it must end well."""
+    """A real service on a free port with the database at `url`; SIGTERM must end it cleanly."""
     environment = os.environ | {"ASSAY_WEBHOOK_SECRET": SECRET, "ASSAY_DATA_DIR": str(data_dir)}
     environment["ASSAY_DATABASE_URL"] = url
     with (
@@ -215,7 +214,7 @@ def service(data_dir: Path, url: str) -> Iterator[tuple[str, int]]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints the tables; 1 if the promise was not kept."""
+    """Prints the tables; 1 if the bar is not met."""
     parser = argparse.ArgumentParser(prog="webhooks", description=__doc__)
     parser.add_argument("--rate", type=float, default=200.0, help="deliveries a second")
     parser.add_argument("--deliveries", type=int, default=2000, help="requests in all")
@@ -231,7 +230,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _on(database: str, options: argparse.Namespace) -> bool:
-    """Measures a service on one of the databases; whether the promise was kept."""
+    """Measures a service on one database; whether the bar was met."""
     if database == POSTGRESQL and (why := missing()):
         raise SystemExit(why)
     shots = volley(options)
@@ -273,13 +272,13 @@ def _on(database: str, options: argparse.Namespace) -> bool:
 
 
 def _spent() -> float:
-    """CPU seconds of the services so far; a PostgreSQL server is nobody's child."""
+    """CPU seconds of the services so far, without PostgreSQL."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return children.ru_utime + children.ru_stime
 
 
 def wait_until_read(url: str) -> dict[str, int]:
-    """Rows by state once the readers are through (or five minutes have passed)."""
+    """Rows by state once all are processed, or after five minutes."""
     deadline = time.monotonic() + 300
     while True:
         counted = _counts(url)

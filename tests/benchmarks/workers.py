@@ -1,13 +1,8 @@
-"""How much faster two workers are than one, on two cores.
+"""Speedup of two workers over one on two cores; the bar is 1.8.
 
-The same single-operator ONNX models, several times over, through supervisor, workers and oracle, read as runs
-read them (`fuzzing.execute.case_cache`); timed from when all workers are up, in alternating rounds. The bar is
-1.8.
-
-Beside it stands what the machine itself allows in the same rounds: as many bare loops at once, each bound to
-a core and with nothing of ours beside it, against one. And what processor time allows, of which other
-processes on the machine take nothing: one worker gives a case in its own time, several share all processors
-with the supervisor.
+Runs the same single-operator ONNX models several times through supervisor, workers and oracle, in alternating rounds,
+timed once all workers are up. Also prints the machine's own limit in the same rounds (several bare loops, each bound to
+a core, against one), and the ratio that CPU time alone allows.
 """
 
 from __future__ import annotations
@@ -34,7 +29,7 @@ _WARM = "warm"
 
 
 def taken(corpus: Path, backend: str, ids: list[str], times: int, workers: int) -> Used:
-    """For each case, from when all workers were up and had done what some were given before, to the last."""
+    """Seconds per case, from when all workers are up to the last case."""
     store, kind = CaseCache(Corpus(corpus)), backends.get(backend)
     supervisor: Supervisor[tuple[str, TestCase]] = Supervisor(
         WorkerCommand(sys.executable, backend), workers=workers
@@ -62,7 +57,7 @@ def taken(corpus: Path, backend: str, ids: list[str], times: int, workers: int) 
 
 
 def _possible(one: Used, several: Used, cores: int) -> float:
-    """The ratio on an idle machine, were nothing but processor time to count."""
+    """The ratio that CPU time alone allows."""
     return max(one.ours, one.theirs) * cores / (several.ours + several.theirs)
 
 

@@ -1,17 +1,15 @@
-"""Silence: cases on which library and compiler plainly agree must bring no accusation.
+"""False positives: cases on which library and compiler clearly agree must not fail.
 
 `python -m tests.sweeps.false_positives --backend tvm --cases 2000 [--corpus DIR ...] [--option NAME=VALUE ...]`
 `                               [--seed N] [--log FILE]`
 
-A case is known to be good if the compiler's outputs have the types and shapes of the library's and lie
-within a thousandth of them, by the few lines of numpy below: none of our oracles is asked. What they say of
-the same run, references and appeals included, must be no accusation. Takes minutes to hours, so it is run by
-hand; the exit code is 1 if a case known to be good was accused. Without --corpus the cases are ONNX's node
-tests and, for a backend that takes torch programs, torch's operator samples.
+A case is known to be good if the compiler's outputs have the library's types and shapes and differ by at most a
+thousandth, by the numpy code below and not by Assay's oracles. The oracles, references and rechecks included, must not
+report it. Takes minutes to hours, so it is run by hand; exit code 1 if a good case was reported. Without --corpus the
+cases are ONNX's node tests and, for backends that take torch programs, torch's operator samples.
 
-With --log a line is kept for each piece of the way, with all accusations, those of other cases too, and the
-same command takes up where the last one was stopped; pieces may then be of another size. Each piece starts a
-compiler and, up to six times, its library: half a minute, for which fifty cases are too few.
+--log stores a line for each batch with all failures, and the same command resumes after an interruption, also with
+another batch size. A batch starts the compiler once and its library up to six times, about half a minute.
 """
 
 from __future__ import annotations
@@ -40,8 +38,8 @@ from fuzzing.execute.shard_run import ShardRun
 from fuzzing.execution import Execution
 from fuzzing.outcomes import Outcome
 
-#: Of the element, or of the largest element: far beyond what the default profile allows, and not yet so far
-#: that a wrong formula passes (cubic interpolation with the wrong border is off by a hundredth).
+#: Relative to the element or the largest element: far above the default profile, but below the error of a wrong
+#: formula (cubic interpolation with the wrong border is off by a hundredth).
 NEAR = 1e-3
 NEAR_HALF = 1e-2  # float16 has 11 bits
 _SOURCES = {"OnnxModel": "onnx-node-tests", "TorchCall": "torch-opinfo"}
@@ -50,7 +48,7 @@ Outputs = Sequence[tuple[str, Value]]
 
 
 def near(got: Value, want: Value) -> bool:
-    """Whether two tensors are of one type and shape, and numerically near; anything else must be equal."""
+    """Whether two tensors have one type and shape and close values; other values must be equal."""
     if not isinstance(got, Tensor) or not isinstance(want, Tensor):
         return got == want
     if (got.dtype, got.shape) != (want.dtype, want.shape):
@@ -68,14 +66,14 @@ def near(got: Value, want: Value) -> bool:
 
 
 def agree(got: Outputs, want: Outputs) -> bool:
-    """Whether there are as many outputs, each near its counterpart by place."""
+    """Whether there are as many outputs, each close to its counterpart."""
     return len(got) == len(want) and all(near(a, b) for (_, a), (_, b) in zip(got, want, strict=True))
 
 
 class _Held(ShardRun):
-    """A run that holds what the compiler gives against the library, too.
+    """A run that also compares the compiler's outputs with the library's.
 
-    good  ids of the cases on which they plainly agree
+    good  ids of the cases on which they clearly agree
     """
 
     def __init__(self, shard: Shard) -> None:
@@ -90,7 +88,7 @@ class _Held(ShardRun):
 
 @dataclass(frozen=True)
 class Sweep:
-    """Which cases are looked at, and how: `step` at a time, which is what a stop may lose."""
+    """The cases to check, `step` at a time; an interruption loses one batch."""
 
     backend: str
     corpora: tuple[Path, ...]
@@ -99,13 +97,13 @@ class Sweep:
     step: int
 
     def drawn(self) -> list[tuple[Path, str]]:
-        """All cases that there are, shuffled."""
+        """All cases, shuffled."""
         drawn = [(corpus, case_id) for corpus in self.corpora for case_id in sorted(Corpus(corpus).ids())]
         random.Random(self.seed).shuffle(drawn)
         return drawn
 
     def piece(self, drawn: Sequence[tuple[Path, str]]) -> dict[str, Any]:
-        """What becomes of some cases: how many were looked at, verdicts of the good ones, accusations."""
+        """The result of a batch: number of cases, verdicts of the good ones, failures."""
         verdicts: Counter[str] = Counter()
         accused = []
         for corpus in self.corpora:
@@ -119,10 +117,10 @@ class Sweep:
         return {"seen": len(drawn), "good": dict(verdicts), "accused": accused}
 
     def _judged(self, corpus: Path, ids: Sequence[str]) -> Iterator[tuple[Outcome, bool]]:
-        """What a campaign makes of each case, and whether library and compiler plainly agree on it.
+        """The campaign's verdict of each case, and whether library and compiler clearly agree.
 
-        A case whose process died has a second run in a fresh one, as it has before a campaign accuses:
-        memory may have been spoiled by the case before.
+        Cases whose process died are repeated in a fresh process, as in a campaign: an earlier case may have
+        corrupted its memory.
         """
         kinds, options = backends.get(self.backend).kinds, dict(self.options)
         taken = tuple(case_id for case_id in ids if Corpus(corpus).get(case_id).program.kind in kinds)
@@ -153,7 +151,7 @@ def collect(backend: str, folder: Path) -> list[Path]:
 
 
 def pieces(sweep: Sweep, log: Path | None) -> Iterator[dict[str, Any]]:
-    """What becomes of each piece, in order; those of the log are not done again."""
+    """The result of each batch in order; logged batches are not repeated."""
     lines = log.read_text(encoding="utf-8").splitlines() if log and log.exists() else []
     known = [json.loads(line) for line in lines]
     yield from known
@@ -172,7 +170,7 @@ def _cut(drawn: Sequence[tuple[Path, str]], step: int) -> Iterator[list[tuple[Pa
 
 
 def swept(sweep: Sweep, count: int, log: Path | None) -> int:
-    """Looks at cases until `count` are known to be good; how many of those were accused."""
+    """Checks cases until `count` are good; returns how many of those were reported."""
     verdicts: Counter[str] = Counter()
     seen, accused, begin = 0, 0, time.monotonic()
     for found in pieces(sweep, log):
@@ -190,7 +188,7 @@ def swept(sweep: Sweep, count: int, log: Path | None) -> int:
 
 
 def main(argv: Sequence[str]) -> int:
-    """The command; see above."""
+    """Runs the sweep."""
     parser = argparse.ArgumentParser(prog="python -m tests.sweeps.false_positives")
     parser.add_argument("--backend", required=True)
     parser.add_argument("--cases", type=int, default=2000, help="known-good cases wanted")

@@ -1,8 +1,8 @@
-"""Whether what `docs/findings.md` says of compilers still shows: `python -m tests.sweeps.findings [WORD]`.
+"""Checks that the findings in `docs/findings.md` still reproduce: `python -m tests.sweeps.findings [WORD]`.
 
-Each line of a table is run behind its prelude, as a reader would paste it, in a fork of its own: some kill
-their process. It shows while the compiler gives other output than the library, or none. With a WORD only
-sections whose title has it. Exit code 1 if some line shows nothing any more. Takes minutes.
+Each line of a table runs after its prelude, as pasted, in its own fork, since some kill their process. It reproduces if
+the compiler's output differs from the library's. WORD selects sections by title. Exit code 1 if a line no longer
+reproduces. Takes minutes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _ROW = re.compile(r"^\| (?P<what>[^|]+) \| `(?P<line>[^`]+)` \|$", re.MULTILINE)
 
 
 class Section(NamedTuple):
-    """A table of the page: its title, what its lines need, and the lines with what they show."""
+    """A table of the page: title, prelude, and lines with their findings."""
 
     title: str
     prelude: str
     rows: tuple[tuple[str, str], ...]
 
 
-#: Runs each line in a fork, and tells how it ended, as JSON; to import a compiler takes longer than a line.
+#: Runs each line in a fork of one process that imported the compiler; prints results as JSON.
 _EACH = """
 import json as _json, os as _os, sys as _sys, tempfile as _tempfile, traceback as _traceback
 for _row in _json.loads(_sys.argv[1]):
@@ -49,7 +49,7 @@ for _row in _json.loads(_sys.argv[1]):
 
 
 def sections(text: str) -> Iterator[Section]:
-    """All of them, in the order of the page."""
+    """All sections in order."""
     for part in text.split("\n## ")[1:]:
         title, _, body = part.partition("\n")
         prelude = re.search(r"```python\n(.*?)```", body, re.DOTALL)
@@ -59,7 +59,7 @@ def sections(text: str) -> Iterator[Section]:
 
 
 def told(section: Section) -> Iterator[tuple[bool, str]]:
-    """For each line whether the compiler still gives something else, and what; its words, or its signal."""
+    """For each line whether it still reproduces, and the output, message or signal."""
     lines = json.dumps([line for _, line in section.rows])
     command = [sys.executable, "-W", "ignore", "-c", section.prelude + _EACH, lines]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -82,7 +82,7 @@ def _shown(code: int, out: str, err: str) -> tuple[bool, str]:
 
 
 def main(words: Sequence[str]) -> int:
-    """The command; see above."""
+    """Runs the sweep."""
     gone = 0
     for section in sections(PAGE.read_text(encoding="utf-8")):
         if all(word.lower() in section.title.lower() for word in words):

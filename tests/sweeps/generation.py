@@ -1,21 +1,20 @@
-"""Generated models, held against what must be true of each: valid, of the types we say, runnable, finite.
+"""Checks generated models: valid, correctly typed, runnable, finite.
 
 `python -m tests.sweeps.generation --count 10000 --nodes 1:10 [--operators isra] [--dtypes all] [--jobs 2]`
 
-takes the options of `python -m fuzzing.generate` beside, and asks of every model
+also takes the options of `python -m fuzzing.generate`. It checks for every model:
 
     checker    does onnx's full checker pass it?
     inference  does onnx's strict inference, with data propagation, from the inputs' types alone?
     types      is each type so inferred the graph's own?
-    runs       does the backend load and run it, unoptimised, with every edge an output?
-    shapes     has each edge then the type and shape that the graph says?
+    runs       does the backend run it without optimization, with every edge an output?
+    shapes     does each edge have the graph's type and shape?
     finite     is each element of each edge a finite number?
-    bounds     and within what the generator said of it?
-    optimised  does the backend load and run the model as it is, at all its optimisations, to finite numbers?
+    bounds     and within the generator's bounds?
+    optimised  does the backend run the model with all optimizations, with finite outputs?
 
-Prints the share of each, and every exception by operator and message, with the numbers of some models. A
-model that fails one question is not asked those after it, but for `optimised`. What the backend says that it
-does not support is counted apart. Exit code 1 if any failed.
+Prints the share of each, and every exception by operator and message with the indices of some models. After a failed
+check only `optimised` still runs. Unsupported models are counted separately. Exit code 1 if any check failed.
 """
 
 from __future__ import annotations
@@ -56,15 +55,15 @@ from fuzzing.rng import derive_seed
 QUESTIONS = ("checker", "inference", "types", "runs", "shapes", "finite", "bounds", "optimised")
 _NAMES = {number: name for name, number in DTYPES.items()}
 _CHUNK = 100
-#: Beside a bound that a kernel may pass by rounding; the specifications allow for their own arithmetic.
+#: Tolerance for rounding in kernels; the specifications already account for their own arithmetic.
 _SLACK = {"float16": 1e-3, "bfloat16": 1e-2}
-#: How a backend is told to optimise nothing; others are asked at their defaults twice.
+#: Options that disable optimization; other backends run twice at their defaults.
 _PLAIN = {"onnxruntime": {"optimization": "disabled"}}
 
 
 @dataclass
 class Found:
-    """What a part of the sweep found. `failed` has question, operator and message → how often, and where."""
+    """Results of a part of the sweep; `failed` maps check, operator and message to count and indices."""
 
     models: int = 0
     nodes: int = 0
@@ -76,7 +75,7 @@ class Found:
     refused: Counter[str] = field(default_factory=Counter)  # what the backend says it does not support
 
     def answer(self, question: str, index: int, wrong: tuple[str, str] | None) -> bool:
-        """Notes one answer: None is good, else the operator to blame and what happened."""
+        """Records one check: None passed, else the operator and the error."""
         self.asked[question] += 1
         if wrong is None:
             self.passed[question] += 1
@@ -88,7 +87,7 @@ class Found:
         return False
 
     def merge(self, other: Found) -> None:
-        """Adds what another part found."""
+        """Adds the results of another part."""
         self.models += other.models
         self.nodes += other.nodes
         for name in ("asked", "passed", "failed", "unknown", "refused"):
@@ -99,7 +98,7 @@ class Found:
 
 @dataclass
 class Model:
-    """One generated model, as it is and with every edge an output."""
+    """A generated model, original and with every edge an output."""
 
     index: int
     generated: GeneratedGraph
@@ -123,7 +122,7 @@ def models(plan: model_batches.RunPlan, indices: range) -> Iterator[Model]:
 
 
 def sweep(plan: model_batches.RunPlan, indices: range, backend: str) -> Found:
-    """Asks the questions of the models of these indices."""
+    """Checks the models with these indices."""
     found = Found()
     source = models(plan, indices)
     while chunk := list(islice(source, _CHUNK)):
@@ -197,7 +196,7 @@ def _types_differ(model: Model, inferred: onnx.ModelProto, found: Found) -> tupl
 
 
 def _look(model: Model, execution: Execution, found: Found) -> None:
-    """What every edge carried, by the questions about it."""
+    """Checks the value of every edge."""
     graph, ranges = model.generated.graph, model.generated.ranges
     producers = {edge: node.op for node in graph.nodes for edge in node.outputs}
     wrong: dict[str, tuple[str, str] | None] = {"shapes": None, "finite": None, "bounds": None}
@@ -253,26 +252,26 @@ def _failure(execution: Execution) -> tuple[str, str] | None:
 
 
 def _refusal(backend: str, case: TestCase, execution: Execution) -> str:
-    """What the backend says that it does not support; "" if it says nothing such."""
+    """The backend's message that something is unsupported; "" if there is none."""
     ruling = unsupported(OracleInput(case, execution, backends.get(backend), "default"))
     return "" if ruling is None else ruling.summary
 
 
 def _told(message: str) -> tuple[str, str]:
-    """The operator that a message blames, and its first line without particulars."""
+    """The operator in a message, and its first line without details."""
     named = re.search(r"n\d+_([A-Z]\w*)|op_type:\s*\(?(\w+)|implementation for (\w+)\(", message)
     line = re.sub(r"v?n?\d+(\.\d+)?(e[-+]?\d+)?(_\w+)?", "#", message.strip().split("\n", 1)[0])
     return next(filter(None, named.groups()), "") if named else "", line[:150]
 
 
 def _parts(count: int, jobs: int) -> list[range]:
-    """Slices of a size that keeps all processes busy to the end."""
+    """Slices small enough to keep all processes busy."""
     size = max(_CHUNK, count // (jobs * 4))
     return [range(first, min(first + size, count)) for first in range(0, count, size)]
 
 
 def main(argv: Sequence[str]) -> int:
-    """The command; see above."""
+    """Runs the sweep."""
     parser = argparse.ArgumentParser(prog="python -m tests.sweeps.generation", add_help=False)
     parser.add_argument("--backend", default="onnxruntime", choices=backends.names())
     parser.add_argument("--jobs", type=int, default=2)
@@ -293,7 +292,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def report(found: Found, seconds: float) -> None:
-    """Prints what was found."""
+    """Prints the results."""
     print(f"{found.models} models of {found.nodes} nodes in {seconds:.0f} s")
     for question in QUESTIONS:
         asked, passed = found.asked[question], found.passed[question]

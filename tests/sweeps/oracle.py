@@ -1,12 +1,12 @@
-"""The judge held against a compiler that does as little as it can: which of the two is wrong, by operator.
+"""Checks ONNX's evaluator and the oracle against unoptimized onnxruntime, by operator.
 
 `python -m tests.sweeps.oracle [--opset 18] [--dtypes float32] [--count 8] [--operators A,B] [--seed 5]`
 
-makes so many models of one node each from the specification of every operator, lets ONNX's evaluator say what
-they give, and onnxruntime without optimisation. Prints the verdicts of each operator, and of every kind of
-message but a pass the first, with the number of its model; then the share of models that were judged.
+makes single-node models from the specification of every operator and runs them in ONNX's evaluator and in onnxruntime
+without optimization. Prints the verdicts of each operator, the first of each kind of failure with its index, and the
+share of models with a verdict.
 
-`--keep DIR` writes the models that did not pass into a corpus.
+`--keep DIR` writes the failing models into a corpus.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from fuzzing.outcomes import Outcome, Verdict
 from fuzzing.rng import derive_seed
 
 _NUMBERS = re.compile(r"[-\d.\[\], ]+")
-#: Low, so that most inputs are data of the model's own and not one edge thrice.
+#: Low, so that most inputs are initializers and edges are rarely repeated.
 _PICKING_RATE = 0.3
-#: The share of models that the judge must have an opinion of.
+#: Minimum share of models with a verdict.
 _ENOUGH = 0.995
 _ORIGIN = case_builder.CaseOrigin("judge", onnx.__version__)
 
 
 @dataclass
 class Tally:
-    """What was seen of one operator."""
+    """Results of one operator."""
 
     verdicts: Counter[str] = field(default_factory=Counter)
     first: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ def _told(outcome: Outcome) -> str:
 
 
 def cases(name: str, opset: int, dtypes: tuple[str, ...], seed: int, count: int) -> Iterator[TestCase]:
-    """The models of one operator; none if it takes none of the types."""
+    """The models of one operator; none if it supports none of the types."""
     try:
         solver = Solver(
             GeneratorSettings(
@@ -84,7 +84,7 @@ def sweep(
     count: int,
     keep: Corpus | None,
 ) -> Counter[str]:
-    """Judges the models of these operators and prints what came out; the sum of all."""
+    """Checks the models of these operators and prints the results; returns the total."""
     total: Counter[str] = Counter()
     for place, name in enumerate(names):
         tally = Tally()
@@ -103,7 +103,7 @@ def sweep(
 
 
 def main() -> int:
-    """Sweeps as the command line says; exit code 1 if less than 99.5 % of the models were judged."""
+    """Runs the sweep; exit code 1 if fewer than 99.5 % of the models have a verdict."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,10 +1,10 @@
-"""Replay: which cases of a corpus run in their own library, each in the order of its id.
+"""Replay: which cases of a corpus run in their own library.
 
 `python -m tests.sweeps.replay --corpus DIR [--corpus DIR ...] [--count N] [--seed S]`
 
-Prints the share for each corpus, how many operators and distinct operator instances it has (an instance is a
-program with the types and shapes of its inputs, whatever their elements), and each reason of those that
-failed. By hand: a corpus of twenty thousand cases takes minutes. The exit code is 1 below 95 %.
+Prints for each corpus the share that runs, the number of operators and distinct operator instances (a program with the
+types and shapes of its inputs), and the reasons of failures. Run by hand: 20,000 cases take minutes. Exit code 1 below
+95 %.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _CHUNK = 4000  # cases held at a time
 
 
 def chunks(corpus: Corpus, ids: Sequence[str]) -> Iterator[list[TestCase]]:
-    """The cases, some at a time."""
+    """The cases in chunks."""
     for begin in range(0, len(ids), _CHUNK):
         yield [corpus.get(case_id) for case_id in ids[begin : begin + _CHUNK]]
 
 
 def replay(root: Path, count: int | None, seed: int) -> float:
-    """Runs a corpus, prints what came of it and returns the share that ran."""
+    """Runs a corpus, prints the results and returns the share that ran."""
     corpus, begin = Corpus(root), time.monotonic()
     ids = list(corpus.ids())
     if count is not None and count < len(ids):
@@ -66,7 +66,7 @@ def replay(root: Path, count: int | None, seed: int) -> float:
 
 
 def main(argv: Sequence[str]) -> int:
-    """The command; see above."""
+    """Runs the sweep."""
     parser = argparse.ArgumentParser(prog="python -m tests.sweeps.replay")
     parser.add_argument("--corpus", type=Path, action="append", required=True)
     parser.add_argument("--count", type=int, help="replay so many, drawn at random; all if not given")

@@ -1,13 +1,12 @@
-"""Round trips: every model of ONNX's own tests, read into the graph and written again, is the same program.
+"""Round trips: every model of ONNX's tests, read into a graph and written again, is the same program.
 
 `python -m tests.sweeps.roundtrip [--newest]`
 
 Reads and writes the models of the sources `onnx-node-tests`, `onnx-pytorch-tests` and `onnx-simple-tests`,
-has ONNX check what is written, and runs both in ONNX's reference evaluator and, where that has a kernel, in
-onnxruntime, on the tests' own inputs: every output must have the same bits; so must those of the canonical
-form. What specifications say of the types of nodes' outputs must agree with what ONNX infers. With --newest
-each model is also converted to the newest opset and run there: the counts tell what ONNX's version converter
-can. Takes a minute or two; exit code 1 if any model differs.
+checks the result with ONNX, and runs both in ONNX's reference evaluator and, if it has the kernel, in onnxruntime on
+the tests' inputs: all outputs must be bit-identical, also those of the canonical form. Output types by specification must
+match ONNX's inference. --newest also converts each model to the newest opset and counts the results. Takes a minute or
+two; exit code 1 if any model differs.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Runner = Callable[[onnx.ModelProto, Mapping[str, Any]], list[Any]]
 
 
 def main(arguments: list[str]) -> int:
-    """Prints counts; 1 if any model is not the same program."""
+    """Prints counts; 1 if any model differs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--newest", action="store_true")
     newest = parser.parse_args(arguments).newest

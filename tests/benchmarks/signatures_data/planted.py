@@ -1,12 +1,12 @@
-"""A compiler with many faults planted in it, some of them in one converter and under one message.
+"""A compiler with planted faults, some of which share a converter or a message.
 
-Each fault has one cause, named by the option `fault`. What it does where a node matches:
+Each fault is one cause, selected by the option `fault`. Its effect on a matching node:
 
-    crash  raises in a converter that serves several operators, with a message that others use too, and that
-           names the node, its shapes and an address
-    late   lets onnxruntime fail when it runs the model
-    wrong  negates what the node gives
-    nan    makes it NaN
+    crash  raises in a converter of several operators, with a shared message that names the node, its shapes
+           and an address
+    late   makes onnxruntime fail at run time
+    wrong  negates the node's output
+    nan    replaces the node's output by NaN
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tests.support.faults import (
 
 
 class Fault(NamedTuple):
-    """What it does, where, and for `crash` the converter and which of MESSAGES it raises with."""
+    """Effect, matching nodes, and for `crash` the converter and the index of its message."""
 
     effect: str
     match: Match
@@ -57,7 +57,7 @@ def _crash(match: Match, *operators: str, by: str, message: int) -> Fault:
 
 _ACTIVATION, _POOL, _SHAPE, _BINARY, _MATRIX, _SCAN = "activation", "pool", "layout", "binary", "gemm", "scan"
 
-#: By name. Faults of one converter, of one message, of one operator are among them on purpose.
+#: By name; some share a converter, a message or an operator on purpose.
 FAULTS: dict[str, Fault] = {
     "crash-elu": _crash(is_a("Elu"), "Elu", by=_ACTIVATION, message=0),
     "crash-selu-gamma": _crash(having("Selu", "gamma"), "Selu", by=_ACTIVATION, message=0),
@@ -116,7 +116,7 @@ MESSAGES: tuple[str, ...] = (
 
 @register
 class Planted(Rewriter):
-    """See the head of this file."""
+    """The planted compiler."""
 
     name: ClassVar[str] = "planted"
     options: ClassVar[dict[str, tuple[str, ...]]] = {"fault": tuple(FAULTS)}
@@ -130,7 +130,7 @@ class Planted(Rewriter):
 
 
 def concerns(model: bytes, fault: Fault) -> bool:
-    """Whether a fault shows anywhere in a model."""
+    """Whether a fault affects a model."""
     return bool(matching(fault.match, *with_shapes(model)))
 
 
@@ -163,7 +163,7 @@ def convert_scan(node: Node, context: ModelContext, message: str) -> None:
     _raise(node, context, message)
 
 
-#: A real converter's name is in the stack; several operators share one, as in every compiler.
+#: The converter's name is in the stack; several operators share one, as in real compilers.
 CONVERTERS: dict[str, Callable[[Node, ModelContext, str], None]] = {
     _ACTIVATION: convert_activation,
     _POOL: convert_pool,
@@ -175,7 +175,7 @@ CONVERTERS: dict[str, Callable[[Node, ModelContext, str], None]] = {
 
 
 def _break(graph: Any, node: Node) -> None:
-    """Adds the element behind the last one, which only shows when it runs."""
+    """Reads past the last element, which fails only at run time."""
     name = node.output[0]
     node.output[0] = right = f"{name}_right"
     links: tuple[tuple[str, list[str], str, dict[str, Any]], ...] = (
