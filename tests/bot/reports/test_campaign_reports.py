@@ -347,7 +347,9 @@ def test_all_that_is_told_counts_alike(tmp_path: Path, muted: tuple[str, ...], b
     said = draft_comment(
         report, unmuted_regressions(report, muted), [], TouchedCode(()), "", headline(report, muted)
     )
-    assert f"breaks {cases} cases that pass without it**, {bugs} distinct failure" in str(said.payload["body"])
+    assert f"breaks {cases} cases that pass without it**, {bugs} distinct failure" in str(
+        said.payload["body"]
+    )
 
 
 def test_what_was_met_on_the_way_and_not_made_small_becomes_no_issue(
