@@ -1,4 +1,4 @@
-"""The database: models, migrations and queries. The only room that imports SQLAlchemy (law 2)."""
+"""The database: models, migrations and queries. The only package that imports SQLAlchemy."""
 
 from sqlalchemy.orm import Session
 

@@ -1,4 +1,4 @@
-"""The audit: what was done or left, by whom, why, on what evidence. Rows are only ever added."""
+"""The audit log: who did what, why, on what evidence. Append-only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from bot.store.models import AuditEvent
 
-ASSAY = "assay"  # who, where no person asked for it
+ASSAY = "assay"  # actor of events that no person requested
 
 
 def record(
@@ -25,11 +25,11 @@ def record(
     actor: str = ASSAY,
     evidence: Mapping[str, Any] | None = None,
 ) -> None:
-    """Adds one row, in the transaction of the change it records.
+    """Adds one row in the transaction of the change it records.
 
-    what     a verb in the past: "filed", "held", "muted", "approved", "silent"
+    action   a past-tense verb: "filed", "held", "muted", "approved", "silent"
     subject  "bug:12", "campaign:4", "pull:7", "effect:KEY", "command:COMMENT", "target"
-    why      one sentence for people
+    reason   one sentence for people
     """
     event = AuditEvent(
         at=at,
@@ -45,13 +45,13 @@ def record(
 
 
 def of(session: Session, target: str, subject: str, limit: int = 100) -> Sequence[AuditEvent]:
-    """The last acts about one subject, oldest first."""
+    """The newest `limit` events of one subject, oldest first."""
     query = select(AuditEvent).where(AuditEvent.target == target, AuditEvent.subject == subject)
     return session.scalars(query.order_by(AuditEvent.id.desc()).limit(limit)).all()[::-1]
 
 
 def last(session: Session, target: str, subject: str, action: str) -> AuditEvent | None:
-    """The last act of one kind about one subject."""
+    """The newest event with this action and subject."""
     query = select(AuditEvent).where(
         AuditEvent.target == target, AuditEvent.subject == subject, AuditEvent.action == action
     )
@@ -59,6 +59,6 @@ def last(session: Session, target: str, subject: str, action: str) -> AuditEvent
 
 
 def of_target(session: Session, target: str, limit: int = 100) -> Sequence[AuditEvent]:
-    """The last acts about anything of a target, the newest first."""
+    """The newest `limit` events of a target, newest first."""
     query = select(AuditEvent).where(AuditEvent.target == target)
     return session.scalars(query.order_by(AuditEvent.id.desc()).limit(limit)).all()

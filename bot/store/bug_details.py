@@ -1,4 +1,4 @@
-"""What is known of one bug, asked of all tables: who saw it, where its case was run, what was done."""
+"""Everything stored about one bug: sightings, runs of its case, retests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fuzzing.outcomes import Outcome
 
 @dataclass(frozen=True)
 class BugSighting:
-    """A campaign that saw a bug: how many of its cases failed so, and what they were beside base."""
+    """A campaign that saw a bug: how many cases failed with it, and their classifications."""
 
     campaign: Campaign
     classification: str
@@ -22,7 +22,7 @@ class BugSighting:
 
 
 def sightings(session: Session, bug: Bug, limit: int = 50) -> list[BugSighting]:
-    """The campaigns that saw the bug, the latest first."""
+    """The campaigns that saw the bug, newest first."""
     query = (
         select(Campaign, Finding.classification, func.count())
         .join(Finding, Finding.campaign_id == Campaign.id)
@@ -38,9 +38,9 @@ def sightings(session: Session, bug: Bug, limit: int = 50) -> list[BugSighting]:
 
 
 def runs(session: Session, bug: Bug, case_id: str) -> list[tuple[Toolchain, Outcome]]:
-    """What a case of the bug did on each toolchain it was run on, in the order in which they were made.
+    """Outcomes of a case of the bug on each toolchain, in the order of the builds.
 
-    Of the bug's own, the reduced one, as it is known to be run; of another however it was run.
+    The reduced case is listed under the bug's own configuration, any other case under every configuration.
     """
     query = (
         select(Toolchain, OutcomeRow.body)
@@ -58,7 +58,7 @@ def runs(session: Session, bug: Bug, case_id: str) -> list[tuple[Toolchain, Outc
 
 
 def reduction(session: Session, bug: Bug) -> Reduction | None:
-    """The first reduction that left the bug's case; None if none did."""
+    """The first reduction that produced the bug's case; None if there is none."""
     query = (
         select(Reduction)
         .where(Reduction.reduced == bug.case_id, Reduction.reduced != "")
@@ -69,12 +69,12 @@ def reduction(session: Session, bug: Bug) -> Reduction | None:
 
 
 def retests(session: Session, bug: Bug) -> Sequence[Retest]:
-    """The runs of its case that were made to see whether it is still there, in order."""
+    """The retests of the bug, oldest first."""
     return session.scalars(select(Retest).where(Retest.bug_id == bug.id).order_by(Retest.number)).all()
 
 
 def example_case(session: Session, bug: Bug) -> str:
-    """A case of the latest campaign that saw the bug, for those of which none was reduced; "" if none did."""
+    """A case of the newest campaign that saw the bug, if no case was reduced; "" if there is none."""
     query = (
         select(Finding.case_id)
         .join(Campaign, Finding.campaign_id == Campaign.id)
@@ -86,14 +86,14 @@ def example_case(session: Session, bug: Bug) -> str:
 
 
 def find_bugs(session: Session, named: str) -> list[Bug]:
-    """The bugs of this number, or whose signatures begin so."""
+    """The bugs with this id or with a signature that starts with `named`."""
     if named.isdecimal() and (bug := session.get(Bug, int(named))) is not None:
         return [bug]
     return list(session.scalars(select(Bug).where(Bug.signature.startswith(named)).order_by(Bug.id)))
 
 
 def all_bugs(session: Session, target: str = "", state: str = "") -> list[Bug]:
-    """The bugs of one target, or of all, in one state, or in any; the last seen first."""
+    """Bugs, last seen first; "" selects all targets or all states."""
     query = select(Bug).order_by(Bug.last_seen.desc(), Bug.id.desc())
     if target:
         query = query.where(Bug.target == target)
@@ -103,12 +103,12 @@ def all_bugs(session: Session, target: str = "", state: str = "") -> list[Bug]:
 
 
 def labels(session: Session, digests: Sequence[str]) -> dict[str, str]:
-    """What toolchains are called, by digest."""
+    """Labels of toolchains by digest."""
     query = select(Toolchain.digest, Toolchain.label).where(Toolchain.digest.in_(set(digests)))
     return dict(session.execute(query).all())
 
 
 def python_of(session: Session, digest: str) -> str:
-    """The interpreter of a toolchain, "" for one that is not recorded."""
+    """The interpreter of a toolchain; "" if the toolchain is not recorded."""
     row = session.get(Toolchain, digest)
     return "" if row is None else row.python

@@ -1,10 +1,10 @@
-"""The states of a bug as a table: which event leads from which state to which. No rows here.
+"""State machine of bugs. Contains no database rows.
 
     new ──▶ held ──▶ reported ──passes──▶ fixed ──passes elsewhere──▶ verified ──▶ closed
      ▲                                     │                            │             │
-     └──────────── fails again (reported, where it has its issue) ◀─────┴─────────────┘
+     └──────────── fails again (reported if it has an issue) ◀──────────┴─────────────┘
 
-"Passes" is three fresh runs on a build proved healthy, never one good day: docs/bugs.md has the rules.
+"Passes" means three fresh runs on a build whose control case passes; docs/bugs.md has the rules.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from bot.store.models import BugState
 
 
 class Event(Enum):
-    """What happens to a bug."""
+    """What happened to a bug."""
 
-    FAILED = "failed"  # a campaign or a retest saw it
+    FAILED = "failed"  # in a campaign or a retest
     HELD = "held"  # its issue waits
-    REPORTED = "reported"  # its issue is out
+    REPORTED = "reported"  # its issue is published
     UNSENT = "unsent"  # its issue could not be sent, or must be sent again
-    PASSED = "passed"  # it does not fail on a healthy build of a commit
-    PASSED_ELSEWHERE = "passed elsewhere"  # nor on one of another commit
-    CLOSED = "closed"  # for good: by us with its fix verified, by a person, or for silence
-    REOPENED = "reopened"  # a person opened its issue again
+    PASSED = "passed"  # passes on a healthy build of one commit
+    PASSED_ELSEWHERE = "passed elsewhere"  # and on a build of another commit
+    CLOSED = "closed"  # fix verified, closed by a person, or stale
+    REOPENED = "reopened"  # a person reopened its issue
 
 
 NEW, HELD, REPORTED = BugState.NEW, BugState.HELD, BugState.REPORTED
@@ -34,7 +34,7 @@ FIXED, VERIFIED, CLOSED = BugState.FIXED, BugState.VERIFIED, BugState.CLOSED
 #: States in which a bug needs no action.
 RESOLVED = frozenset({FIXED, VERIFIED, CLOSED})
 
-#: State and event → state. FAILED in a RESOLVED state leads back: see `next_state`.
+#: State and event → state. FAILED in a RESOLVED state: see `next_state`.
 _TRANSITIONS: dict[tuple[BugState, Event], BugState] = {
     **{(state, Event.FAILED): state for state in (NEW, HELD, REPORTED)},
     **{(state, Event.HELD): HELD for state in (NEW, HELD, REPORTED)},
@@ -46,7 +46,7 @@ _TRANSITIONS: dict[tuple[BugState, Event], BugState] = {
     (FIXED, Event.PASSED_ELSEWHERE): VERIFIED,
     **{(state, Event.CLOSED): CLOSED for state in BugState},
     **{(state, Event.REOPENED): REPORTED for state in BugState},
-    # An issue that was in the outbox when its bug was found fixed goes out all the same: it stays fixed.
+    # An issue that was in the outbox when the bug was fixed is still sent; the bug stays fixed.
     **{(state, Event.REPORTED): state for state in RESOLVED},
     **{(state, Event.UNSENT): state for state in RESOLVED},
     **{(state, Event.HELD): state for state in RESOLVED},
@@ -54,9 +54,9 @@ _TRANSITIONS: dict[tuple[BugState, Event], BugState] = {
 
 
 def next_state(state: BugState, event: Event, *, issue: bool) -> BugState:
-    """The state that an event leads to; `issue` says whether the bug has its issue on GitHub.
+    """The state after an event; `issue` is whether the bug has an issue on GitHub.
 
-    Raises InternalError for what cannot happen in that state.
+    Raises InternalError for an event that is impossible in that state.
     """
     if event is Event.FAILED and state in RESOLVED:
         return REPORTED if issue else NEW

@@ -1,4 +1,4 @@
-"""Bugs: one row for each signature of a target, and its states."""
+"""Bugs: one row for each signature of a target, with its state."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _OCCURRENCE = "occurrence"
 
 @dataclass(frozen=True)
 class Sighting:
-    """A campaign that saw a bug, and its data about it.
+    """A campaign that saw a bug, and its data about the bug.
 
-    pull    whether it was about a pull request, or a group of them in a merge queue
-    case    the reduced case, "" where none was reduced; backend, device and configuration are how it is run
+    pull    whether the campaign tested a pull request or a merge group
+    case    the reduced case, "" if there is none; backend, device and configuration are how it runs
     traits  of that case, as `fuzzing.triage.traits.Traits`
-    fields  what the signature is made of, by which the bug explains other failures
+    fields  the parts of the signature, which explain other failures of this bug
     """
 
     campaign: int
@@ -45,7 +45,7 @@ class Sighting:
 
 
 def find(session: Session, target: str, signature: str) -> Bug | None:
-    """The bug of this signature, if the target has it."""
+    """The bug of this signature, if the target has one."""
     query = select(Bug).where(Bug.target == target, Bug.signature == signature)
     return session.scalars(query).one_or_none()
 
@@ -59,12 +59,12 @@ def record_sighting(
     reason: str = "",
     by: Sighting | None = None,
 ) -> Bug:
-    """The bug of this signature, made if it is new; it was seen `at`.
+    """Records that a campaign saw the signature at `at`; returns its bug, created if it is new.
 
-    reason   why it is not reported, "" if an issue is to follow; recorded only while no issue exists. A
-             fixed bug starts a new occurrence, unless people set its resolution or the campaign began
+    reason   why the bug is not reported, "" if an issue follows; recorded only while no issue exists.
+             A fixed bug starts a new occurrence, unless it has a resolution or the campaign began
              before the fix.
-    by       who saw it. What a pull request shows changes nothing about a known bug: it is not merged.
+    by       the campaign. A pull request's campaign does not change a known bug: it is not merged.
     """
     bug = find(session, target, signature)
     if bug is None:
@@ -89,9 +89,9 @@ def record_sighting(
 
 
 def record_failure(session: Session, bug: Bug, why: str, by: Campaign | None, at: datetime) -> None:
-    """A campaign saw the bug. One requested before the bug was resolved changes nothing.
+    """Records a failure in a campaign; ignored if the campaign was requested before the bug was resolved.
 
-    A campaign may take hours, and a fix is pushed, or its issue closed, while it runs.
+    A campaign may take hours, and the bug may be fixed or its issue closed meanwhile.
     """
     over = (
         audit.last(session, bug.target, audit_subject(bug), bug.state)
@@ -112,9 +112,9 @@ def apply_event(
     actor: str = ASSAY,
     evidence: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Lets something happen to a bug; whether its state is another one now.
+    """Applies an event; returns whether the state changed.
 
-    A change of state is recorded in the audit and gives the bug its reason; what changes nothing leaves both.
+    A change of state sets the bug's reason and is recorded in the audit. Otherwise both stay.
     """
     before = BugState(bug.state)
     now = next_state(before, event, issue=bug.issue is not None)
@@ -129,18 +129,18 @@ def apply_event(
 
 
 def occurrence(bug: Bug) -> int:
-    """The number of the current occurrence: 2 after the bug was resolved and came back."""
+    """The number of the current occurrence: 2 after the bug was resolved and failed again."""
     return int(bug.facts.get(_OCCURRENCE, 1))
 
 
 def _start_occurrence(bug: Bug) -> None:
-    """Begins its next occurrence: when and by which commit the last one began says nothing of this one."""
+    """Starts the next occurrence; data about when and where the last one began is dropped."""
     kept = {name: value for name, value in bug.facts.items() if name != "bisection"}
     bug.facts = kept | {_OCCURRENCE: occurrence(bug) + 1}
 
 
 def audit_subject(bug: Bug) -> str:
-    """A bug in the audit."""
+    """The audit subject of a bug."""
     return f"bug:{bug.id}"
 
 
@@ -150,14 +150,14 @@ def _add(session: Session, target: str, signature: str, title: str, at: datetime
     try:
         with session.begin_nested():
             session.add(bug)
-    except IntegrityError:  # another campaign of this target was first
+    except IntegrityError:  # another campaign of this target inserted it first
         return session.scalars(select(Bug).where(Bug.target == target, Bug.signature == signature)).one()
     audit.record(session, target, bug.state, audit_subject(bug), f"found: {title}", at)
     return bug
 
 
 def _update_case(bug: Bug, by: Sighting) -> None:
-    """Stores the campaign's data; its case, unless the known one needs less."""
+    """Stores the campaign's data, and its case unless the known case needs less to run."""
     if by.fields and "signature" not in bug.facts:
         bug.facts = bug.facts | {"signature": dict(by.fields)}
     if by.case and (not bug.case_id or _count_needs(by.traits) < _count_needs(bug.traits)):
@@ -165,9 +165,9 @@ def _update_case(bug: Bug, by: Sighting) -> None:
 
 
 def mark_seen(bug: Bug, campaign: int, at: datetime) -> None:
-    """A campaign showed the bug, or a duplicate of it.
+    """Records that a campaign saw the bug or a duplicate of it.
 
-    One that was asked for earlier, and ends later, leaves the other the last that saw it.
+    A campaign that was created before the last one that saw the bug does not replace it.
     """
     if bug.campaign_id != campaign:
         bug.campaign_id, bug.seen = max(bug.campaign_id or 0, campaign), bug.seen + 1
@@ -185,24 +185,24 @@ def _count_needs(traits: Mapping[str, Any]) -> int:
 
 
 def hold(session: Session, bug_id: int, reason: str, at: datetime) -> None:
-    """The bug's issue waits; `reason` says for what."""
+    """Marks the bug's issue as waiting; `reason` is what it waits for."""
     _apply_issue_event(session, session.get_one(Bug, bug_id), Event.HELD, reason, at)
 
 
 def mark_reported(session: Session, bug_id: int, issue: int | None, reason: str, at: datetime) -> None:
-    """The bug's issue is out; `issue` is its number on GitHub, None for a dry run."""
+    """Marks the bug's issue as published; `issue` is its number, None for a dry run."""
     bug = session.get_one(Bug, bug_id)
     bug.issue = issue if issue is not None else bug.issue
     _apply_issue_event(session, bug, Event.REPORTED, reason, at)
 
 
 def mark_unreported(session: Session, bug_id: int, reason: str, at: datetime) -> None:
-    """The bug's issue could not be sent, or must be sent again; `reason` says why."""
+    """Marks the bug's issue as not sent, or to be sent again."""
     _apply_issue_event(session, session.get_one(Bug, bug_id), Event.UNSENT, reason, at)
 
 
 def _apply_issue_event(session: Session, bug: Bug, event: Event, reason: str, at: datetime) -> None:
-    """What its issue does is a bug's reason even where its state stays; unless it is over, and says why."""
+    """Applies an issue's event; sets the bug's reason even if the state stays, unless it is resolved."""
     if (
         apply_event(session, bug, event, reason, at)
         or BugState(bug.state) in RESOLVED
@@ -214,13 +214,13 @@ def _apply_issue_event(session: Session, bug: Bug, event: Event, reason: str, at
 
 
 def of_target(session: Session, target: str) -> list[Bug]:
-    """The target's bugs, the latest first."""
+    """The target's bugs, newest first."""
     query = select(Bug).where(Bug.target == target).order_by(Bug.last_seen.desc(), Bug.id.desc())
     return list(session.scalars(query))
 
 
 def signatures_to_announce(session: Session, found: Iterable[Bug]) -> Iterator[str]:
-    """The signatures of those that are over, or that no campaign on a branch has seen."""
+    """The signatures of resolved bugs and of those that no campaign of a branch has seen."""
     for bug in found:
         by = session.get(Campaign, bug.campaign_id) if bug.campaign_id is not None else None
         if BugState(bug.state) in RESOLVED or (by is not None and not on_branch(by.pull, by.ref)):
@@ -228,9 +228,9 @@ def signatures_to_announce(session: Session, found: Iterable[Bug]) -> Iterator[s
 
 
 def unseen_since(session: Session, at: datetime, after: int, limit: int) -> list[Bug]:
-    """Bugs that wait for something and were not seen since; of ids above `after`, in their order.
+    """Unresolved bugs not seen since `at`, with ids above `after`, by id.
 
-    Those whose resolution people set, and duplicates, wait for nothing.
+    Excludes bugs with a resolution and duplicates.
     """
     waiting = [state.value for state in (*_WAITING, BugState.FIXED)]
     query = select(Bug).where(Bug.state.in_(waiting), Bug.last_seen < at, Bug.id > after)
@@ -239,18 +239,18 @@ def unseen_since(session: Session, at: datetime, after: int, limit: int) -> list
 
 
 def of_issue(session: Session, target: str, issue: int) -> Bug | None:
-    """The bug that this issue of the target is about; None where it is not ours."""
+    """The bug of this issue of the target; None if the issue is not ours."""
     return session.scalars(select(Bug).where(Bug.target == target, Bug.issue == issue)).first()
 
 
 def set_fact(session: Session, bug: Bug, what: str, facts: Any) -> None:
-    """Keeps what was found out about a bug, under a name, in place of what was known before."""
+    """Stores facts about a bug under a name, replacing earlier ones."""
     bug.facts = {**bug.facts, what: facts}
     session.flush()
 
 
 def replace_case(session: Session, bug: Bug, by: Sighting) -> bool:
-    """Takes a case that shows the bug and is smaller than what is known, unless it needs more; whether so."""
+    """Replaces the bug's case by a smaller one that needs no more to run; returns whether it did."""
     if bug.case_id and bug.traits and _count_needs(by.traits) > _count_needs(bug.traits):
         return False
     before = bug.case_id
@@ -265,13 +265,13 @@ def of_id(session: Session, bug_id: int | None) -> Bug | None:
 
 
 def set_resolution(session: Session, bug: Bug, resolution: str, reason: str) -> None:
-    """A person decides what the bug is: "invalid", or "" to take that back."""
+    """Sets a maintainer's resolution, such as "invalid"; "" removes it."""
     bug.resolution, bug.reason = resolution, reason
     session.flush()
 
 
 def canonical(session: Session, bug: Bug) -> Bug:
-    """The bug that this one duplicates, through all that lie between; itself where it duplicates none."""
+    """The end of the bug's chain of duplicates; the bug itself if it is no duplicate."""
     while bug.duplicate_of is not None:
         bug = session.get_one(Bug, bug.duplicate_of)
     return bug
@@ -280,8 +280,8 @@ def canonical(session: Session, bug: Bug) -> Bug:
 def duplicate(session: Session, bug: Bug, of: Bug | None, reason: str) -> None:
     """Makes `bug` a duplicate of another bug of its target, or of none.
 
-    The bug that it is was seen when the duplicate was, and stays so where that is taken back: until then it
-    was one. Raises UsageError where that would be a circle.
+    The original takes over when the duplicate was seen, and keeps it if the mark is removed. Raises
+    UsageError for a cycle.
     """
     if of is not None:
         first = canonical(session, of)
@@ -293,9 +293,9 @@ def duplicate(session: Session, bug: Bug, of: Bug | None, reason: str) -> None:
 
 
 def _copy_last_sighting(session: Session, first: Bug, duplicate: Bug) -> None:
-    """Takes over the last sight of a duplicate, unless only a pull request showed it.
+    """Copies when a duplicate was last seen, unless only a pull request showed it.
 
-    The count of campaigns stays: some may have seen both.
+    The count of campaigns stays, since some may have seen both.
     """
     by = find_campaign(session, duplicate.campaign_id)
     if by is not None and not on_branch(by.pull, by.ref):
@@ -305,7 +305,7 @@ def _copy_last_sighting(session: Session, first: Bug, duplicate: Bug) -> None:
 
 
 def of_pull(session: Session, target: str, pull: int) -> list[Bug]:
-    """The bugs that the newest campaign of a pull request found new, in the order of their first sight."""
+    """The bugs that are new in a pull request's newest campaign, by first sighting."""
     newest = (
         select(Campaign.id)
         .where(Campaign.target == target, Campaign.pull == pull)

@@ -1,8 +1,8 @@
-"""Campaigns in the database: creating, claiming, renewing, moving on.
+"""Campaigns in the database: create, claim, renew, advance.
 
 A lease is (`owner`, `lease_until`). A campaign is due when it has not ended and its lease is empty or
-over; a back-off is a lease without an owner. Every write of a step goes through `lock_held`, which refuses
-when the lease or the campaign was taken away meanwhile.
+expired; a back-off is a lease without an owner. Every write of a step goes through `lock_held`, which raises
+if the process lost the lease or the campaign.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from bot.store.step_cost import StepCost
 
 #: Rows of one INSERT; bounds memory, far below SQLite's 32,766 bound variables.
 CHUNK = 500
-#: Characters of `Campaign.trigger` at most.
+#: Maximal length of `Campaign.trigger`.
 _TRIGGER = 64
 
 T = TypeVar("T")
 
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 
-# Made once, as every push needs it: to put it together costs more than to run it.
+# Built once: building the statement for each push costs more than running it.
 _SUPERSEDE = (
     update(Campaign)
     .where(
@@ -50,15 +50,15 @@ _SUPERSEDE = (
         updated_at=bindparam("at"),
     )
     .returning(Campaign.id)
-    .execution_options(synchronize_session="fetch")  # its parameters are not known where "auto" would compare
+    .execution_options(synchronize_session="fetch")  # "auto" cannot compare the statement's parameters
 )
 
 
 def create(session: Session, row: Campaign) -> tuple[Campaign, bool]:
-    """The campaign for (target, head, base, trigger): `row` if it is the first one, else the old one.
+    """The campaign of (target, head, base, trigger), and whether it is new.
 
-    The flag says whether it is new. An old one that was superseded makes room where another delivery asks
-    for the same: the branch has been elsewhere and is back.
+    A superseded campaign gives up its trigger if another delivery requests the same: the branch moved away
+    and came back.
     """
     values = {
         column.key: value
@@ -68,7 +68,7 @@ def create(session: Session, row: Campaign) -> tuple[Campaign, bool]:
     made = _insert(session, values)
     if made is not None:
         return made, True
-    # A base that was not given is "", as the column's default says.
+    # A base that was not given is "", the column's default.
     same = [
         getattr(Campaign, name) == (getattr(row, name) or "")
         for name in ("target", "head", "base", "trigger")
@@ -81,18 +81,18 @@ def create(session: Session, row: Campaign) -> tuple[Campaign, bool]:
 
 
 def _insert(session: Session, values: dict[str, Any]) -> Campaign | None:
-    """The campaign's row as it is in the database now; None where there is one for the same."""
+    """Inserts the campaign and returns its row; None if the key exists."""
     insertion = insert_ignoring_conflicts(session.get_bind().dialect.name, Campaign).returning(Campaign)
     return session.scalars(insertion, [values]).one_or_none()
 
 
 def _is_same_delivery(row: Campaign, known: Campaign) -> bool:
-    """Whether one delivery asks for both; what was found out by looking has none, and is looked for once."""
+    """Whether one delivery requested both; campaigns found by a sweep have no delivery and count as one."""
     return bool(row.delivery) and row.delivery == known.delivery
 
 
 def _free_trigger(session: Session, campaign: Campaign) -> None:
-    """Gives what asked for the campaign a name of its own: it is unique, with target and commits."""
+    """Renames the trigger of a campaign to free its unique key."""
     own = f":{campaign.id}"
     campaign.trigger = campaign.trigger[: _TRIGGER - len(own)] + own
     session.flush()
@@ -106,24 +106,24 @@ def get(session: Session, campaign_id: int) -> Campaign:
     return campaign
 
 
-#: Branches that a merge queue makes and drops: like a pull request's, their commits may never be merged.
+#: Branches of a merge queue: like a pull request's, their commits may never be merged.
 MERGE_QUEUE_PREFIX = "refs/heads/gh-readonly-queue/"
 
 
 def on_branch(pull: int | None, ref: str) -> bool:
-    """Whether a campaign tested a commit that is in a branch for good, not one that might be merged."""
+    """Whether a campaign tested a commit of a permanent branch, not one that may never be merged."""
     return pull is None and not ref.startswith(MERGE_QUEUE_PREFIX)
 
 
 def find(session: Session, campaign_id: int | None) -> Campaign | None:
-    """The campaign of that id, if it is still there."""
+    """The campaign of this id, or None."""
     return session.get(Campaign, campaign_id) if campaign_id is not None else None
 
 
 def newest(session: Session, target: str, commit: str, ref: str = "") -> Campaign | None:
-    """The newest campaign of a branch of the target that had a build of a commit that begins so.
+    """The newest campaign of the target's branches with a build of a commit that starts with `commit`.
 
-    ref   of this branch alone, "" for any
+    ref   only this branch, "" for any
     """
     query = select(Campaign).where(
         Campaign.target == target,
@@ -140,7 +140,7 @@ def newest(session: Session, target: str, commit: str, ref: str = "") -> Campaig
 def supersede(session: Session, newer: Campaign, at: datetime) -> int:
     """Ends older unfinished campaigns of the same target, trigger and ref; returns how many.
 
-    Their outcomes stay: a verdict is true whatever became of the campaign that asked for it.
+    Their outcomes stay cached: a verdict does not depend on the campaign.
     """
     reason = f"superseded: {newer.head[:12]} was pushed to {newer.ref or newer.trigger} (campaign {newer.id})"
     same = {"of_target": newer.target, "of_trigger": newer.trigger, "of_ref": newer.ref, "newer": newer.id}
@@ -148,10 +148,10 @@ def supersede(session: Session, newer: Campaign, at: datetime) -> int:
 
 
 def claim(session: Session, owner: str, at: datetime, until: datetime) -> Campaign | None:
-    """The next campaign, leased to `owner` until `until`; None if none is due.
+    """Leases the next due campaign to `owner` until `until`; None if none is due.
 
-    A campaign that has begun goes on. Of new ones, repositories take turns: the one whose last campaign ended
-    longest ago is next, with its oldest campaign.
+    Started campaigns first. New ones round-robin by repository: the one whose last campaign ended longest
+    ago, with its oldest campaign.
     """
     other = aliased(Campaign)
     served = (
@@ -168,7 +168,7 @@ def claim(session: Session, owner: str, at: datetime, until: datetime) -> Campai
         .where(_due(at))
         .order_by(waits, served.asc().nulls_first(), Campaign.id)
         .limit(1)
-        .with_for_update(skip_locked=True)  # PostgreSQL: two engines never wait for one row
+        .with_for_update(skip_locked=True)  # PostgreSQL: engines do not wait for each other's rows
     )
     campaign = session.scalars(due).one_or_none()
     if campaign is not None:
@@ -177,7 +177,7 @@ def claim(session: Session, owner: str, at: datetime, until: datetime) -> Campai
 
 
 def any_due(session: Session, at: datetime) -> bool:
-    """Whether `claim` would find something; needs no write lock."""
+    """Whether `claim` would return a campaign; takes no write lock."""
     return session.scalar(select(Campaign.id).where(_due(at)).limit(1)) is not None
 
 
@@ -187,7 +187,7 @@ def any_unfinished(session: Session) -> bool:
 
 
 def is_held(session: Session, campaign_id: int, owner: str) -> bool:
-    """Whether `owner` may go on working on the campaign; needs no write lock."""
+    """Whether `owner` still holds the lease of the campaign; takes no write lock."""
     alive = select(Campaign.id).where(
         Campaign.id == campaign_id, Campaign.owner == owner, Campaign.state.in_(_UNFINISHED)
     )
@@ -195,7 +195,7 @@ def is_held(session: Session, campaign_id: int, owner: str) -> bool:
 
 
 def find_held(session: Session, campaign_id: int, owner: str) -> Campaign | None:
-    """The campaign, locked, if `owner` still holds it."""
+    """The locked campaign if `owner` still holds its lease."""
     query = select(Campaign).where(
         Campaign.id == campaign_id, Campaign.owner == owner, Campaign.state.in_(_UNFINISHED)
     )
@@ -203,7 +203,7 @@ def find_held(session: Session, campaign_id: int, owner: str) -> Campaign | None
 
 
 def lock_held(session: Session, campaign_id: int, owner: str) -> Campaign:
-    """The campaign, locked, if `owner` still holds it; raises Abandoned otherwise."""
+    """The locked campaign; raises Abandoned if `owner` lost its lease."""
     campaign = find_held(session, campaign_id, owner)
     if campaign is None:
         raise LeaseLost(campaign_id)
@@ -211,7 +211,7 @@ def lock_held(session: Session, campaign_id: int, owner: str) -> Campaign:
 
 
 def move(campaign: Campaign, state: CampaignState, at: datetime, reason: str | None = None) -> None:
-    """Puts the campaign into `state`, free for whoever claims it next."""
+    """Sets the campaign's state and releases its lease."""
     campaign.state = state.value
     campaign.owner, campaign.lease_until, campaign.attempts = "", None, 0
     campaign.updated_at = at
@@ -220,13 +220,13 @@ def move(campaign: Campaign, state: CampaignState, at: datetime, reason: str | N
 
 
 def postpone(campaign: Campaign, until: datetime) -> None:
-    """Counts a failed attempt at the present step and leaves the campaign alone until `until`."""
+    """Counts a failed attempt of the current step; the campaign is not due before `until`."""
     campaign.attempts += 1
     campaign.owner, campaign.lease_until = "", until
 
 
 def release_lease(session: Session, campaign_id: int, owner: str) -> None:
-    """Gives the lease back, nothing else changed."""
+    """Releases the lease without other changes."""
     session.execute(
         update(Campaign)
         .where(Campaign.id == campaign_id, Campaign.owner == owner)
@@ -235,10 +235,7 @@ def release_lease(session: Session, campaign_id: int, owner: str) -> None:
 
 
 def release_other_leases(session: Session, owners: Collection[str]) -> int:
-    """Frees every lease held by processes other than `owners`; for a process that runs alone.
-
-    Back-offs stay.
-    """
+    """Releases every lease not held by `owners`; for a process that runs alone. Back-offs stay."""
     result = session.execute(
         update(Campaign)
         .where(Campaign.owner != "", Campaign.owner.not_in(owners))
@@ -248,45 +245,45 @@ def release_other_leases(session: Session, owners: Collection[str]) -> int:
 
 
 def add_seconds(campaign: Campaign, step: str, seconds: float, at_least: float = 0.0) -> float:
-    """Adds to the clock of a step and returns its sum, raised to `at_least`."""
+    """Adds to the time of a step and returns the sum, at least `at_least`."""
     total = max(seconds_spent(campaign, step) + seconds, at_least)
     campaign.clock = campaign.clock | {step: total}
     return total
 
 
 def seconds_spent(campaign: Campaign, step: str) -> float:
-    """Seconds the campaign has spent in a step, over all restarts."""
+    """Seconds spent in a step, over all restarts."""
     return float(campaign.clock.get(step, 0.0))
 
 
 def attempted_reductions(campaign: Campaign) -> dict[str, str]:
-    """The cases whose reduction it had, over all restarts: case → why there is none, "" where there is."""
+    """Cases whose reduction was attempted, over all restarts: case → why it failed, "" if it succeeded."""
     return dict(campaign.plan.get("reductions", {}))
 
 
 def record_reduction(campaign: Campaign, case_id: str, trouble: str) -> None:
-    """Adds one to them."""
+    """Records an attempted reduction."""
     campaign.plan = campaign.plan | {"reductions": attempted_reductions(campaign) | {case_id: trouble}}
 
 
 def add_cost(campaign: Campaign, step: str, costs: StepCost) -> None:
-    """Adds what a shard cost to the work of a step."""
+    """Adds the cost of a shard to its step."""
     campaign.costs = campaign.costs | {step: (step_cost(campaign, step) + costs).to_json()}
 
 
 def step_cost(campaign: Campaign, step: str) -> StepCost:
-    """What the shards of a step cost, over all restarts."""
+    """Total cost of the shards of a step, over all restarts."""
     return StepCost.from_json(campaign.costs.get(step, {}))
 
 
 def write_plan(session: Session, campaign_id: int, cases: Iterable[str]) -> int:
-    """Replaces the plan by these cases, ranked in the order given; returns how many."""
+    """Replaces the plan by these cases, in rank order; returns how many."""
     session.execute(delete(CampaignCase).where(CampaignCase.campaign_id == campaign_id))
     return _append(session, campaign_id, cases, 0)
 
 
 def extend_plan(session: Session, campaign_id: int, cases: Iterable[str]) -> int:
-    """Adds these cases, which must be new, behind those that are planned; returns how many."""
+    """Appends new cases to the plan; returns how many. They must not be planned yet."""
     return _append(session, campaign_id, cases, planned(session, campaign_id))
 
 
@@ -303,7 +300,7 @@ def _append(session: Session, campaign_id: int, cases: Iterable[str], rank: int)
 
 
 def planned_cases(session: Session, campaign_id: int) -> Iterator[str]:
-    """The planned cases, in rank order, streamed."""
+    """The planned cases in rank order, streamed."""
     query = (
         select(CampaignCase.case_id)
         .where(CampaignCase.campaign_id == campaign_id)
@@ -314,7 +311,7 @@ def planned_cases(session: Session, campaign_id: int) -> Iterator[str]:
 
 
 def plans(session: Session, campaign_id: int, case_id: str) -> bool:
-    """Whether a case is planned."""
+    """Whether the case is in the plan."""
     query = select(CampaignCase.rank).where(
         CampaignCase.campaign_id == campaign_id, CampaignCase.case_id == case_id
     )
@@ -322,26 +319,26 @@ def plans(session: Session, campaign_id: int, case_id: str) -> bool:
 
 
 def planned(session: Session, campaign_id: int) -> int:
-    """How many cases the plan has."""
+    """Number of cases in the plan."""
     counted = select(func.count()).select_from(CampaignCase).where(CampaignCase.campaign_id == campaign_id)
     return session.scalar(counted) or 0
 
 
 def set_toolchain(session: Session, campaign: Campaign, side: Side, row: Toolchain) -> None:
-    """Names the toolchain of one side; adds its row or updates the interpreter's path."""
+    """Sets the toolchain of one side and records it."""
     record_toolchain(session, row)
     setattr(campaign, f"{side.value}_toolchain", row.digest)
 
 
 def record_toolchain(session: Session, row: Toolchain) -> None:
-    """Adds the toolchain's row, or updates the interpreter's path."""
+    """Inserts the toolchain, or updates the path of its interpreter."""
     values = {column.key: getattr(row, column.key) for column in Toolchain.__table__.columns}
     insert_missing(session, Toolchain, [values])
     session.get_one(Toolchain, row.digest).python = row.python  # the data folder may have moved
 
 
 def toolchain(session: Session, digest: str) -> Toolchain:
-    """The toolchain of this digest; raises InternalError if it was never recorded."""
+    """The toolchain of this digest; raises InternalError if there is none."""
     row = session.get(Toolchain, digest)
     if row is None:
         raise InternalError(f"there is no toolchain {digest}")
@@ -349,13 +346,13 @@ def toolchain(session: Session, digest: str) -> Toolchain:
 
 
 def counts_by_state(session: Session) -> dict[str, int]:
-    """How many campaigns are in each state, the empty states included."""
+    """Number of campaigns in each state, zeros included."""
     found = session.execute(select(Campaign.state, func.count()).group_by(Campaign.state))
     return {state.value: 0 for state in CampaignState} | dict(found.all())
 
 
 def after_commit(session: Session, call: Callable[[], None]) -> None:
-    """Calls `call` once the session's transaction is committed, never if it rolls back."""
+    """Calls `call` after the session's transaction commits; never if it rolls back."""
 
     def committed(_session: Session) -> None:
         call()
@@ -364,26 +361,26 @@ def after_commit(session: Session, call: Callable[[], None]) -> None:
 
 
 def insert_missing(session: Session, table: type[Base], rows: Iterable[dict[str, Any]]) -> int:
-    """Inserts the rows whose keys are new and leaves the others as they are; returns how many were new."""
+    """Inserts the rows whose keys are new; returns how many."""
     key = next(iter(table.__table__.primary_key))
-    # Counted by what comes back: psycopg does not say how many rows such an INSERT made. The rows are
-    # parameters and no part of the statement, which SQLAlchemy then compiles once and not each time.
+    # psycopg does not report how many rows such an INSERT made, so returned rows are counted. The rows are
+    # parameters, so SQLAlchemy compiles the statement once.
     insertion = insert_ignoring_conflicts(session.get_bind().dialect.name, table.__table__).returning(key)
     return sum(len(session.execute(insertion, chunk).all()) for chunk in chunks(rows))
 
 
 @functools.cache
 def insert_ignoring_conflicts(dialect: str, table: Any) -> Any:
-    """An INSERT that passes over rows whose keys are there already.
+    """An INSERT that skips existing keys.
 
-    table   the table, or its class where the new rows are wanted as objects
+    table   the table, or its class to get the new rows as objects
     """
     insert_ = postgresql.insert if dialect == "postgresql" else sqlite.insert
     return insert_(table).on_conflict_do_nothing()
 
 
 def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
-    """The items in lists of at most `size`."""
+    """Splits the items into lists of at most `size`."""
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):
         yield chunk

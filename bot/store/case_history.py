@@ -1,4 +1,4 @@
-"""What cases did before: the verdicts and times that a target's earlier campaigns left, for ranking."""
+"""Past verdicts and times of a target's cases, for ranking."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _DAY_S = 86_400.0
 class CaseHistory:
     """One case, over all toolchains of a target.
 
-    runs               on how many toolchains, devices and configurations it has a verdict
-    findings           how many of them accuse the compiler
-    last_finding_days  days since the last that does; None if none does
-    seconds            that one run of it takes, on average, the compiler's import left out
+    runs               number of (toolchain, device, configuration) with a verdict
+    findings           how many of these verdicts are failures
+    last_finding_days  days since the last failure; None if there is none
+    seconds            mean time of one run, without the compiler's import
     """
 
     case: str
@@ -34,7 +34,7 @@ class CaseHistory:
 
 
 def past(session: Session, target: str, backend: str, before: datetime) -> Iterator[CaseHistory]:
-    """The history of a target's backend as it stood at `before`, by case, streamed."""
+    """The history of the cases of a target's backend before `before`, streamed."""
     for case_id, runs, findings, last, seconds in session.execute(
         _query(target, backend, before), execution_options={"yield_per": CHUNK}
     ):

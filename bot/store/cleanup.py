@@ -1,4 +1,4 @@
-"""Upkeep of a database that serves one run after another and keeps nothing but their verdicts."""
+"""Cleanup of a database that is kept between single runs for its verdicts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _KEY_FIELDS = ("toolchain", "backend", "device", "configuration")
 
 
 def prune(session: Session) -> None:
-    """Drops what earlier campaigns leave beside outcomes and repeats; ends those whose process died.
+    """Deletes everything but outcomes and the newest repeats; ends campaigns whose process died.
 
-    Of repeats, which each campaign copies from the one before, the newest stay; of campaigns those that
-    still say something: whose repeats these are, or which target a toolchain was tested for.
+    Each campaign copies repeats from the one before, so the newest suffice. Campaigns stay if repeats or the
+    target of a toolchain refer to them.
     """
     unfinished = Campaign.state.not_in(_ENDED)
     session.execute(

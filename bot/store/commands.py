@@ -1,4 +1,4 @@
-"""Commands in the database: each comes in once, and keeps what became of it."""
+"""Commands in the database: each is stored once, with its result."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bot.store.models import Command, CommandState
 
 
 def store(session: Session, rows: Iterable[Command]) -> int:
-    """Adds the commands that are new; how many were."""
+    """Stores new commands; returns how many were new."""
     columns = [column.key for column in Command.__table__.columns]
     given = ({key: value for key in columns if (value := getattr(row, key)) is not None} for row in rows)
     return insert_missing(session, Command, given)
 
 
 def pending_comments(session: Session) -> list[int]:
-    """The comments with pending commands: repositories take turns, each with its oldest comment first."""
+    """Comments with pending commands: round-robin by repository, oldest comment first."""
     query = (
         select(Command.comment, Command.target)
         .where(Command.state == CommandState.PENDING.value)
@@ -47,7 +47,7 @@ def of_comment(session: Session, comment: int) -> Sequence[Command]:
 
 
 def refused_before(session: Session, row: Command) -> frozenset[str]:
-    """The earlier refusal of this person in this thread."""
+    """Reasons for which this user was refused in this thread before."""
     query = select(Command.reason).where(
         Command.target == row.target,
         Command.number == row.number,
@@ -59,7 +59,7 @@ def refused_before(session: Session, row: Command) -> frozenset[str]:
 
 
 def done_since(session: Session, row: Command, since: datetime) -> Sequence[Command]:
-    """The commands of other comments in the row's thread that ended since then."""
+    """Commands of other comments in the row's thread that ended since then."""
     query = select(Command).where(
         Command.target == row.target,
         Command.number == row.number,
@@ -70,7 +70,7 @@ def done_since(session: Session, row: Command, since: datetime) -> Sequence[Comm
 
 
 def said(session: Session, target: str, number: int, state: CommandState) -> list[tuple[datetime, str]]:
-    """The commands of a thread that are in a state: when each came, and its text."""
+    """Commands of a thread in one state: time and text."""
     query = select(Command.created_at, Command.text).where(
         Command.target == target, Command.number == number, Command.state == state.value
     )
@@ -78,5 +78,5 @@ def said(session: Session, target: str, number: int, state: CommandState) -> lis
 
 
 def complete(row: Command, state: CommandState, reason: str, at: datetime) -> None:
-    """What became of a command."""
+    """Records the result of a command."""
     row.state, row.reason, row.done_at = state.value, reason, at

@@ -1,4 +1,4 @@
-"""How many rows are in which state: what /metrics shows, asked of the database at each scrape."""
+"""Rows by state, for /metrics; queried at each scrape."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""The one place that opens the database.
+"""Opens the database and its transactions.
 
-Every step of Assay reads rows and writes rows in one transaction, so there are two ways to
-get a session: `with database.transaction() as session`, and `with database.reading() as session`
-for those that only look. Trouble with the database itself, such as a full disk, leaves both as an
-`InfrastructureError`; the other rooms never see SQLAlchemy's own errors.
+Every step reads and writes rows in one transaction: `with database.transaction() as session`, or `with
+database.reading() as session` for read-only work. Failures of the database itself, such as a full disk, raise
+`InfrastructureError`; other packages never see SQLAlchemy's errors.
 """
 
 from __future__ import annotations
@@ -30,32 +29,33 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from bot.errors import InfrastructureError, SettingsError
 
-BUSY_TIMEOUT_S = 30  # how long a writer waits for another before the database gives up
-#: How long a writer may do nothing before PostgreSQL ends it, and others have their turn: a lease's length.
+BUSY_TIMEOUT_S = 30  # how long a writer waits for another before it fails
+#: PostgreSQL ends a writer that is idle for this long, so that others can proceed: a lease's length.
 IDLE_TIMEOUT_S = 60
-#: Any number that no other program uses for a lock in the same PostgreSQL database, nor our migrations.
+#: An arbitrary advisory lock id, unlike that of the migrations.
 _WRITE_LOCK_ID = 1095979863
-#: A connection that was idle for so many seconds is tried before it is used. Whoever works all the time meets
-#: a server that starts again at work anyhow; to try each time is a tenth of all that is asked of it.
+#: A connection idle for this many seconds is pinged before use. Busy connections detect a restart of the
+#: server anyway, and a ping each time costs a tenth of all queries.
 PING_AFTER_IDLE_S = 1.0
-CHECKPOINT_PAGES = 16_384  # 64 MiB of log, if `checkpoint` is not called
+CHECKPOINT_PAGES = 16_384  # 64 MiB of log, unless `checkpoint` is called
 
 
 def now() -> datetime:
-    """The present, in UTC."""
+    """The current time, in UTC."""
     return datetime.now(UTC)
 
 
 class Database:
     """The tables behind one URL; SQLite in WAL mode by default, PostgreSQL by setting.
 
-    Opens no connection yet. Raises SettingsError: the URL is wrong or its driver is not installed;
-    InfrastructureError: the folder for the file cannot be made.
+    Opens no connection yet. Raises SettingsError if the URL is wrong or its driver is not installed,
+    InfrastructureError if the folder of the file cannot be created.
     """
 
     def __init__(self, url: str) -> None:
         self.url = _parse(url)
-        # We begin transactions ourselves, as on SQLite; a connection that was used last knows our statements.
+        # We begin transactions ourselves, as on SQLite. LIFO: the last used connection has our prepared
+        # statements.
         options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_use_lifo": True}
         if self.is_sqlite:
             _make_folder(self.url)
@@ -76,16 +76,16 @@ class Database:
             event.listen(self.engine, "begin", _begin_postgresql)
         self._sessions = self._sessionmaker(begin=_begin_exclusive(durable=True))
         self._quick_sessions = self._sessionmaker(begin=_begin_exclusive(durable=False), durable=False)
-        # By default PostgreSQL would show a reader what others commit meanwhile.
+        # By default PostgreSQL shows a reader what others commit meanwhile.
         self._readers = self._sessionmaker(begin="begin isolation level repeatable read", read_only=True)
         self._autocommit_sessions = self._sessionmaker(begin="")
-        # SQLite lets one writer in and makes the others poll, 100 ms at a time in the end. The threads
-        # of this process queue here instead, and are woken at once. On PostgreSQL they take one connection.
+        # SQLite allows one writer; others poll, in the end every 100 ms. Threads of this process queue here
+        # instead and are woken at once. On PostgreSQL they share one connection.
         self._write_lock = threading.RLock()
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether the embedded database is used."""
+        """Whether SQLite is used."""
         return self.url.get_backend_name() == "sqlite"
 
     def _sessionmaker(self, **options: object) -> sessionmaker[Session]:
@@ -96,26 +96,24 @@ class Database:
     def transaction(self, *, durable: bool = True) -> Iterator[Session]:
         """A session that commits at the end and rolls back on any exception.
 
-        Writers take turns, on PostgreSQL as on SQLite: nothing that was read changes before the end, so that
-        no row's change is lost under another's, and no two wait for each other. Transactions wait for nothing
-        outside, so a turn takes milliseconds.
+        Writers are serialized, on PostgreSQL as on SQLite: nothing that was read changes before the end, so
+        there are no lost updates and no deadlocks. Transactions do no I/O, so they take milliseconds.
 
-        A commit survives the death of the process, whatever kills it. It survives a power cut, and the death
-        of PostgreSQL's server, if it is `durable`, or followed by one that is: both databases lose the end of
-        their log, never its middle. What would only be done again need not wait for the disk.
+        A commit survives the death of the process. It survives a power cut, or the death of PostgreSQL's
+        server, if it is `durable` or followed by a durable one: both databases lose only the end of their
+        log. Work that would merely be repeated need not wait for the disk.
         """
         sessions = self._sessions if durable else self._quick_sessions
         with self._translated_errors(), self._write_lock, sessions() as session, session.begin():
             if not self.is_sqlite:
-                session.connection()  # takes the turn now, not with the first statement
+                session.connection()  # takes the lock now, not with the first statement
             yield session
 
     @contextmanager
     def autocommit(self) -> Iterator[Session]:
-        """A session for one statement, which adds rows that no other process changes, and is durable.
+        """A session for one durable statement, which adds rows that no other process changes.
 
-        On PostgreSQL it waits for no turn, and the statement is a transaction of its own: one message and its
-        answer instead of three.
+        On PostgreSQL it takes no lock and is its own transaction: one round trip instead of three.
         """
         if self.is_sqlite:
             with self.transaction() as session:
@@ -126,26 +124,27 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """A session that only reads, from one snapshot, and waits for no writer."""
+        """A read-only session on one snapshot; does not wait for writers."""
         with self._translated_errors(), self._readers() as session:
             yield session
 
     def migrate(self) -> None:
-        """Brings the tables up to date; safe to call at every start, by several processes at once."""
+        """Migrates to the newest revision; safe at every start and in several processes at once."""
         config = migrations()
         config.attributes["connection"] = self.engine
         with self._translated_errors(), self._write_lock:
             command.upgrade(config, "head")
 
     def is_migrated(self) -> bool:
-        """Whether the tables are those that this version of Assay works on."""
+        """Whether the tables are at this version's revision."""
         with self._translated_errors(), self.engine.execution_options(read_only=True).connect() as connection:
             return MigrationContext.configure(connection).get_current_revision() == _head_revision()
 
     def checkpoint(self) -> None:
-        """Moves SQLite's log into its file, beside readers and writers; a service does so now and then.
+        """Copies SQLite's log into its file, beside readers and writers; a service calls it periodically.
 
-        By default the commit that fills the log does it, and its caller waits for the disk, 150 ms here.
+        By default the commit that fills the log does it, and its caller waits for the disk (measured: 150
+        ms).
         """
         if not self.is_sqlite:
             return
@@ -170,8 +169,8 @@ class Database:
         try:
             yield
         except DatabaseError as error:
-            # Its other subclasses (IntegrityError, ProgrammingError, ...) are bugs of ours, unless PostgreSQL
-            # has ended the connection: to one whose process was stopped for long in its turn it says so.
+            # Its other subclasses (IntegrityError, ProgrammingError, ...) are our bugs, unless PostgreSQL
+            # closed the connection, as it does to a process that was stopped during its transaction.
             is_infrastructure = type(error) in (DatabaseError, InterfaceError, OperationalError)
             if not is_infrastructure and not error.connection_invalidated:
                 raise
@@ -189,7 +188,7 @@ class Database:
 def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
-        if parsed.drivername == "postgresql":  # SQLAlchemy's own choice differs between its versions
+        if parsed.drivername == "postgresql":  # SQLAlchemy's default differs between its versions
             parsed = parsed.set(drivername="postgresql+psycopg")
         parsed.get_dialect()
     except ArgumentError as error:
@@ -198,12 +197,12 @@ def _parse(url: str) -> URL:
             "write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME"
         ) from error
     except ModuleNotFoundError:
-        pass  # create_engine meets it again and says what to install
+        pass  # create_engine raises it again and names the missing package
     return parsed
 
 
 def missing_file(url: str) -> Path | None:
-    """The file of the embedded database at this address where it is not there; `Database` would make it."""
+    """The path of a SQLite database that does not exist yet, else None; `Database` would create it."""
     parsed = _parse(url)
     file = Path(parsed.database) if parsed.get_backend_name() == "sqlite" and parsed.database else None
     return None if file is None or file.exists() else file
@@ -222,9 +221,9 @@ def _make_folder(url: URL) -> None:
 
 
 def migrations() -> Config:
-    """Alembic's configuration; the engine is to be put into its `attributes["connection"]`."""
+    """Alembic's configuration; the caller sets `attributes["connection"]`."""
     config = Config()
-    # Alembic reads its options through configparser, to which % is special.
+    # Alembic reads its options through configparser, which expands %.
     folder = str(Path(__file__).parent / "migrations").replace("%", "%%")
     config.set_main_option("script_location", folder)
     return config
@@ -232,12 +231,12 @@ def migrations() -> Config:
 
 @functools.cache
 def _head_revision() -> str | None:
-    """The newest revision of this version of Assay; /readyz asks for it all the time."""
+    """The newest revision of this version; cached, since /readyz polls it."""
     return ScriptDirectory.from_config(migrations()).get_current_head()
 
 
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
-    # pysqlite opens transactions by itself, late; we open them in `_begin` instead.
+    # pysqlite begins transactions itself, too late; `_begin` does it instead.
     connection.isolation_level = None
     cursor = connection.cursor()
     _use_wal(cursor)
@@ -248,7 +247,7 @@ def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _use_wal(cursor: sqlite3.Cursor) -> None:
-    """Switches a new file to WAL; SQLite does not wait for another process that is doing the same."""
+    """Switches a new file to WAL; SQLite does not wait for another process that does the same."""
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
@@ -262,8 +261,8 @@ def _use_wal(cursor: sqlite3.Cursor) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A reader that becomes a writer half-way fails at once with "database is locked"; taking the
-    # write lock first makes it wait instead.
+    # A reader that becomes a writer half-way fails at once with "database is locked". Taking the write lock
+    # first makes it wait.
     options = connection.get_execution_options()
     if options.get("read_only", False):
         connection.exec_driver_sql("begin")
@@ -280,7 +279,7 @@ def _begin_postgresql(connection: Connection) -> None:
 
 
 def _begin_exclusive(*, durable: bool) -> str:
-    """Begins a transaction on PostgreSQL that is alone, in one message."""
+    """Begins an exclusive transaction on PostgreSQL in one message."""
     return "; ".join(
         (
             "begin isolation level read committed",
@@ -297,7 +296,7 @@ def _record_use(_connection: Any, record: ConnectionPoolEntry) -> None:
 
 
 def _ping_idle(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
-    """Has the pool open another connection where this one, idle for a while, has died."""
+    """Makes the pool open a new connection if this one died while idle."""
     used = record.info.get("used")
     if used is None or time.monotonic() - used < PING_AFTER_IDLE_S:
         return

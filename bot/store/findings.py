@@ -9,12 +9,12 @@ from sqlalchemy import delete, func, select, update
 from bot.store.campaigns import CHUNK, Session, chunks
 from bot.store.models import Classification, Finding
 
-#: What stands in a finding's reason before why its case was not made small.
+#: In a finding's reason, precedes why its case was not reduced.
 NOT_REDUCED = "; not reduced: "
 
 
 def replace(session: Session, campaign_id: int, rows: Iterable[Finding]) -> int:
-    """Makes `rows` the findings of the campaign; returns how many there are."""
+    """Replaces the campaign's findings; returns how many there are."""
     session.execute(delete(Finding).where(Finding.campaign_id == campaign_id))
     count = 0
     for chunk in chunks(rows):
@@ -25,7 +25,7 @@ def replace(session: Session, campaign_id: int, rows: Iterable[Finding]) -> int:
 
 
 def of_campaign(session: Session, campaign_id: int) -> Iterator[Finding]:
-    """The campaign's findings in the order of their cases' ids, streamed."""
+    """The campaign's findings by case id, streamed."""
     query = (
         select(Finding)
         .where(Finding.campaign_id == campaign_id)
@@ -36,7 +36,7 @@ def of_campaign(session: Session, campaign_id: int) -> Iterator[Finding]:
 
 
 def copies(session: Session, campaign_id: int) -> list[Finding]:
-    """The campaign's findings as new rows, which may be changed and written by `replace`."""
+    """Copies of the campaign's findings, to be changed and passed to `replace`."""
     names = [column.key for column in Finding.__table__.columns]
     return [
         Finding(**{name: getattr(row, name) for name in names}) for row in of_campaign(session, campaign_id)
@@ -44,7 +44,7 @@ def copies(session: Session, campaign_id: int) -> list[Finding]:
 
 
 def assign_bug(session: Session, campaign_id: int, signature: str, bug_id: int) -> None:
-    """Names the bug that the campaign's findings of this signature belong to."""
+    """Assigns the campaign's findings of this signature to a bug."""
     session.execute(
         update(Finding)
         .where(Finding.campaign_id == campaign_id, Finding.signature == signature)
@@ -53,7 +53,7 @@ def assign_bug(session: Session, campaign_id: int, signature: str, bug_id: int) 
 
 
 def counts(session: Session, campaign_id: int) -> dict[Classification, int]:
-    """How many findings of the campaign have each classification; standings that none has are left out."""
+    """Number of findings of the campaign by classification; zeros are left out."""
     query = (
         select(Finding.classification, func.count())
         .where(Finding.campaign_id == campaign_id)
@@ -63,7 +63,7 @@ def counts(session: Session, campaign_id: int) -> dict[Classification, int]:
 
 
 def is_regression(session: Session, campaign_id: int, bug_id: int) -> bool:
-    """Whether the campaign's base was free of the bug."""
+    """Whether the bug was absent at the campaign's base."""
     query = select(Finding.case_id).where(Finding.campaign_id == campaign_id, Finding.bug_id == bug_id)
     query = query.where(Finding.classification == Classification.REGRESSION.value)
     return session.scalar(query.limit(1)) is not None
@@ -78,6 +78,6 @@ def unreduced(session: Session, bug_id: int) -> str:
 
 
 def case_of(session: Session, bug_id: int) -> str:
-    """A case that showed the bug, of the newest campaign that saw it; "" if none is known."""
+    """A case of the bug from the newest campaign that saw it; "" if there is none."""
     query = select(Finding.case_id).where(Finding.bug_id == bug_id)
     return session.scalar(query.order_by(Finding.campaign_id.desc(), Finding.case_id).limit(1)) or ""

@@ -1,4 +1,4 @@
-"""The inbox: deliveries come in, are read once, and keep what became of them."""
+"""The inbox: deliveries are stored, processed once, and keep their result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from bot.store.campaigns import chunks, insert_ignoring_conflicts
 from bot.store.models import Delivery, DeliveryState
 
-# Made once, as every delivery needs them: to put a statement together costs more than to run it.
+# Built once: building a statement for each delivery costs more than running it.
 _CLAIM = (
     select(Delivery.id, Delivery.event, Delivery.payload, Delivery.received_at)
     .where(Delivery.id == bindparam("delivery"), Delivery.state == DeliveryState.PENDING.value)
@@ -22,13 +22,13 @@ _RECORD_RESULT = (
     update(Delivery)
     .where(Delivery.id == bindparam("delivery"))
     .values(state=bindparam("now"), reason=bindparam("why"))
-    .execution_options(synchronize_session=False)  # nobody holds its row as an object
+    .execution_options(synchronize_session=False)  # no session holds its row as an object
 )
 
 
 @dataclass(frozen=True)
 class ReceivedDelivery:
-    """A verified delivery: its id and event, the raw body, when it was received (UTC)."""
+    """A verified delivery: id, event, raw body, time received (UTC)."""
 
     id: str
     event: str
@@ -38,14 +38,14 @@ class ReceivedDelivery:
 
 @dataclass(frozen=True)
 class InboxPosition:
-    """A delivery's place in the order of arrival."""
+    """A delivery's position in the order of arrival."""
 
     received_at: datetime
     id: str
 
 
 def store(session: Session, arrivals: Sequence[ReceivedDelivery]) -> list[bool]:
-    """Stores deliveries by one statement; of each, whether its id was neither there nor before it."""
+    """Stores deliveries in one statement; for each, returns whether its id was new."""
     rows = [
         {
             "id": arrival.id,
@@ -69,7 +69,7 @@ def store(session: Session, arrivals: Sequence[ReceivedDelivery]) -> list[bool]:
 
 
 def pending(session: Session, after: InboxPosition | None, limit: int) -> list[InboxPosition]:
-    """The places of deliveries still to be read, oldest first, those after `after` only."""
+    """Positions of the pending deliveries behind `after`, oldest first."""
     query = select(Delivery.received_at, Delivery.id).where(Delivery.state == DeliveryState.PENDING.value)
     order = (Delivery.received_at, Delivery.id)
     if after is not None:
@@ -78,18 +78,21 @@ def pending(session: Session, after: InboxPosition | None, limit: int) -> list[I
 
 
 def claim(session: Session, delivery: str) -> ReceivedDelivery | None:
-    """The delivery, locked until the transaction ends; None if it is read already or being read."""
+    """The delivery, locked until the transaction ends;
+
+    None if it is processed or locked by another process.
+    """
     row = session.execute(_CLAIM, {"delivery": delivery}).one_or_none()
     return None if row is None else ReceivedDelivery(*row)
 
 
 def record_result(session: Session, delivery: str, state: DeliveryState, reason: str = "") -> None:
-    """Records what became of a delivery."""
+    """Records the result of a delivery."""
     session.execute(_RECORD_RESULT, {"delivery": delivery, "now": state.value, "why": reason})
 
 
 def count_attempt(session: Session, delivery: str, reason: str) -> int:
-    """Records that reading a delivery failed for now; the number of failures so far."""
+    """Records a temporary failure to process a delivery; returns the number of failures so far."""
     attempts = session.scalar(
         update(Delivery)
         .where(Delivery.id == delivery, Delivery.state == DeliveryState.PENDING.value)
@@ -100,7 +103,7 @@ def count_attempt(session: Session, delivery: str, reason: str) -> int:
 
 
 def known(session: Session, ids: Iterable[str]) -> set[str]:
-    """Those of the ids that are stored."""
+    """The ids that are stored."""
     found: set[str] = set()
     for chunk in chunks(ids):
         found.update(session.scalars(select(Delivery.id).where(Delivery.id.in_(chunk))))
@@ -108,7 +111,7 @@ def known(session: Session, ids: Iterable[str]) -> set[str]:
 
 
 def backlog(session: Session) -> tuple[int, datetime | None]:
-    """How many deliveries are still to be read, and when the oldest of them came."""
+    """Number of pending deliveries, and when the oldest arrived."""
     count, oldest = session.execute(
         select(func.count(), func.min(Delivery.received_at)).where(
             Delivery.state == DeliveryState.PENDING.value
@@ -118,19 +121,19 @@ def backlog(session: Session) -> tuple[int, datetime | None]:
 
 
 def counts(session: Session) -> dict[str, int]:
-    """How many deliveries are in each state."""
+    """Number of deliveries in each state."""
     rows = session.execute(select(Delivery.state, func.count()).group_by(Delivery.state))
     return dict(rows.all())
 
 
 def payloads(session: Session, after: str, limit: int) -> list[tuple[str, bytes]]:
-    """The ids and payloads of deliveries behind `after`, by id; empty payloads are passed over."""
+    """Ids and payloads of deliveries behind `after`, by id; empty payloads are skipped."""
     query = select(Delivery.id, Delivery.payload).where(Delivery.id > after, Delivery.payload != b"")
     return [(row.id, row.payload) for row in session.execute(query.order_by(Delivery.id).limit(limit))]
 
 
 def clear_payloads(session: Session, ids: Iterable[str], reason: str) -> None:
-    """Takes the payloads away, and keeps that the deliveries came: a second one changes nothing still."""
+    """Clears payloads but keeps the rows, so that a redelivery is still recognized."""
     for chunk in chunks(ids):
         here = update(Delivery).where(Delivery.id.in_(chunk))
         session.execute(here.values(payload=b""))

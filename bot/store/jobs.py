@@ -1,8 +1,8 @@
 """Jobs in the database: work about a bug, a pull request or a campaign.
 
-A job has a key. Requesting a key again while its job waits or runs changes nothing; a finished job starts
-again only on demand. `lease_until` is when a pending job is due, and when the worker of a running one is
-given up. `run_number` counts the starts: a worker with an older number may not change the row.
+A job has a key. Requesting the key again while its job waits or runs changes nothing; a finished job restarts
+only with `again`. `lease_until` is when a pending job is due, and when the lease of a running job expires.
+`run_number` counts the starts: a worker with an older number may not change the row.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sqlalchemy.orm import Session, aliased
 from bot.store.campaigns import insert_missing
 from bot.store.models import Job, JobState
 
-#: A key is 64 characters at most.
+#: Maximal length of a key.
 MAX_KEY = 64
-#: How the reason of a job begins that a bug of ours has ended: trying again would end alike.
+#: Prefix of the reason of a job that failed by a bug of ours; a retry would fail in the same way.
 INTERNAL_ERROR = "a bug of Assay"
 
 #: Kind of job → its word in idempotency keys, where the kind was renamed: existing keys must not change.
@@ -49,10 +49,10 @@ def enqueue(
     arguments: Mapping[str, Any] | None = None,
     requested_by: str = "",
 ) -> Job:
-    """The job of this key, made if there is none.
+    """The job of this key, created if there is none.
 
     due    when it may begin, None for at once
-    again  whether an existing job starts anew, with these arguments and a new run_number
+    again  whether an existing job restarts, with these arguments and a new run_number
     """
     fresh = {
         "key": key,
@@ -75,7 +75,7 @@ def enqueue(
     if again and not new:
         before = (
             "" if job.state == JobState.DONE.value else job.requested_by
-        )  # what was done, nobody waits for
+        )  # requested_by is cleared: nobody waits for a finished job
         job.arguments = {**(arguments or {}), "run_number": run_number(job) + 1}
         job.state, job.owner, job.lease_until, job.attempts = JobState.PENDING.value, "", due, 0
         job.done_at, job.target, job.requested_by = None, target, requested_by or before
@@ -83,7 +83,7 @@ def enqueue(
 
 
 def key_word(kind: str) -> str:
-    """What idempotency keys call a kind of job."""
+    """The word for a job kind in idempotency keys."""
     return _KEY_WORDS.get(kind, kind)
 
 
@@ -93,25 +93,25 @@ def is_unfinished(job: Job) -> bool:
 
 
 def run_number(job: Job) -> int:
-    """How often the job was set going."""
+    """How often the job was started."""
     return int(job.arguments.get("run_number", 1))
 
 
 def any_due(session: Session, kinds: Collection[str], at: datetime) -> bool:
-    """Whether `claim` would find something; needs no write lock."""
+    """Whether `claim` would return a job; takes no write lock."""
     return session.scalar(select(Job.id).where(_due(kinds, at)).limit(1)) is not None
 
 
 def oldest_due(session: Session, kinds: Collection[str], at: datetime) -> datetime | None:
-    """When the job was asked for that has waited longest of those that are due."""
+    """When the longest waiting due job was requested."""
     query = select(Job.created_at).where(_due(kinds, at)).order_by(Job.created_at).limit(1)
     return session.scalar(query)
 
 
 def claim(session: Session, kinds: Collection[str], owner: str, at: datetime, until: datetime) -> Job | None:
-    """The next job of these kinds, leased to `owner`; None if none is due.
+    """Leases the next job of these kinds to `owner`; None if none is due.
 
-    Repositories take turns: the one whose last job ended longest ago is next, with its oldest job.
+    Round-robin by repository: the one whose last job ended longest ago, with its oldest job.
     """
     other = aliased(Job)
     is_running = (other.state == JobState.RUNNING.value) & (other.lease_until > at)
@@ -130,7 +130,7 @@ def claim(session: Session, kinds: Collection[str], owner: str, at: datetime, un
 
 
 def lock_held(session: Session, job_id: int, owner: str, expected_run: int) -> Job | None:
-    """The job, locked, if `owner` still has it and it was not set going again since `expected_run`."""
+    """The locked job, if `owner` still holds it and it was not restarted since `expected_run`."""
     job = session.get(Job, job_id, with_for_update=True, populate_existing=True)
     if (
         job is None
@@ -143,24 +143,24 @@ def lock_held(session: Session, job_id: int, owner: str, expected_run: int) -> J
 
 
 def complete(job: Job, state: JobState, reason: str, result: Mapping[str, Any], at: datetime) -> None:
-    """The job is done, or given up; `reason` says what came of it."""
+    """Ends the job; `reason` is its result or why it was given up."""
     job.state, job.reason, job.result = state.value, reason, dict(result)
     job.owner, job.lease_until, job.done_at = "", None, at
 
 
 def postpone(job: Job, reason: str, until: datetime) -> None:
-    """The job is tried again at `until`."""
+    """Schedules a retry at `until`."""
     job.state, job.reason, job.owner, job.lease_until = JobState.PENDING.value, reason, "", until
 
 
 def release_lease(job: Job) -> None:
-    """Gives the job back as if it had not been begun."""
+    """Releases the job as if it had not started."""
     job.state, job.owner, job.lease_until = JobState.PENDING.value, "", None
     job.attempts -= 1
 
 
 def release_other_leases(session: Session, kinds: Collection[str], owner: str) -> None:
-    """Frees jobs of these kinds leased to processes other than `owner`, which are dead."""
+    """Releases jobs of these kinds leased to other processes, which are dead."""
     session.execute(
         update(Job)
         .where(Job.kind.in_(tuple(kinds)), Job.state == JobState.RUNNING.value, Job.owner != owner)
@@ -169,12 +169,12 @@ def release_other_leases(session: Session, kinds: Collection[str], owner: str) -
 
 
 def of_key(session: Session, key: str) -> Job | None:
-    """The job of this key."""
+    """The job of this key, or None."""
     return session.scalars(select(Job).where(Job.key == key)).one_or_none()
 
 
 def last_of(session: Session, kind: str, bug_id: int, state: JobState) -> Job | None:
-    """The last job of a kind about a bug that ended so."""
+    """The last job of a kind about a bug that ended in this state."""
     query = select(Job).where(Job.kind == kind, Job.bug_id == bug_id, Job.state == state.value)
     return session.scalars(query.order_by(Job.done_at.desc(), Job.id.desc()).limit(1)).first()
 

@@ -1,4 +1,4 @@
-"""Mutes: components, signatures or titles that maintainers do not want reported."""
+"""Mutes: operators, signatures or titles that maintainers do not want reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.store.models import Mute
 def add(
     session: Session, target: str, operator: str, until: datetime, by: str, reason: str, at: datetime
 ) -> None:
-    """Mutes what matches `operator`, a glob, until then; the same glob again only moves the end."""
+    """Mutes what matches the glob `operator` until `until`; an existing mute gets the new end."""
     there = session.scalars(select(Mute).where(Mute.target == target, Mute.operator == operator)).first()
     if there is None:
         there = Mute(target=target, operator=operator, created_at=at)
@@ -24,7 +24,7 @@ def add(
 
 
 def remove(session: Session, target: str, operator: str) -> bool:
-    """Takes a mute off; False if there was none."""
+    """Removes a mute; False if there was none."""
     found = session.scalars(
         delete(Mute).where(Mute.target == target, Mute.operator == operator).returning(Mute.id)
     ).all()
@@ -32,12 +32,12 @@ def remove(session: Session, target: str, operator: str) -> bool:
 
 
 def in_force(session: Session, target: str, at: datetime) -> list[Mute]:
-    """The target's mutes that have not ended, by operator."""
+    """The target's active mutes, by operator."""
     query = select(Mute).where(Mute.target == target, Mute.until > at).order_by(Mute.operator)
     return list(session.scalars(query))
 
 
 def find_covering(session: Session, target: str, operator: str, at: datetime) -> Mute | None:
-    """The mute that covers an operator at that time, if one does."""
+    """The active mute that matches an operator, if there is one."""
     found = (one for one in in_force(session, target, at) if fnmatchcase(operator, one.operator))
     return next(found, None)

@@ -1,4 +1,4 @@
-"""The outbox: every effect on GitHub is a row first, and the kill switch that stops them all.
+"""The outbox: every effect on GitHub is a row first. Also the kill switches.
 
     pending ──claim──▶ sending ──finish──▶ sent
         ▲                  │ ├──give_up──▶ failed     GitHub refuses it; a person must act
@@ -6,10 +6,10 @@
     held ──release──▶ pending
 
 While an effect is being sent, its target may stop being watched, its bug may be fixed, its rows deleted. A
-success is recorded all the same, a retry is not (`is_still_claimed`). While a row is `sending`,
-`not_before` is the end of its sender's lease.
+success is still recorded, a retry is not (`is_still_claimed`). While a row is `sending`, `not_before` is the
+end of its sender's lease.
 
-An editable effect (`EffectDraft.editable`: a check run, the one comment of a pull request) is changed in
+An editable effect (`EffectDraft.editable`: a check run, the sticky comment of a pull request) is updated in
 place. Posting it with other content raises its `revision`; only the latest revision is sent.
 """
 
@@ -29,31 +29,31 @@ from bot.store import bugs, suppression
 from bot.store.models import Bug, BugState, Campaign, Effect, EffectState, KillSwitch, SuppressionCause
 from bot.store.suppression import ISSUE as ISSUE
 
-ALL_TARGETS = "all"  # the kill switch that stops every target
-DRY_RUN = "dry-run"  # reports.mode of a target whose effects are only written down
+ALL_TARGETS = "all"  # the kill switch of all targets
+DRY_RUN = "dry-run"  # reports.mode in which effects are only written to files
 
 _COUNTED = (EffectState.PENDING.value, EffectState.SENDING.value, EffectState.SENT.value)
 _OPEN = (EffectState.PENDING.value, EffectState.SENDING.value)
 _SENDING = EffectState.SENDING.value
-_FIRST_PAGE = 64  # rows looked at before more are read
+_FIRST_PAGE = 64  # rows read before more are fetched
 
 
 @dataclass(frozen=True)
 class EffectDraft:
-    """An effect to be.
+    """An effect to post.
 
-    key        idempotency key: equal keys are one effect, however often it is posted
+    key        idempotency key: equal keys are one effect, however often posted
     payload    the request's body, as GitHub's API describes it
     signature  of the bug an issue is about, "" for other kinds
     hold       why it must wait, "" if it need not
-    cause      for what it waits where that is no maintainer
-    number     the issue or pull request it belongs to; None for none, and where `depends_on` is that issue,
+    cause      what it waits for, if that is not a maintainer
+    number     the issue or pull request it belongs to; None for none, and if `depends_on` is that issue,
                which has no number yet
     depends_on  key of the effect that must be sent before, "" for none
-    editable   changed in place when it is posted again
+    editable   updated in place when posted again
     urgent     a person waits for it
-    mode       "live" or "dry-run"; "" for what the campaign's configuration says, dry-run without a campaign
-    bug_id     the bug it is about, where the kind is not an issue
+    mode       "live" or "dry-run"; "" for the mode of the campaign, dry-run without a campaign
+    bug_id     the bug it is about, if the kind is not an issue
     """
 
     kind: str
@@ -73,7 +73,7 @@ class EffectDraft:
 
 @dataclass(frozen=True)
 class PostResult:
-    """What became of a draft; state is None where nothing will be sent, and `reason` and `cause` say why."""
+    """Result of posting a draft; state is None if nothing will be sent, for `reason` and `cause`."""
 
     key: str
     state: EffectState | None
@@ -83,15 +83,15 @@ class PostResult:
 
 @dataclass(frozen=True)
 class ClaimedEffect:
-    """An effect that one sender works on.
+    """An effect leased to one sender.
 
-    dry_run    its target is in dry-run mode: it may be written down, not sent
-    resumed    an earlier sender did not finish: it may be on GitHub already
-    attempts   counting this one
+    dry_run    its target is in dry-run mode: it may be written to a file, not sent
+    resumed    an earlier sender did not finish: it may already be on GitHub
+    attempts   including this one
     number     the issue or pull request it belongs to
-    remote_id  GitHub's id of what is there already and is to be changed; "" for what is new
-    revision   which of its contents this is
-    withdrawn  why it is not wanted any more: if it is not out by now, it stays here; "" if it is wanted
+    remote_id  GitHub's id of the object to update; "" for a new one
+    revision   of its content
+    withdrawn  why it is not wanted any more: it is held if it is not on GitHub; "" if it is wanted
     """
 
     key: str
@@ -116,10 +116,10 @@ def post(
     issues_per_day: int,
     at: datetime,
 ) -> list[PostResult]:
-    """Adds the drafts that are new, in order; posting again what is there changes nothing.
+    """Adds the new drafts in order; posting an existing one again changes nothing.
 
-    The bug of an issue must have been seen (`bugs.see`) before; a bug that has its issue gets no
-    second one, and an issue over the day's quota is held. Both reasons are recorded with the bug.
+    The bug of an issue must be recorded before (`bugs.record_sighting`). A bug with an issue gets no second
+    one, and an issue over the day's quota is held; both reasons are recorded with the bug.
     """
     return [_post(session, draft, campaign_id, issues_per_day, at) for draft in drafts]
 
@@ -169,7 +169,7 @@ def _post_issue(
         _renew(there, draft, campaign_id, at)
     else:
         if there.state == _SENDING and suppression.has_cause(there, SuppressionCause.WITHDRAWN):
-            suppression.clear_reason(there)  # it is so again
+            suppression.clear_reason(there)  # true again
         return _posted(there, _known(there, bug))
     if draft.hold:
         bugs.hold(session, bug.id, draft.hold, at)
@@ -181,7 +181,7 @@ def _post_issue(
 def _add(
     session: Session, draft: EffectDraft, campaign_id: int | None, bug_id: int | None, at: datetime
 ) -> Effect | None:
-    """Adds the row; None if the key is taken."""
+    """Adds the row; None if the key exists."""
     if session.get(Effect, draft.key) is not None:
         return None
     effect = Effect(
@@ -202,7 +202,7 @@ def _add(
     try:
         with session.begin_nested():
             session.add(effect)
-    except IntegrityError:  # another process was first
+    except IntegrityError:  # another process inserted it first
         return None
     return effect
 
@@ -213,7 +213,7 @@ def _initial_state(draft: EffectDraft) -> str:
 
 
 def _renew(effect: Effect, draft: EffectDraft, campaign_id: int | None, at: datetime) -> None:
-    """Replaces an unseen draft with the data of the latest campaign."""
+    """Replaces an unpublished draft with the data of the latest campaign."""
     effect.payload, effect.created_at = draft.payload, at
     effect.campaign_id, effect.attempts, effect.url, effect.sent_at = campaign_id, 0, "", None
     effect.state = _initial_state(draft)
@@ -221,7 +221,10 @@ def _renew(effect: Effect, draft: EffectDraft, campaign_id: int | None, at: date
 
 
 def _revise(effect: Effect, draft: EffectDraft, campaign_id: int | None) -> None:
-    """Other content for what lives. What was refused stays so: GitHub is not asked again for each change."""
+    """Sets new content of an editable effect.
+
+    Refused effects stay refused: they are not retried at each change.
+    """
     effect.payload, effect.revision, effect.depends_on = draft.payload, effect.revision + 1, draft.depends_on
     effect.campaign_id = campaign_id if campaign_id is not None else effect.campaign_id
     if effect.state == EffectState.SENT.value:
@@ -235,7 +238,7 @@ def _waits_for_quota(effect: Effect) -> bool:
 
 
 def _leaves_dry_run(session: Session, effect: Effect, campaign_id: int | None) -> bool:
-    """Whether an issue was only written down, in dry-run mode, which its target has left since."""
+    """Whether an issue was only written in dry-run mode, which its target has left since."""
     if effect.state != EffectState.SENT.value or not _is_dry_run(effect):
         return False
     modes = [_mode_of(session, number) for number in (effect.campaign_id, campaign_id)]
@@ -243,7 +246,7 @@ def _leaves_dry_run(session: Session, effect: Effect, campaign_id: int | None) -
 
 
 def _is_new_occurrence(effect: Effect, bug: Bug) -> bool:
-    """Whether the unseen draft is about an earlier occurrence of the bug, which was fixed."""
+    """Whether the unpublished draft is about an earlier occurrence of the bug, which was fixed."""
     unseen = effect.state == EffectState.HELD.value or _is_dry_run(effect)
     return unseen and bug.state == BugState.NEW.value
 
@@ -266,7 +269,7 @@ def _known(effect: Effect, bug: Bug) -> str:
 
 
 def over_quota(session: Session, target: str, per_day: int, at: datetime, key: str) -> str:
-    """Why no issue but that of `key` may go out today; "" where it may."""
+    """Why no issue other than that of `key` may be sent today; "" if it may."""
     day_ago = at - timedelta(days=1)
     query = select(func.count()).where(
         Effect.kind == ISSUE,
@@ -285,7 +288,7 @@ def over_quota(session: Session, target: str, per_day: int, at: datetime, key: s
 
 
 def has_unsent(session: Session) -> bool:
-    """Whether any effect waits to be sent; for those who look often and must not lock."""
+    """Whether any effect is pending; for frequent polls without a lock."""
     return session.scalar(select(Effect.key).where(Effect.state.in_(_OPEN)).limit(1)) is not None
 
 
@@ -297,19 +300,18 @@ def claim(
     live: bool,
     paused: Callable[[str], bool] = lambda _target: False,
 ) -> ClaimedEffect | None:
-    """Takes the oldest effect that is due and not stopped, the urgent ones first, for `lease`; None if there
-    is none.
+    """Leases the oldest due effect for `lease`, urgent ones first; None if there is none.
 
-    live    whether the sender reaches GitHub. What is only written down may be written twice, so a
-            rehearsal that was left half-way is taken at once, without waiting for its lease to end.
-    paused  whether GitHub has asked for a pause where this target is: its effects are passed over
+    live    whether the sender reaches GitHub. Files may be written twice, so a dry run that was
+            interrupted is claimed at once, without waiting for its lease to expire.
+    paused  whether GitHub requested a pause for an account: its effects are skipped
     """
     stopped = {kill_switch.name for kill_switch in kill_switches(session)}
     if ALL_TARGETS in stopped:
         return None
     query = (
         select(Effect, Campaign.config["reports"]["mode"].as_string())
-        .options(defer(Effect.payload))  # large, and wanted of one of them alone
+        .options(defer(Effect.payload))  # large, and needed for one of them only
         .outerjoin(Campaign, Campaign.id == Effect.campaign_id)
         .where(Effect.state.in_(_OPEN))
         .where(or_(Effect.not_before.is_(None), Effect.not_before <= at, Effect.state == _SENDING))
@@ -331,7 +333,7 @@ def claim(
             continue
         try:
             payload = effect.payload
-        except ValueError as error:  # one damaged row must not keep the others from being sent
+        except ValueError as error:  # one damaged row must not block the others
             suppression.fail(effect, f"its row in the database is damaged: {error}")
             continue
         effect.state, effect.not_before = EffectState.SENDING.value, at + lease
@@ -354,7 +356,7 @@ def claim(
 
 
 def _in_pages(session: Session, query: Select[Any]) -> Iterator[Any]:
-    """The rows a few at a time: nearly always one of the first is taken."""
+    """The rows in pages: nearly always one of the first is taken."""
     offset, count = 0, _FIRST_PAGE
     while rows := session.execute(query.limit(count).offset(offset)).all():
         yield from rows
@@ -362,7 +364,7 @@ def _in_pages(session: Session, query: Select[Any]) -> Iterator[Any]:
 
 
 def _number(session: Session, effect: Effect) -> int | None:
-    """The issue or pull request of an effect; None while the effect before it is not out."""
+    """The issue or pull request of an effect; None while the effect it depends on is not sent."""
     if not effect.depends_on:
         return effect.number
     before = session.get(Effect, effect.depends_on)
@@ -372,7 +374,7 @@ def _number(session: Session, effect: Effect) -> int | None:
 
 
 def _mode(config: dict[str, Any] | None) -> str:
-    """`reports.mode` of a campaign's configuration; dry-run where none is set."""
+    """`reports.mode` of a campaign's configuration; dry-run by default."""
     return str(((config or {}).get("reports") or {}).get("mode", DRY_RUN))
 
 
@@ -386,17 +388,17 @@ def mark_sent(
     remote_id: str = "",
     revision: int = 1,
 ) -> None:
-    """The effect is out, at `url`.
+    """Marks the effect as sent to `url`.
 
     number    an issue's, None where GitHub gave none
-    remote_id  GitHub's id of it, by which it can be changed
-    revision  the content that was sent; if there is a later one by now, that is sent next
+    remote_id  GitHub's id, needed for updates
+    revision   the content that was sent; a later one is sent next
     """
     effect = session.get(Effect, key)
     if effect is None:
         return  # deleted meanwhile
     later = effect.revision > revision
-    if not (later and effect.state == EffectState.FAILED.value):  # else its target is watched no more
+    if not (later and effect.state == EffectState.FAILED.value):  # else the target is no longer watched
         effect.state = (EffectState.PENDING if later else EffectState.SENT).value
         suppression.clear_reason(effect)
     effect.url, effect.sent_at, effect.sent_revision = url, at, revision
@@ -410,13 +412,13 @@ def mark_sent(
 
 
 def is_still_claimed(session: Session, effect: ClaimedEffect) -> bool:
-    """Whether the effect is still its sender's: not given up, approved again or deleted since."""
+    """Whether the sender still holds the effect: not given up, approved again or deleted since."""
     row = session.get(Effect, effect.key, with_for_update=True)
     return row is not None and row.state == _SENDING and row.attempts == effect.attempts
 
 
 def hold_withdrawn(session: Session, key: str) -> None:
-    """The effect was withdrawn and is not out: it stays here."""
+    """Holds a withdrawn effect that is not on GitHub."""
     effect = session.get_one(Effect, key)
     effect.state, effect.not_before = EffectState.HELD.value, None
 
@@ -430,10 +432,10 @@ def retry(
     unsent: bool,
     counts_as_attempt: bool = True,
 ) -> None:
-    """The effect is tried again at `not_before`.
+    """Schedules a retry at `not_before`.
 
-    unsent  whether it surely did not arrive
-    counts_as_attempt  False if it only waited for its turn, which is no attempt
+    unsent  whether it certainly did not arrive
+    counts_as_attempt  False if it only waited for a rate limit
     """
     effect = session.get_one(Effect, key)
     effect.attempts -= 0 if counts_as_attempt else 1
@@ -449,9 +451,9 @@ def retry(
 def refuse(
     session: Session, claimed: ClaimedEffect, reason: str, cause: SuppressionCause, at: datetime
 ) -> bool:
-    """GitHub refuses the effect; False if it was given up or deleted meanwhile.
+    """Records that GitHub refuses the effect; False if it was given up or deleted meanwhile.
 
-    A first attempt has surely not arrived: once the repository accepts effects again, it does not count.
+    A first attempt certainly did not arrive: once the repository accepts effects again, it does not count.
     """
     effect = session.get(Effect, claimed.key, with_for_update=True)
     if effect is None or effect.attempts != claimed.attempts:
@@ -470,7 +472,7 @@ def refuse(
 def give_up(
     session: Session, key: str, reason: str, at: datetime, cause: SuppressionCause = SuppressionCause.NONE
 ) -> None:
-    """The effect is not sent unless a person releases it or the cause ends; `reason` says what to do."""
+    """Marks the effect as failed until a person releases it or the cause ends; `reason` is what to do."""
     effect = session.get_one(Effect, key)
     suppression.fail(effect, reason, cause)
     if effect.kind == ISSUE and effect.bug_id is not None:
@@ -478,24 +480,24 @@ def give_up(
 
 
 def approve(session: Session, key: str) -> None:
-    """A person wants the effect sent: what is held, failed or only written down. Raises UsageError."""
+    """Releases an effect that is held, failed or only written in dry-run mode. Raises UsageError."""
     effect = session.get(Effect, key)
     if effect is None:
         raise UsageError(f"there is no effect {key}")
     if effect.state not in (EffectState.HELD.value, EffectState.FAILED.value) and not _is_dry_run(effect):
         raise UsageError(f"effect {key} is {effect.state}; only held and failed ones can be released")
-    # A failed one may have arrived all the same, so it is looked up first.
+    # A failed one may have arrived, so it is looked up first.
     failed = effect.state == EffectState.FAILED.value
     effect.state = (EffectState.SENDING if failed else EffectState.PENDING).value
     suppression.clear_reason(effect)
     effect.not_before, effect.attempts, effect.url = None, 0, ""
-    effect.remote_id = ""  # what it was changed as may be deleted; if it is not, its marker leads to it
+    effect.remote_id = ""  # the object may be deleted; if it is not, its marker is found
 
 
 def withdraw(session: Session, bug_id: int, reason: str) -> None:
-    """Keeps the issue of a bug here that is not out yet: what it says is not so any more.
+    """Holds the unsent issue of a bug that is no longer true.
 
-    One that a sender has in hand, or has left half-way, may be out: it is looked up, and not sent again.
+    One that a sender has claimed may have arrived: it is looked up and not sent again.
     """
     waiting = (*_OPEN, EffectState.HELD.value)
     query = select(Effect).where(Effect.kind == ISSUE, Effect.bug_id == bug_id, Effect.state.in_(waiting))
@@ -507,9 +509,9 @@ def withdraw(session: Session, bug_id: int, reason: str) -> None:
 
 
 def set_remote_content(session: Session, key: str, payload: dict[str, Any]) -> None:
-    """Somebody else has given what lives on GitHub another content: ours is to be sent again when it differs.
+    """Records that somebody else changed the content on GitHub: ours is sent again if it differs.
 
-    What waits to be sent stays: it is newer than what that person saw.
+    Pending content stays: it is newer than what was changed.
     """
     effect = session.get(Effect, key)
     if effect is not None and effect.state == EffectState.SENT.value:
@@ -517,7 +519,7 @@ def set_remote_content(session: Session, key: str, payload: dict[str, Any]) -> N
 
 
 def is_in_flight(session: Session, key: str, since: datetime) -> bool:
-    """Whether an effect waits to be sent, or was sent since then: GitHub's answer may not show it yet."""
+    """Whether an effect is pending or was sent since then, so that GitHub's answer may not show it yet."""
     effect = session.get(Effect, key)
     if effect is None:
         return False
@@ -525,13 +527,13 @@ def is_in_flight(session: Session, key: str, since: datetime) -> bool:
 
 
 def of_campaign(session: Session, campaign_id: int) -> Sequence[Effect]:
-    """The effects a campaign pending, in order."""
+    """The effects that a campaign posted, in order."""
     query = select(Effect).where(Effect.campaign_id == campaign_id)
     return session.scalars(query.order_by(Effect.created_at, Effect.key)).all()
 
 
 def held_about(session: Session, target: str, *, bug_id: int | None, pull: int) -> list[Effect]:
-    """What is held about a bug, or by the campaigns of a pull request, oldest first."""
+    """Held effects about a bug, or of the campaigns of a pull request, oldest first."""
     query = select(Effect).outerjoin(Campaign, Campaign.id == Effect.campaign_id)
     about = Effect.bug_id == bug_id if bug_id is not None else Campaign.pull == pull
     query = query.where(Effect.target == target, Effect.state == EffectState.HELD.value, about)
@@ -539,7 +541,7 @@ def held_about(session: Session, target: str, *, bug_id: int | None, pull: int) 
 
 
 def held_by(session: Session, campaign_id: int) -> list[Effect]:
-    """The held issues that a campaign was the last to tell of, oldest first."""
+    """Held issues whose data are of this campaign, oldest first."""
     query = select(Effect).where(
         Effect.campaign_id == campaign_id, Effect.kind == ISSUE, Effect.state == EffectState.HELD.value
     )
@@ -558,7 +560,7 @@ def in_state(session: Session, state: EffectState) -> Sequence[Effect]:
 
 
 def enable_kill_switch(session: Session, name: str, reason: str, at: datetime) -> None:
-    """Stops all sending to the target `name`, or to everybody for "all"."""
+    """Stops sending to the target `name`, or to all targets for "all"."""
     kill_switch = session.get(KillSwitch, name)
     if kill_switch is None:
         session.add(KillSwitch(name=name, reason=reason, set_at=at))
@@ -567,7 +569,7 @@ def enable_kill_switch(session: Session, name: str, reason: str, at: datetime) -
 
 
 def disable_kill_switch(session: Session, name: str) -> bool:
-    """Ends the stop; False if there was none."""
+    """Removes a kill switch; False if there was none."""
     kill_switch = session.get(KillSwitch, name)
     if kill_switch is None:
         return False
@@ -577,5 +579,5 @@ def disable_kill_switch(session: Session, name: str) -> bool:
 
 
 def kill_switches(session: Session) -> Sequence[KillSwitch]:
-    """The kill switches that are set."""
+    """The active kill switches."""
     return session.scalars(select(KillSwitch).order_by(KillSwitch.name)).all()

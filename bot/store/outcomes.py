@@ -1,8 +1,8 @@
-"""Outcomes and repeats in the database, and what a campaign still has to run.
+"""Outcomes and repeats in the database, and the cases a campaign still has to run.
 
-A verdict is cached by (case, toolchain, backend, device, configuration) for every campaign there will ever
-be; the last four are a `CacheKey`. The first verdict recorded under a key stays. Nothing here holds more than
-a chunk of a campaign's outcomes at once.
+A verdict is cached for all campaigns by case, toolchain, backend, device and configuration; the last four are
+a `CacheKey`. The first verdict recorded under a key stays. Memory holds at most one chunk of a campaign's
+outcomes.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from fuzzing.outcomes import Outcome, Phase, Verdict
 
 @dataclass(frozen=True)
 class CacheKey:
-    """Where and how a case ran: a toolchain's digest, the backend driving it, the device, the options.
+    """Where and how a case ran: digest of the toolchain, backend, device, configuration.
 
-    configuration  as `Outcome.configuration`: "" where all is default
+    configuration  as `Outcome.configuration`: "" for defaults
     """
 
     toolchain: str
@@ -40,12 +40,12 @@ class CacheKey:
         return cls(toolchain, str(config["backend"]), str(config["device"]), named)
 
     def fits(self, outcome: Outcome) -> bool:
-        """Whether the outcome was made there."""
+        """Whether the outcome has this key."""
         return self == CacheKey(outcome.toolchain, outcome.backend, outcome.device, outcome.configuration)
 
 
 def record(session: Session, outcomes: Iterable[Outcome], at: datetime) -> int:
-    """Adds the outcomes whose key has none yet; returns how many were new."""
+    """Adds outcomes with new keys; returns how many were new."""
     rows = (
         {
             "case_id": outcome.case,
@@ -65,7 +65,7 @@ def record(session: Session, outcomes: Iterable[Outcome], at: datetime) -> int:
 def record_repeats(
     session: Session, campaign_id: int, side: Side, repeats: Iterable[tuple[int, Outcome]]
 ) -> int:
-    """Adds fresh-process runs by (case, number); returns how many were new."""
+    """Adds repeats by (case, number); returns how many were new."""
     rows = (
         {
             "campaign_id": campaign_id,
@@ -89,7 +89,7 @@ def pending(
     head: CacheKey | None = None,
     verdicts: Collection[Verdict] = (),
 ) -> list[str]:
-    """The next planned cases without an outcome under `key`, in rank order, `limit` at most.
+    """At most `limit` planned cases without an outcome under `key`, in rank order.
 
     With `head`, only those whose outcome under `head` is one of `verdicts`.
     """
@@ -107,7 +107,7 @@ def pending(
 
 
 def cached(session: Session, campaign_id: int, key: CacheKey, before: datetime) -> int:
-    """How many planned cases had their outcome under `key` already at the time `before`."""
+    """Number of planned cases that had an outcome under `key` before `before`."""
     query = (
         select(func.count())
         .select_from(CampaignCase)
@@ -118,7 +118,7 @@ def cached(session: Session, campaign_id: int, key: CacheKey, before: datetime) 
 
 
 def by_phase(session: Session, campaign_id: int, key: CacheKey) -> dict[Phase, dict[Verdict, int]]:
-    """Phase → verdict → planned cases that ended there with it under `key`."""
+    """Phase → verdict → number of planned cases that ended there under `key`."""
     phase = OutcomeRow.body["phase"].as_string()
     query = (
         select(phase, OutcomeRow.verdict, func.count())
@@ -138,12 +138,12 @@ def by_phase(session: Session, campaign_id: int, key: CacheKey) -> dict[Phase, d
 
 
 def ran(session: Session, campaign_id: int, key: CacheKey) -> int:
-    """How many planned cases have an outcome under `key`."""
+    """Number of planned cases with an outcome under `key`."""
     return sum(counts(session, campaign_id, key).values())
 
 
 def counts(session: Session, campaign_id: int, key: CacheKey) -> dict[Verdict, int]:
-    """How many planned cases have each verdict under `key`; verdicts without cases are left out."""
+    """Verdict → number of planned cases under `key`; zeros are left out."""
     query = (
         select(OutcomeRow.verdict, func.count())
         .select_from(CampaignCase)
@@ -156,13 +156,13 @@ def counts(session: Session, campaign_id: int, key: CacheKey) -> dict[Verdict, i
 
 
 def counts_by_verdict(session: Session) -> dict[str, int]:
-    """How many cached outcomes have each verdict, over all toolchains; read from the index alone."""
+    """Number of cached outcomes by verdict, over all toolchains; reads only the index."""
     found = session.execute(select(OutcomeRow.verdict, func.count()).group_by(OutcomeRow.verdict))
     return {verdict.value: 0 for verdict in Verdict} | dict(found.all())
 
 
 def verdicts(session: Session, campaign_id: int, key: CacheKey) -> Iterator[tuple[str, Verdict]]:
-    """(case, verdict) of every planned case with an outcome under `key`, streamed in rank order."""
+    """(case, verdict) of every planned case with an outcome under `key`, in rank order, streamed."""
     query = (
         select(CampaignCase.case_id, OutcomeRow.verdict)
         .join(OutcomeRow, _at(OutcomeRow, key))
@@ -193,10 +193,10 @@ def cases_with_verdict(
 def outcome_pairs(
     session: Session, campaign_id: int, head: CacheKey, base: CacheKey | None
 ) -> Iterator[tuple[Outcome, Outcome | None]]:
-    """(head, base) outcomes of the planned cases worth a word, streamed in rank order.
+    """(head, base) outcomes of the planned cases to compare, in rank order, streamed.
 
-    Those are the cases that accuse or are unsupported at head, and those that accuse at base and pass
-    at head. The base outcome is None where base was not run.
+    Those are cases that fail or are unsupported at head, and cases that fail at base and pass at head. The
+    base outcome is None if base was not run.
     """
     query = _pairs_query(campaign_id, head, base).execution_options(yield_per=CHUNK)
     for at_head, at_base in session.execute(query):
@@ -206,7 +206,7 @@ def outcome_pairs(
 def missing_repeats(
     session: Session, campaign_id: int, side: Side, cases: Collection[str], repeats: int
 ) -> dict[str, list[int]]:
-    """For each of these cases that lacks some of its `repeats` runs: the numbers it lacks."""
+    """Case → numbers of its missing repeats; complete cases are left out."""
     have: dict[str, set[int]] = {case_id: set() for case_id in cases}
     for chunk in chunks(cases):
         query = select(Repeat.case_id, Repeat.number).where(
@@ -221,7 +221,7 @@ def missing_repeats(
 def repeats_of_other_campaigns(
     session: Session, campaign_id: int, key: CacheKey, missing: Mapping[str, Collection[int]]
 ) -> list[tuple[int, Outcome]]:
-    """The fresh-process runs, by number, that other campaigns made under `key` of what each case lacks."""
+    """Repeats under `key` of other campaigns that fill the missing numbers."""
     most = max((number for numbers in missing.values() for number in numbers), default=-1) + 1
     found = []
     for chunk in chunks(missing):
@@ -235,9 +235,9 @@ def repeats_of_other_campaigns(
 def agreement(
     session: Session, campaign_id: int, side: Side, key: CacheKey, case_id: str | None = None
 ) -> dict[str, tuple[int, int]]:
-    """For each repeated case: (k, n), k of its n repeats having the verdict and phase cached under `key`.
+    """Case → (k, n): k of its n repeats have the verdict and phase cached under `key`.
 
-    With `case_id`, for that one alone.
+    With `case_id`, for that case only.
     """
     same = and_(
         Repeat.verdict == OutcomeRow.verdict,
@@ -264,7 +264,7 @@ def agreement(
 
 
 def repeats(session: Session, campaign_id: int, side: Side, case_id: str) -> list[Outcome]:
-    """The fresh-process runs of a case, in the order in which they were made."""
+    """The repeats of a case, by number."""
     query = (
         select(Repeat.body)
         .where(Repeat.campaign_id == campaign_id, Repeat.side == side.value, Repeat.case_id == case_id)
@@ -274,7 +274,7 @@ def repeats(session: Session, campaign_id: int, side: Side, case_id: str) -> lis
 
 
 def noise(session: Session, campaign_id: int, key: CacheKey) -> tuple[int, int]:
-    """(k, n): n planned cases pass at head and were run again there, k of them with another verdict."""
+    """(k, n): n planned cases pass at head and were repeated there, k of them with another verdict."""
     query = (
         select(func.sum(case((Repeat.verdict != OutcomeRow.verdict, 1), else_=0)), func.count())
         .select_from(CampaignCase)
@@ -291,7 +291,7 @@ def noise(session: Session, campaign_id: int, key: CacheKey) -> tuple[int, int]:
 
 
 def delete_outcomes(session: Session, campaign_id: int, key: CacheKey, cases: Collection[str]) -> None:
-    """Takes away what these cases did under `key`, and the campaign's repeats at head: they tell nothing."""
+    """Deletes these cases' outcomes under `key` and the campaign's repeats at head, which are unreliable."""
     for chunk in chunks(cases):
         session.execute(
             delete(OutcomeRow).where(
@@ -312,7 +312,7 @@ def delete_outcomes(session: Session, campaign_id: int, key: CacheKey, cases: Co
 
 
 def with_component(session: Session, campaign_id: int, side: Side, outcome: Outcome) -> Outcome:
-    """The outcome with the part of the compiler that the first repeat which looked for it found to blame."""
+    """The outcome with the component that the first localizing repeat blames."""
     for evidence in (again.evidence for again in repeats(session, campaign_id, side, outcome.case)):
         if evidence.ablation_runs:
             found = replace(

@@ -1,4 +1,4 @@
-"""What goes on and what came of it, for people who watch the service: asked of all tables at once."""
+"""Current work and its results, from all tables; for status pages."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from bot.store.models import (
     Target,
 )
 
-#: Rows on a page; the tables keep everything.
+#: Rows shown on a page.
 MAX_CAMPAIGNS, MAX_AUDIT_EVENTS, MAX_EFFECTS = 20, 60, 30
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
-_SENT = "sent"  # shown by GitHub itself
+_SENT = "sent"  # GitHub shows these itself
 _RESOLVED = tuple(state.value for state in RESOLVED)
 
 
@@ -35,8 +35,8 @@ _RESOLVED = tuple(state.value for state in RESOLVED)
 class RunningCampaign:
     """A campaign that has not ended.
 
-    waiting      whether no process has begun it
-    done, total  of the present step; total is 0 where it is not known
+    waiting      whether it has not started
+    done, total  of the current step; total is 0 if unknown
     """
 
     campaign: Campaign
@@ -48,7 +48,7 @@ class RunningCampaign:
 
 @dataclass(frozen=True)
 class EndedCampaign:
-    """A campaign that has ended: how many of its findings have each classification, what is new first."""
+    """A campaign that has ended: number of findings by classification, new ones first."""
 
     campaign: Campaign
     counts: Mapping[Classification, int]
@@ -56,10 +56,10 @@ class EndedCampaign:
 
 @dataclass(frozen=True)
 class TargetSummary:
-    """A repository in one line.
+    """One repository, summarized.
 
-    mode      `reports.mode` of its last campaign, "" before there was one
-    bugs      those that are not over
+    mode      `reports.mode` of its last campaign, "" before the first
+    bugs      number of unresolved bugs
     last      its last campaign that has ended
     """
 
@@ -75,8 +75,8 @@ class Overview:
     """Everything shown about one repository.
 
     held, failed  effects that wait for a person, and that GitHub refused, each with its reason
-    retrying      effects that could not be sent and are tried again, each with its reason
-    audit_events  what was done and decided, the newest first, without sent effects, which GitHub shows
+    retrying      effects to be retried, each with its reason
+    audit_events  newest first, without sent effects, which GitHub shows
     """
 
     watched: TargetSummary
@@ -92,7 +92,7 @@ class Overview:
 
 
 def watched(session: Session, *, public: bool) -> list[TargetSummary]:
-    """The known repositories by name; only public ones if `public`."""
+    """Known repositories by name; only public ones if `public`."""
     query = select(Target).order_by(Target.name)
     if public:
         query = query.where(Target.private.is_(False))
@@ -100,7 +100,7 @@ def watched(session: Session, *, public: bool) -> list[TargetSummary]:
 
 
 def of_target(session: Session, name: str, at: datetime) -> Overview | None:
-    """What goes on about one repository; None if it is not known."""
+    """Overview of one repository; None if it is unknown."""
     target = session.get(Target, name)
     if target is None:
         return None
@@ -125,7 +125,7 @@ def of_target(session: Session, name: str, at: datetime) -> Overview | None:
 def _watched(session: Session, target: Target) -> TargetSummary:
     last = _campaigns(session, target.name, ended=True, limit=1)
     newest = select(Campaign.config).where(Campaign.target == target.name).order_by(Campaign.id.desc())
-    # The newest may not have read its configuration yet.
+    # The newest campaign may not have read its configuration yet.
     config: dict[str, Any] = next(filter(None, session.scalars(newest.limit(MAX_CAMPAIGNS))), {})
     unfinished = (Campaign.target == target.name, Campaign.state.in_(_UNFINISHED))
     alive = (Bug.target == target.name, Bug.state.not_in(_RESOLVED))
@@ -139,7 +139,7 @@ def _watched(session: Session, target: Target) -> TargetSummary:
 
 
 def _campaigns(session: Session, name: str, *, ended: bool, limit: int = MAX_CAMPAIGNS) -> list[Campaign]:
-    """The newest first."""
+    """The campaigns, newest first."""
     here = Campaign.state.not_in(_UNFINISHED) if ended else Campaign.state.in_(_UNFINISHED)
     query = select(Campaign).where(Campaign.target == name, here)
     return list(session.scalars(query.order_by(Campaign.id.desc()).limit(limit)))

@@ -1,7 +1,7 @@
-"""Periodic tasks: done now and then by one process, however many run.
+"""Periodic tasks: each is run by one process at a time.
 
-A periodic task is due when it was last done long enough ago and nobody holds its lease. Its process works
-outside any transaction, then records the time and the state to keep for the next run.
+A task is due when its interval has passed and nobody holds its lease. Its process works outside any
+transaction, then records the time and the state for the next run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bot.store.models import PeriodicTask
 
 @dataclass(frozen=True)
 class ClaimedTask:
-    """A periodic task leased to this process: when it was last done, and its saved state."""
+    """A periodic task leased to this process: time of the last run, and saved state."""
 
     name: str
     last: datetime | None
@@ -30,7 +30,7 @@ class ClaimedTask:
 def claim(
     session: Session, name: str, owner: str, at: datetime, every: timedelta, lease: timedelta
 ) -> ClaimedTask | None:
-    """The task, leased to `owner`, if it is due and not leased; else None."""
+    """Leases the task to `owner` if it is due and not leased; else None."""
     insert_missing(session, PeriodicTask, [{"name": name}])
     free = or_(PeriodicTask.lease_until.is_(None), PeriodicTask.lease_until <= at)
     waited = or_(PeriodicTask.done_at.is_(None), PeriodicTask.done_at <= at - every)
@@ -45,7 +45,7 @@ def claim(
 
 
 def is_due(session: Session, name: str, at: datetime, every: timedelta) -> bool:
-    """Whether `claim` would give it; needs no write lock."""
+    """Whether `claim` would return the task; takes no write lock."""
     task = session.get(PeriodicTask, name)
     if task is None:
         return True
@@ -54,7 +54,7 @@ def is_due(session: Session, name: str, at: datetime, every: timedelta) -> bool:
 
 
 def renew(session: Session, name: str, owner: str, until: datetime) -> bool:
-    """Pushes the end of the lease out; False if it went to another process."""
+    """Extends the lease; False if another process has it."""
     query = (
         update(PeriodicTask)
         .where(PeriodicTask.name == name, PeriodicTask.owner == owner)
@@ -71,9 +71,9 @@ def done(
     note: str,
     saved_state: dict[str, Any] | None = None,
 ) -> bool:
-    """The task was done, or failed for now, which `note` says; False if the lease was lost meanwhile.
+    """Records a run, or its failure in `note`; False if the lease was lost.
 
-    Where it was rerun_requested since it was taken, it stays due.
+    A task with rerun_requested stays due.
     """
     when = case((PeriodicTask.rerun_requested, None), else_=at)
     values: dict[str, Any] = {"done_at": when, "owner": "", "lease_until": None, "note": note}
@@ -86,7 +86,7 @@ def done(
 
 
 def release_lease(session: Session, name: str, owner: str) -> None:
-    """Gives the lease back, nothing else changed: the process is shutting down."""
+    """Releases the lease without other changes: the process is shutting down."""
     session.execute(
         update(PeriodicTask)
         .where(PeriodicTask.name == name, PeriodicTask.owner == owner)
@@ -95,7 +95,7 @@ def release_lease(session: Session, name: str, owner: str) -> None:
 
 
 def release_other_leases(session: Session, owner: str) -> None:
-    """Frees every lease held by other processes; for a process that runs alone."""
+    """Releases every lease of other processes; for a process that runs alone."""
     session.execute(
         update(PeriodicTask)
         .where(PeriodicTask.owner != "", PeriodicTask.owner != owner)
@@ -104,12 +104,12 @@ def release_other_leases(session: Session, owner: str) -> None:
 
 
 def run_soon(session: Session, name: str) -> None:
-    """Makes the task due at once; a running one runs once more afterwards."""
+    """Makes the task due at once; a running task runs once more afterwards."""
     session.execute(
         update(PeriodicTask).where(PeriodicTask.name == name).values(done_at=None, rerun_requested=True)
     )
 
 
 def list_all(session: Session) -> Sequence[PeriodicTask]:
-    """Every task that was ever due, by name; for people."""
+    """All recorded tasks, by name."""
     return session.scalars(select(PeriodicTask).order_by(PeriodicTask.name)).all()

@@ -1,4 +1,4 @@
-"""Progress of a campaign, from its rows alone."""
+"""Progress of a campaign, computed from its rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _UNSENT = (EffectState.PENDING.value, EffectState.SENDING.value)
 
 @dataclass(frozen=True)
 class CampaignProgress:
-    """A campaign as it stands.
+    """Progress of a campaign.
 
-    done, total  cases or runs of the present step; total is 0 where it is not known
-    unsent       effects that still wait to be sent
+    done, total  cases or runs of the current step; total is 0 if unknown
+    unsent       number of effects to send
     """
 
     campaign: int
@@ -32,7 +32,7 @@ class CampaignProgress:
 
 
 def of_delivery(session: Session, delivery: str) -> CampaignProgress | None:
-    """The campaign that a delivery brought; None while there is none."""
+    """Progress of the campaign that a delivery created; None while there is none."""
     campaign = session.scalars(select(Campaign).where(Campaign.delivery == delivery)).first()
     if campaign is None:
         return None
@@ -45,7 +45,7 @@ def of_delivery(session: Session, delivery: str) -> CampaignProgress | None:
 
 
 def step(session: Session, campaign: Campaign) -> tuple[int, int, str]:
-    """(done, total, note) of the campaign's present step, as in `CampaignProgress`."""
+    """(done, total, note) of the campaign's current step, as in `CampaignProgress`."""
     state = CampaignState(campaign.state)
     if state is CampaignState.RUNNING:
         return _outcome_progress(session, campaign, Side.HEAD)
@@ -61,7 +61,7 @@ def step(session: Session, campaign: Campaign) -> tuple[int, int, str]:
 
 
 def _count_reduced(campaign: Campaign) -> Select[int]:
-    """How many cases were made small at the campaign's head since it began."""
+    """Number of cases reduced at the campaign's head since it began."""
     return select(func.count()).where(
         Reduction.toolchain == (campaign.head_toolchain or ""),
         Reduction.recorded_at >= campaign.created_at,

@@ -1,7 +1,7 @@
 """Pull requests in the database: their last known state, and their jobs.
 
-What is to be done is a row of `jobs`: of the kind LOOK there is one for each pull request, set going again by
-whatever happens to it; of the kind CHECK_RUN_ACTION one for each use of a button of a check run.
+Jobs are rows of `jobs`: one of the kind EVALUATE_PULL for each pull request, restarted at every event, and
+one of the kind CHECK_RUN_ACTION for each use of a button of a check run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OPEN = "open"  # Pull.state
 CHECK_RUN = "check_run"
 
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
-#: Fields that GitHub gives; approval is ours.
+#: Fields from GitHub; approval is ours.
 _GITHUB_FIELDS = (
     "head",
     "base",
@@ -37,7 +37,7 @@ _GITHUB_FIELDS = (
 )
 
 
-#: Of these, what a pull request is tested or left for.
+#: Of these, the ones that decide whether and what to test.
 _DECISIVE = ("head", "base_ref", "draft", "state")
 
 
@@ -62,7 +62,7 @@ class PullRequestData(Protocol):
 
     @property
     def head_repository(self) -> str:
-        """owner/name of what it comes from, "" where that is gone."""
+        """owner/name of the head's repository, "" if it was deleted."""
 
     @property
     def author(self) -> str:
@@ -87,11 +87,11 @@ class PullRequestData(Protocol):
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """The result of an update of a pull request.
+    """Result of an update of a pull request.
 
-    stale    it is older than what is known, and changed nothing
-    unclear  another state of the same second is known, so that their order is unknown
-    voided  who had approved the head that this push replaced, "" for none
+    stale             older than the stored state; nothing changed
+    ambiguous         another state of the same second is stored, so the order is unknown
+    revoked_approver  who had approved the head that this push replaced, "" for none
     """
 
     pull: Pull
@@ -106,7 +106,7 @@ def get(session: Session, target: str, number: int) -> Pull | None:
 
 
 def with_head(session: Session, target: str, commit: str) -> Sequence[Pull]:
-    """The pull requests that have this commit as their head, or as their approved commit."""
+    """Pull requests that have this commit as head or approved commit."""
     is_head = or_(Pull.head == commit, Pull.approved_head == commit)
     return session.scalars(select(Pull).where(Pull.target == target, is_head).order_by(Pull.number)).all()
 
@@ -122,9 +122,9 @@ def insert_if_new(session: Session, data: Pull) -> bool:
 
 
 def update_if_newer(session: Session, data: Pull) -> UpdateResult:
-    """Stores the data, unless a later state is known.
+    """Stores the data, unless a later state is stored.
 
-    Another head ends the approval of the last one, and that it was stopped.
+    A new head clears the approval and the stop of the old one.
     """
     insert_if_new(session, data)
     known = session.get_one(Pull, (data.target, data.number), with_for_update=True)
@@ -142,7 +142,7 @@ def update_if_newer(session: Session, data: Pull) -> UpdateResult:
 
 
 def has_relevant_change(data: Pull, known: Pull) -> bool:
-    """Whether something else is to be done about a pull request, perhaps, than by what is known."""
+    """Whether a change may affect what to test."""
     return any(getattr(data, name) != getattr(known, name) for name in _DECISIVE)
 
 
@@ -152,7 +152,7 @@ def has_same_data(one: Pull, other: Pull) -> bool:
 
 
 def last_evaluation_failed(session: Session, target: str, number: int) -> bool:
-    """Whether the last look at a pull request came to nothing, for a trouble that may have passed by now."""
+    """Whether the last evaluation of a pull request failed temporarily."""
     about = Job.arguments["number"].as_integer() == number
     query = select(Job).where(Job.kind == EVALUATE_PULL, Job.target == target, about)
     last = session.scalars(query.order_by(Job.id.desc()).limit(1)).first()
@@ -171,9 +171,9 @@ def _values(data: Pull) -> dict[str, Any]:
 def pending_actions(
     session: Session, target: str, number: int, actions: Collection[str], until: datetime
 ) -> Sequence[Job]:
-    """Presses that wait or are under way, locked: of these buttons, of a pull request's check runs.
+    """Unfinished jobs of these buttons of a pull request's check runs, locked.
 
-    until   those that were heard of by then
+    until   only those received by then
     """
     query = (
         select(Job)
@@ -207,13 +207,13 @@ def unfinished_campaigns(session: Session) -> Sequence[Campaign]:
 
 
 def lock_unfinished(session: Session, campaign_id: int) -> Campaign | None:
-    """The campaign, locked against its end, if it has not come yet."""
+    """The campaign, locked, if it has not ended."""
     query = select(Campaign).where(Campaign.id == campaign_id, Campaign.state.in_(_UNFINISHED))
     return session.scalars(query.with_for_update()).one_or_none()
 
 
 def before(session: Session, campaign: Campaign) -> int:
-    """How many unfinished campaigns, of whatever target, come before this one."""
+    """Number of unfinished campaigns of all targets before this one."""
     query = select(Campaign.id).where(Campaign.id < campaign.id, Campaign.state.in_(_UNFINISHED))
     return len(session.scalars(query).all())
 
@@ -223,7 +223,7 @@ def supersede_campaigns(
 ) -> list[int]:
     """Ends a pull request's unfinished campaigns, except those of `except_head`; returns their ids.
 
-    Their outcomes stay: a verdict is true whatever became of the campaign that asked for it.
+    Their outcomes stay cached: a verdict does not depend on the campaign.
     """
     query = select(Campaign).where(
         Campaign.target == target,
@@ -240,7 +240,7 @@ def supersede_campaigns(
 
 
 def ended_with_open_check_run(session: Session, since: datetime) -> Sequence[Campaign]:
-    """Campaigns of pull requests, ended since then, whose check run still says that they are at work."""
+    """Campaigns of pull requests, ended since then, whose check run is still in progress."""
     query = (
         select(Campaign)
         .join(Effect, Effect.campaign_id == Campaign.id)
@@ -257,7 +257,7 @@ def ended_with_open_check_run(session: Session, since: datetime) -> Sequence[Cam
 
 
 def last_audit_event(session: Session, target: str, subject: str, action: str) -> AuditEvent | None:
-    """The latest act of one kind about one subject."""
+    """The newest audit event with this action and subject."""
     query = select(AuditEvent).where(
         AuditEvent.target == target, AuditEvent.subject == subject, AuditEvent.action == action
     )
@@ -265,7 +265,7 @@ def last_audit_event(session: Session, target: str, subject: str, action: str) -
 
 
 def find_check_runs(session: Session, target: str, head: str, external_id: str) -> list[Effect]:
-    """The check run of ours that an external id names, or without one the latest of a commit; [] for none."""
+    """Our check run with this external id, or without one the newest of a commit; [] for none."""
     ours = select(Effect).where(Effect.kind == CHECK_RUN, Effect.target == target)
     if external_id:
         return list(session.scalars(ours.where(Effect.key == external_id)))

@@ -1,7 +1,7 @@
-"""Rate usage over all processes: the times of writes, and the pauses of accounts.
+"""Rate usage over all processes: times of writes, and pauses of accounts.
 
-The figures are GitHub's ("Rate limits for the REST API", "Best practices"): 80 content creations a minute and
-500 an hour, a second between writes. They count for each account: an installation, or the owner of a token.
+The limits are GitHub's ("Rate limits for the REST API", "Best practices"): 80 content creations a minute and
+500 an hour, a second between writes, for each account: an installation, or the owner of a token.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from sqlalchemy.orm import Session
 
 from bot.store.models import RateLimitPause, RateUsage
 
-#: Content creations allowed in a time.
+#: Content creations allowed in each time window.
 CREATIONS = ((80, timedelta(minutes=1)), (500, timedelta(hours=1)))
-#: Searches allowed in a time; GitHub counts them apart.
+#: Searches allowed in a time window; GitHub limits them separately.
 SEARCHES = ((30, timedelta(minutes=1)),)
-_KEPT = timedelta(hours=2)  # rows older than every window above are dropped
+_KEPT = timedelta(hours=2)  # longer than every window above
 
 Windows = tuple[tuple[int, timedelta], ...]
 
@@ -37,6 +37,7 @@ def reserve(
     """When `account` may act: not before `at`, `gap` after its last act, and within `windows`.
 
     The time is reserved if it is at most `max_wait` away.
+
     creates_content  whether the act counts in the windows
     """
     _queue(session, account)
@@ -51,7 +52,7 @@ def reserve(
 
 
 def _free(session: Session, account: str, most: int, span: timedelta, when: datetime) -> datetime:
-    """When fewer than `most` counted acts lie in the `span` before."""
+    """The first time with fewer than `most` counted acts in the `span` before."""
     query = (
         select(RateUsage.at)
         .where(RateUsage.account == account, RateUsage.creates_content, RateUsage.at > when - span)
@@ -64,13 +65,13 @@ def _free(session: Session, account: str, most: int, span: timedelta, when: date
 
 
 def _queue(session: Session, account: str) -> None:
-    """One at a time for each account. SQLite has one writer anyway."""
+    """Serializes writers of one account on PostgreSQL; SQLite has one writer anyway."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(zlib.crc32(account.encode()))))
 
 
 def pause(session: Session, account: str, until: datetime, reason: str) -> None:
-    """Nobody calls for `account` before `until`; an earlier pause that ends later stays."""
+    """Pauses `account` until `until`; a pause that ends later stays."""
     _queue(session, account)
     there = session.get(RateLimitPause, account)
     if there is None:
@@ -81,19 +82,19 @@ def pause(session: Session, account: str, until: datetime, reason: str) -> None:
 
 
 def pauses(session: Session, at: datetime) -> Mapping[str, RateLimitPause]:
-    """Account → its pause, where that is not over."""
+    """Account → its active pause."""
     return {
         one.account: one for one in session.scalars(select(RateLimitPause).where(RateLimitPause.until > at))
     }
 
 
 def paused(session: Session, account: str, at: datetime) -> RateLimitPause | None:
-    """The pause of one account, if it is not over."""
+    """The active pause of one account, if there is one."""
     there = session.get(RateLimitPause, account)
     return there if there is not None and there.until > at else None
 
 
 def prune(session: Session, at: datetime) -> None:
-    """Drops what counts no more."""
+    """Deletes rows outside of every window."""
     session.execute(delete(RateUsage).where(RateUsage.at < at - _KEPT))
     session.execute(delete(RateLimitPause).where(RateLimitPause.until < at))

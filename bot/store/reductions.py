@@ -1,4 +1,4 @@
-"""Reductions in the database: what failing cases were made small to, by case and place."""
+"""Reductions in the database, by case and cache key."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bot.store.outcomes import CacheKey
 
 
 def get(session: Session, case_id: str, key: CacheKey) -> Reduction | None:
-    """The reduction of a case there; None if there was no attempt."""
+    """The reduction of a case under the key; None if there was no attempt."""
     return session.get(Reduction, (case_id, *astuple(key)))
 
 
 def find_on_other_toolchain(session: Session, case_id: str, key: CacheKey) -> Reduction | None:
-    """The latest that worked on another toolchain, all else alike; None if there is none.
+    """The newest success on another toolchain, all else equal; None if there is none.
 
-    Another build mostly fails as its forerunner did: its small case is worth a run before one is sought anew.
+    Most failures are the same on the next build: its reduced case is worth one run before a new reduction.
     """
     query = (
         select(Reduction)
@@ -39,6 +39,6 @@ def find_on_other_toolchain(session: Session, case_id: str, key: CacheKey) -> Re
 
 
 def record(session: Session, row: Reduction) -> None:
-    """Adds a reduction; the first one of a case at a place stays."""
+    """Adds a reduction; the first one of a key stays."""
     values = {column.key: getattr(row, column.key) for column in Reduction.__table__.columns}
     insert_missing(session, Reduction, [values])

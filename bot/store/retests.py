@@ -11,12 +11,12 @@ from bot.store.models import Bug, BugState, Campaign, CampaignCase, Finding, Out
 from bot.store.outcomes import CacheKey
 from fuzzing.outcomes import Verdict
 
-#: States in which it is worth asking whether a bug still fails.
+#: States in which a bug is retested.
 _RETESTABLE = (BugState.NEW.value, BugState.HELD.value, BugState.REPORTED.value, BugState.FIXED.value)
 
 
 def add(session: Session, row: Retest) -> None:
-    """Adds a retest behind those that the bug has."""
+    """Adds a retest with the bug's next number."""
     last = session.scalar(select(func.max(Retest.number)).where(Retest.bug_id == row.bug_id))
     row.number = 0 if last is None else last + 1
     session.add(row)
@@ -34,17 +34,17 @@ def passed(row: Retest) -> bool:
 
 
 def passed_since(session: Session, bug_id: int, *, excluding: int = -1) -> list[Retest]:
-    """The retests that passed since the bug last failed one, oldest first; without number `excluding`."""
+    """Retests that passed since the last failed one, oldest first; without number `excluding`."""
     rows = [row for row in of_bug(session, bug_id) if row.number != excluding]
     failed = [row.number for row in rows if row.failed]
     return [row for row in rows if passed(row) and row.number > max(failed, default=-1)]
 
 
 def wanted(session: Session, campaign: Campaign, limit: int) -> list[Bug]:
-    """The bugs that a campaign's head should be asked about: those of its branch that it did not see.
+    """Bugs to retest at a campaign's head: those of its branch that it did not see.
 
-    A bug is of the branch on which it was seen last: that another one passes mends nothing there. One that
-    was tested on this commit already is left out, and so are those whose resolution people set.
+    A bug belongs to the branch on which it was last seen. Bugs that were tested on this commit or have a
+    resolution are left out.
     """
     shown = exists().where(Finding.bug_id == Bug.id)
     seen = select(Finding.bug_id).where(Finding.campaign_id == campaign.id, Finding.bug_id.is_not(None))
@@ -60,7 +60,7 @@ def wanted(session: Session, campaign: Campaign, limit: int) -> list[Bug]:
             or_(Bug.case_id != "", shown),
             Bug.resolution == "",
             Bug.duplicate_of.is_(None),
-            Bug.campaign_id != campaign.id,  # which has seen it, or a duplicate of it
+            Bug.campaign_id != campaign.id,  # the last that saw it or a duplicate of it
             Bug.id.not_in(seen),
             Bug.id.not_in(tested),
         )
@@ -71,7 +71,7 @@ def wanted(session: Session, campaign: Campaign, limit: int) -> list[Bug]:
 
 
 def control(session: Session, campaign_id: int, key: CacheKey, excluding: str) -> str:
-    """A case that the campaign's head passed, the first it ran; "" where it passed none."""
+    """The first planned case that passed at the campaign's head; "" if there is none."""
     query = (
         select(CampaignCase.case_id)
         .join(OutcomeRow, OutcomeRow.case_id == CampaignCase.case_id)

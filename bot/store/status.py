@@ -1,4 +1,4 @@
-"""How a target stands: for the caller."""
+"""Status of a target: counts of work and effects."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 class TargetStatus:
     """Counts of what is running and waiting for a target.
 
-    working, ahead  campaigns at work, and waiting
-    jobs            jobs that wait or are at work
-    unsent, held    effects that will be sent, and that wait for a maintainer
+    working, ahead  campaigns that run, and that wait before it
+    jobs            unfinished jobs
+    unsent, held    effects to send, and effects that wait for a maintainer
     """
 
     last_event: datetime | None
@@ -33,7 +33,7 @@ class TargetStatus:
 
 
 def of_target(session: Session, target: str, at: datetime) -> TargetStatus:
-    """How the target stands at that time."""
+    """The status of a target."""
     unfinished = (Campaign.target == target, Campaign.state.in_(_UNFINISHED))
     row = session.get(Target, target)
     open_jobs = Job.state.in_((JobState.PENDING.value, JobState.RUNNING.value))

@@ -1,4 +1,4 @@
-"""Work: what the shards of one step of a campaign cost, as their end events tell it."""
+"""Cost of the shards of one step of a campaign, from their end events."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 class StepCost:
     """The sum over the shards of one step.
 
-    runs        outcomes they gave
-    seconds     wall time of the shards, the compilers' import included
-    busy        seconds in which workers held a case, over all workers
+    runs        number of outcomes
+    seconds     wall time of the shards, with the compilers' import
+    busy        seconds in which workers had a case, summed over workers
     workers     worker processes at a time
-    respawns    workers that had to be replaced
-    phases      phase → seconds spent in it, over all workers
+    respawns    workers that were replaced
+    phases      phase → seconds, summed over workers
     references  expected outputs that were not computed again
     """
 
@@ -30,17 +30,17 @@ class StepCost:
 
     @property
     def overhead(self) -> float | None:
-        """Wall time of all workers over the time they were busy: 1.0 is a harness that costs nothing."""
+        """Wall time of all workers divided by their busy time: 1.0 is a harness without cost."""
         return self.seconds * self.workers / self.busy if self.busy else None
 
     @property
     def rate(self) -> float | None:
-        """Runs a second."""
+        """Runs per second."""
         return self.runs / self.seconds if self.seconds else None
 
     @classmethod
     def of_event(cls, event: Mapping[str, Any], workers: int) -> StepCost:
-        """What a shard's end event says; what it does not say counts as nothing."""
+        """Parses a shard's end event; missing fields count as zero."""
         return cls(
             runs=int(event.get("outcomes", 0)),
             seconds=float(event.get("seconds", 0.0)),

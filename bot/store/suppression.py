@@ -1,13 +1,13 @@
-"""Effects that stay here, and what sets them going again: one word in a row (`Effect.cause`) decides.
+"""Why effects are not sent. `Effect.cause` decides what reactivates them.
 
-    withdrawn     what it says is not so any more           it is so again, while it was being sent
+    withdrawn     it is no longer true                      it becomes true while it is being sent
     over quota    it waits for the next day                 the next campaign that sees its bug
-    checking      it waits for its last look                the job `filing`
+    checking      it waits for its last check               the job `filing`
     unwatched     its repository is not watched             the repository is watched again
-    no issues     its repository has no issues              it has them again
+    no issues     its repository has no issues              issues are enabled again
     (none)        a person must act                         a person
 
-The reason beside it is for people; nothing is decided by its words.
+The reason beside it is for people; no code depends on its words.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from sqlalchemy.orm import Session
 
 from bot.store.models import Effect, EffectState, SuppressionCause
 
-ISSUE = "issue"  # the kind of effect that GitHub refuses where issues are switched off
+ISSUE = "issue"  # the kind that GitHub refuses if issues are disabled
 
 _UNSENT = (EffectState.PENDING.value, EffectState.SENDING.value, EffectState.HELD.value)
-#: How reasons begin, for people.
+#: Prefixes of reasons.
 _REASON_PREFIXES = {
     SuppressionCause.WITHDRAWN: "withdrawn: ",
     SuppressionCause.UNWATCHED: "not sent: ",
@@ -29,39 +29,39 @@ _REASON_PREFIXES = {
 
 
 def set_reason(effect: Effect, reason: str, cause: SuppressionCause = SuppressionCause.NONE) -> None:
-    """Says why the effect is as it is."""
+    """Sets why the effect is in its state."""
     effect.reason, effect.cause = f"{_REASON_PREFIXES.get(cause, '')}{reason}" if reason else "", cause.value
 
 
 def clear_reason(effect: Effect) -> None:
-    """Nothing keeps the effect here any more."""
+    """Clears reason and cause."""
     set_reason(effect, "")
 
 
 def hold(effect: Effect, reason: str, cause: SuppressionCause = SuppressionCause.NONE) -> None:
-    """Holds the effect until a person or its cause ends that."""
+    """Holds the effect until a person or the end of the cause releases it."""
     set_reason(effect, reason, cause)
     effect.state, effect.not_before = EffectState.HELD.value, None
 
 
 def fail(effect: Effect, reason: str, cause: SuppressionCause = SuppressionCause.NONE) -> None:
-    """Gives the effect up."""
+    """Marks the effect as failed."""
     set_reason(effect, reason, cause)
     effect.state, effect.not_before = EffectState.FAILED.value, None
 
 
 def has_cause(effect: Effect, cause: SuppressionCause) -> bool:
-    """Whether that is why the effect stays here."""
+    """Whether the effect is suppressed for this cause."""
     return effect.cause == cause.value
 
 
 def fail_all(session: Session, target: str, reason: str) -> int:
-    """Gives up what a target would still be sent, which is watched no more; returns how many effects."""
+    """Fails the unsent effects of a target that is no longer watched; returns how many."""
     return _give_up(session, SuppressionCause.UNWATCHED, reason, Effect.target == target)
 
 
 def fail_issues(session: Session, target: str, reason: str) -> int:
-    """Gives up the unsent issues of a target, and what hangs on them; returns how many effects."""
+    """Fails the unsent issues of a target and the effects that depend on them; returns how many."""
     of_issues = or_(Effect.kind == ISSUE, Effect.depends_on != "")
     return _give_up(session, SuppressionCause.NO_ISSUES, reason, Effect.target == target, of_issues)
 
@@ -82,12 +82,12 @@ def _give_up(session: Session, cause: SuppressionCause, reason: str, *which: Col
 
 
 def reactivate(session: Session, target: str, cause: SuppressionCause, *, drop_unsent: bool) -> int:
-    """Undoes the giving up of a target's effects for this cause, which is none any more; returns how many.
+    """Reactivates a target's effects that failed for this cause; returns how many.
 
-    What lives on GitHub in an older revision is sent as it is now. What may have arrived stays given up.
+    Published effects with newer content are sent again. Effects that may have arrived stay failed.
 
-    drop_unsent  whether what never left is dropped, so that the next campaign posts it with current data;
-               else it is sent after all
+    drop_unsent  whether unsent effects are deleted, so that the next campaign posts them with current
+               data; else they are sent
     """
     query = select(Effect).where(
         Effect.target == target, Effect.state == EffectState.FAILED.value, Effect.cause == cause.value

@@ -1,6 +1,6 @@
-"""Forgetting a target: what belongs to it alone, and the end of its rows.
+"""Deletes a target's rows and finds the data that only it uses.
 
-The audit stays: which acts there were, by whom, when and why; rows are only ever added to it.
+The audit stays, since it is append-only.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from bot.store.models import (
 
 @dataclass(frozen=True)
 class OwnedData:
-    """What a target has and no other has.
+    """Data that no other target uses.
 
-    campaigns  their ids, which name the folders of their artifacts
-    cases      ids of cases that none but its campaigns and bugs name; catalogs may hold them all the same
+    campaigns  ids, which name the folders of their artifacts
+    cases      ids of cases that only its campaigns and bugs refer to; catalogs may have them, too
     """
 
     campaigns: tuple[int, ...]
@@ -42,7 +42,7 @@ class OwnedData:
 
 
 def find_owned_data(session: Session, target: str) -> OwnedData:
-    """What belongs to the target alone."""
+    """Finds the data that only this target uses."""
     query = select(Campaign.id).where(Campaign.target == target).order_by(Campaign.id)
     return OwnedData(tuple(session.scalars(query)), frozenset(_own_cases(session, target)))
 
@@ -60,7 +60,7 @@ def _own_cases(session: Session, target: str) -> set[str]:
 
 
 def _cases_of(campaign: ColumnElement[bool], bug: ColumnElement[bool]) -> Any:
-    """The cases that these campaigns and bugs name."""
+    """The cases of these campaigns and bugs."""
     of_campaign = [
         select(column).join(Campaign, Campaign.id == table.campaign_id).where(campaign)
         for table, column in (
@@ -75,7 +75,7 @@ def _cases_of(campaign: ColumnElement[bool], bug: ColumnElement[bool]) -> Any:
 
 
 def delete_target(session: Session, target: str, cases: Collection[str]) -> dict[str, int]:
-    """Deletes every row of the target, and verdicts and reductions of these cases; rows by table."""
+    """Deletes every row of the target, and outcomes and reductions of these cases; rows by table."""
     session.flush()
     gone = {}
     for table in reversed(Base.metadata.sorted_tables):
@@ -93,7 +93,7 @@ def delete_target(session: Session, target: str, cases: Collection[str]) -> dict
 
 
 def _target_rows(table: Table, target: str) -> ColumnElement[bool] | None:
-    """Which rows of a table are the target's; None where none ever are."""
+    """Selects the target's rows of a table; None if the table has no target."""
     if table is AuditEvent.__table__:
         return None
     if table is Target.__table__ or table is KillSwitch.__table__:
@@ -120,7 +120,7 @@ def _delete(session: Session, table: Table, rows: ColumnElement[bool]) -> int:
 
 
 def has_rows(session: Session, target: str) -> bool:
-    """Whether any row outside the audit names the target."""
+    """Whether any row outside the audit refers to the target."""
     return any(
         session.scalar(select(true()).select_from(table).where(rows).limit(1))
         for table in Base.metadata.sorted_tables

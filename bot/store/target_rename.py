@@ -1,4 +1,4 @@
-"""Renames: a target's rows follow it to its new name, in every table, in one transaction."""
+"""Renames: changes a target's name in every table, in one transaction."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from sqlalchemy.orm import Session
 from bot.errors import InternalError
 from bot.store.models import AuditEvent, Base, CachedResponse, KillSwitch, Target
 
-#: The audit action of a rename; its evidence has the name "before".
+#: The audit action of a rename; its evidence has the old name as "before".
 RENAMED = "renamed"
 _PARKED = ".was-"
 
 
 def rename_target(session: Session, old: str, new: str) -> dict[str, int]:
-    """Gives the target `old` the name `new`; returns how many rows each table changed.
+    """Renames the target `old` to `new`; returns the number of changed rows by table.
 
-    A target that has the new name is parked first: it is called something else by now, which an event or
-    the next list of repositories gives.
+    A target that has the new name gets a temporary one: it was renamed, too, and an event or the next list of
+    repositories contains its name.
     """
     if old == new:
         raise InternalError(f"{old} is to be renamed to itself")
@@ -27,7 +27,7 @@ def rename_target(session: Session, old: str, new: str) -> dict[str, int]:
 
 
 def free_name(session: Session, name: str) -> str:
-    """Frees a name that another repository has now; returns what the old holder is called meanwhile."""
+    """Frees a name that another repository has now; returns the old holder's temporary name."""
     target = session.get(Target, name)
     known = target.github_id if target is not None else None
     parked = f"{name}{_PARKED}{known if known is not None else 'unknown'}"
@@ -38,14 +38,14 @@ def free_name(session: Session, name: str) -> str:
 
 
 def known_names(session: Session, target: str) -> list[str]:
-    """The name of a target, and those it had before: files may lie under each of them."""
+    """The current and earlier names of a target: files may exist under each of them."""
     renamed = select(AuditEvent).where(AuditEvent.target == target, AuditEvent.action == RENAMED)
     before = (
         str(event.evidence.get("before", "")) for event in session.scalars(renamed.order_by(AuditEvent.id))
     )
     row = session.get(Target, target)
     every = (target, *before, row.stable_name if row is not None else "")
-    # What was parked had the other name until then, of which there may be no act.
+    # A target with a temporary name had the other name before, perhaps without an audit event.
     return list(dict.fromkeys(part for name in every for part in (name, name.partition(_PARKED)[0]) if part))
 
 
@@ -62,7 +62,7 @@ def _rename(session: Session, old: str, new: str) -> dict[str, int]:
             update(table).where(column == old).values({column.name: new}).returning(column)
         )
         changed[table.name] = len(result.all())
-    # Answers of the old address are GitHub's redirects from now on.
+    # Responses of the old address are redirects from now on.
     session.execute(
         delete(CachedResponse)
         .where(func.lower(CachedResponse.url).contains(f"/repos/{old.lower()}", autoescape=True))
@@ -73,7 +73,7 @@ def _rename(session: Session, old: str, new: str) -> dict[str, int]:
 
 
 def _target_columns() -> list[tuple[Table, Column[str]]]:
-    """Every column that names a target: those called `target`, the target's own, and brakes'."""
+    """Every column that contains a target's name, kill switches included."""
     tables = Base.metadata.sorted_tables
     named = [(table, table.c.target) for table in tables if "target" in table.c]
     return [*named, (_table(Target), _table(Target).c.name), (_table(KillSwitch), _table(KillSwitch).c.name)]

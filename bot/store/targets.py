@@ -1,7 +1,7 @@
-"""Targets and installations in the database: finding them, what state they are in, what follows from it.
+"""Targets and installations in the database.
 
-GitHub's id of a repository is what it is; its name is only what it is called now. Rows of other tables
-name a target by `Target.name`, which `bot.store.target_rename` changes everywhere at once.
+GitHub's id identifies a repository; its name may change. Other tables refer to a target by `Target.name`,
+which `bot.store.target_rename` changes everywhere at once.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from bot.store.models import (
     TargetState,
 )
 
-#: `reconciled_at` of a target that is known, but of which something must be asked again soon.
+#: `reconciled_at` of a target to be reconciled soon.
 LONG_AGO = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 _UNSENT = (EffectState.PENDING.value, EffectState.SENDING.value, EffectState.HELD.value)
 _UNFINISHED_JOBS = (JobState.PENDING.value, JobState.RUNNING.value)
 
-# Made once, as every delivery needs it.
+# Built once, since every delivery needs it.
 _LOCK = (
     select(Target)
     .where(Target.name == bindparam("called"))
@@ -51,13 +51,13 @@ def find(session: Session, name: str) -> Target | None:
 
 
 def find_any_case(session: Session, name: str) -> Target | None:
-    """The target of this name, in any case, as on GitHub."""
+    """The target of this name, ignoring case as GitHub does."""
     query = select(Target).where(func.lower(Target.name) == name.lower())
     return session.scalars(query.limit(1)).one_or_none()
 
 
 def lock(session: Session, name: str) -> Target | None:
-    """The target of this name, as it is now, locked until the transaction ends."""
+    """The target of this name, read again and locked until the transaction ends."""
     return session.scalars(_LOCK, {"called": name}).one_or_none()
 
 
@@ -79,7 +79,7 @@ def ensure(session: Session, name: str) -> tuple[Target, bool]:
 
 
 def _unique_name(session: Session, name: str) -> str:
-    """The name itself, unless another repository had it first and was renamed since."""
+    """The name itself, or a variant if a renamed repository had it first."""
     mine = or_(Target.stable_name == name, Target.stable_name.startswith(f"{name}#", autoescape=True))
     taken = set(session.scalars(select(Target.stable_name).where(mine)))
     names = (f"{name}#{number}" for number in count(2))
@@ -87,7 +87,7 @@ def _unique_name(session: Session, name: str) -> str:
 
 
 def event_count(session: Session) -> dict[str, int]:
-    """Number of events about each target, by its stable name."""
+    """Number of events of each target, by its stable name."""
     return {
         row.stable_name: row.event_count
         for row in session.execute(select(Target.stable_name, Target.event_count))
@@ -95,7 +95,7 @@ def event_count(session: Session) -> dict[str, int]:
 
 
 def stable_name(session: Session, name: str) -> str:
-    """What idempotency keys call the target: the same before and after renames."""
+    """The target's name in idempotency keys; renames do not change it."""
     query = select(Target.stable_name).where(Target.name == name)
     return session.scalar(query) or name
 
@@ -108,7 +108,7 @@ def installation(session: Session, installation_id: int) -> Installation | None:
 def ensure_installation(
     session: Session, installation_id: int, account: str, at: datetime
 ) -> tuple[Installation, bool]:
-    """The installation of this id, locked, and whether it is new; what it allows is not known yet."""
+    """The installation of this id, locked, and whether it is new; permissions are unknown at first."""
     values = {"id": installation_id, "account": account, "changed_at": at}
     made = insert_missing(session, Installation, [values])
     row = lock_installation(session, installation_id)
@@ -117,18 +117,18 @@ def ensure_installation(
 
 
 def lock_installation(session: Session, installation_id: int) -> Installation | None:
-    """The installation of this id, as it is now, locked."""
+    """The installation of this id, read again and locked."""
     query = select(Installation).where(Installation.id == installation_id).with_for_update()
     return session.scalars(query.execution_options(populate_existing=True)).one_or_none()
 
 
 def installations(session: Session) -> Sequence[Installation]:
-    """All installations that are known."""
+    """All known installations."""
     return session.scalars(select(Installation).order_by(Installation.id)).all()
 
 
 def drop_installations(session: Session, before: datetime) -> list[int]:
-    """Drops installations that were removed before then and of which no target is left; returns their ids."""
+    """Deletes installations removed before then that have no targets; returns their ids."""
     used = select(Target.installation_id).where(Target.installation_id.is_not(None))
     gone = Installation.state == TargetState.REMOVED.value
     query = delete(Installation).where(gone, Installation.changed_at < before, Installation.id.not_in(used))
@@ -148,7 +148,7 @@ def of_owner(session: Session, owner: str) -> Sequence[Target]:
 
 
 def unwatched_reason(session: Session, name: str) -> str:
-    """Why nothing is tested or said for this target; "" if it is watched, or nothing is known of it."""
+    """Why the target is neither tested nor reported; "" if it is watched or unknown."""
     target = session.get(Target, name)
     if target is None or target.state == TargetState.WATCHED.value:
         return ""
@@ -156,9 +156,9 @@ def unwatched_reason(session: Session, name: str) -> str:
 
 
 def due_for_reconciliation(session: Session, before: datetime, limit: int, *, has_webhook: bool) -> list[str]:
-    """The targets that were last asked about before this time, those that waited longest first.
+    """Targets last reconciled before this time, longest ago first.
 
-    hooked   those that an installation sends webhooks for, else the others, which are polled
+    has_webhook  those whose installation sends webhooks, else the others, which are polled
     """
     waited = or_(Target.reconciled_at.is_(None), Target.reconciled_at < before)
     through = Target.installation_id.is_not(None) if has_webhook else Target.installation_id.is_(None)
@@ -168,34 +168,34 @@ def due_for_reconciliation(session: Session, before: datetime, limit: int, *, ha
 
 
 def scheduled(session: Session) -> list[str]:
-    """The watched targets whose configuration has schedules."""
+    """Watched targets whose configuration has schedules."""
     query = select(Target).where(Target.state == TargetState.WATCHED.value).order_by(Target.name)
     return [target.name for target in session.scalars(query) if target.schedules]
 
 
 def removed_before(session: Session, at: datetime) -> list[str]:
-    """The targets that were lost before this time."""
+    """Targets removed before this time."""
     lost = (TargetState.REMOVED.value, TargetState.GONE.value)
     query = select(Target.name).where(Target.state.in_(lost), Target.removed_at < at)
     return list(session.scalars(query.order_by(Target.name)))
 
 
 def unwatched_with_effects(session: Session) -> list[Target]:
-    """Targets that are not watched, and for which something would still be sent."""
+    """Unwatched targets with unsent effects."""
     waiting = select(Effect.target).where(Effect.state.in_(_UNSENT))
     query = select(Target).where(Target.state != TargetState.WATCHED.value, Target.name.in_(waiting))
     return list(session.scalars(query.order_by(Target.name)))
 
 
 def is_tested(session: Session, target: str, ref: str, head: str) -> bool:
-    """Whether a push of this commit to this ref has its campaign."""
+    """Whether a push of this commit to this ref has a campaign."""
     same = (Campaign.target == target, Campaign.ref == ref, Campaign.head == head)
     query = select(Campaign.id).where(*same, Campaign.trigger == "push").limit(1)
     return session.scalar(query) is not None
 
 
 def last_tested(session: Session, target: str, trigger: str) -> Campaign | None:
-    """The newest campaign of this trigger that came to its end."""
+    """The newest completed campaign of this trigger."""
     query = select(Campaign).where(
         Campaign.target == target, Campaign.trigger == trigger, Campaign.state == CampaignState.DONE.value
     )
@@ -203,26 +203,26 @@ def last_tested(session: Session, target: str, trigger: str) -> Campaign | None:
 
 
 def pull(session: Session, target: str, number: int) -> Pull | None:
-    """The pull request, if it was ever told of."""
+    """The pull request, if it is known."""
     return session.get(Pull, (target, number))
 
 
 def open_pulls(session: Session, target: str) -> dict[int, Pull]:
-    """The pull requests that are open, as far as we know, by number."""
+    """The open pull requests as far as known, by number."""
     query = select(Pull).where(Pull.target == target, Pull.state == "open")
     return {row.number: row for row in session.scalars(query)}
 
 
 def reported_bugs(session: Session, target: str, limit: int = 100) -> Sequence[Bug]:
-    """The bugs that have an issue, those seen last first."""
+    """Bugs with an issue, last seen first."""
     query = select(Bug).where(Bug.target == target, Bug.issue.is_not(None))
     return session.scalars(query.order_by(Bug.last_seen.desc(), Bug.id).limit(limit)).all()
 
 
 def stop_work(session: Session, target: str, reason: str, at: datetime) -> dict[str, int]:
-    """Ends what is under way for a target; returns how many campaigns, effects and jobs.
+    """Ends all work of a target; returns the numbers of campaigns, effects and jobs.
 
-    What a sender has in hand at this moment may still arrive, and is then recorded as sent.
+    An effect that is being sent may still arrive, and is then recorded as sent.
     """
     ended = session.execute(
         update(Campaign)

@@ -1,6 +1,6 @@
-"""Run by Alembic: brings the tables to a revision, in one transaction, one process at a time.
+"""Run by Alembic: migrates to a revision in one transaction, one process at a time.
 
-`Database.migrate` hands its engine over in `config.attributes["connection"]`.
+`Database.migrate` passes its connection in `config.attributes["connection"]`.
 """
 
 from __future__ import annotations
@@ -12,21 +12,20 @@ from sqlalchemy import Connection, Engine, text
 
 from bot.store.models import Base, UtcDateTime
 
-#: Any number that no other program uses for a lock in the same PostgreSQL database.
+#: An arbitrary advisory lock id of PostgreSQL.
 LOCK = 0x41535359
 
 
 def render(kind: str, item: object, _autogenerate: Any) -> str | Literal[False]:
-    """Migrations must outlive the models: they name no type of ours."""
+    """Renders our column types as plain ones: migrations must outlive the models."""
     return "sa.DateTime(timezone=True)" if kind == "type" and isinstance(item, UtcDateTime) else False
 
 
 def run(connection: Connection) -> None:
     """Migrates over a connection whose transaction the caller ends.
 
-    The second of two processes that start at once waits for the first to commit, then finds nothing
-    left to do: SQLite's transactions here begin by taking the write lock (see `Database`), PostgreSQL
-    is given a lock to wait for.
+    Of two processes that start at once, the second waits for the first to commit and then has nothing to do:
+    SQLite's transactions take the write lock first (see `Database`), PostgreSQL takes an advisory lock.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("select pg_advisory_xact_lock(:lock)"), {"lock": LOCK})

@@ -1,4 +1,4 @@
-"""The tables, by subject; everybody imports them from here."""
+"""The tables, by subject; import them from here."""
 
 from bot.store.models.base import Base, UtcDateTime
 from bot.store.models.bugs import Bug, Job, Retest

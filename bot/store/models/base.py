@@ -1,4 +1,4 @@
-"""What all tables rest on. Times are UTC, aware; JSON columns hold only what their comment says."""
+"""Column types and the base class of all tables. Times are UTC and aware."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from sqlalchemy.types import TypeDecorator
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware UTC time; SQLite forgets the zone, so it is put back on reading."""
+    """An aware UTC time; SQLite drops the zone, so it is added on reading."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        """Adds the zone where the database lost it."""
+        """Adds the zone if the database dropped it."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 class CleanText(TypeDecorator[str]):
-    """Text from anywhere: what neither database can store, NUL and lone surrogates, is replaced by U+FFFD."""
+    """Text in which NUL and lone surrogates, which databases cannot store, become U+FFFD."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, _dialect: Dialect) -> str | None:
-        """The text as it is stored."""
+        """The text as stored."""
         if value is None or (value.isascii() and "\0" not in value):
             return value
         whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

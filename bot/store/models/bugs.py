@@ -1,4 +1,4 @@
-"""Bugs, and the work that is done about them."""
+"""Bugs, their retests and jobs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.store.models.states import BugState, JobState
 
 
 class Bug(Base):
-    """A bucket of findings with one signature."""
+    """The findings of a target with one signature."""
 
     __tablename__ = "bugs"
     __table_args__ = (UniqueConstraint("target", "signature"),)
@@ -23,21 +23,21 @@ class Bug(Base):
     signature: Mapped[str] = mapped_column(String(64))
     title: Mapped[str]
     state: Mapped[str] = mapped_column(String(16), default=BugState.NEW.value)
-    reason: Mapped[str] = mapped_column(default="")  # why in this state, above all why silent
+    reason: Mapped[str] = mapped_column(default="")  # why in this state
     issue: Mapped[int | None]  # number on GitHub
-    issue_updated_at: Mapped[datetime | None]  # GitHub's time of what people last did to it
+    issue_updated_at: Mapped[datetime | None]  # GitHub's time of the last change by a person
     first_seen: Mapped[datetime]
     last_seen: Mapped[datetime]
-    # How the smallest case known of it is run; "" until a campaign has reduced one.
+    # How the smallest known case is run; "" until a campaign has reduced one.
     case_id: Mapped[str] = mapped_column(String(64), default="")
     backend: Mapped[str] = mapped_column(String(32), default="")
     device: Mapped[str] = mapped_column(String(32), default="")
     configuration: Mapped[str] = mapped_column(default="")
-    campaign_id: Mapped[int | None]  # the last that saw it; campaigns come and go
-    seen: Mapped[int] = mapped_column(default=0)  # campaigns that saw it
+    campaign_id: Mapped[int | None]  # the last that saw it; no foreign key, as campaigns are deleted
+    seen: Mapped[int] = mapped_column(default=0)  # number of campaigns that saw it
     duplicate_of: Mapped[int | None] = mapped_column(ForeignKey("bugs.id", name="bugs_duplicate_of"))
-    resolution: Mapped[str] = mapped_column(String(16), default="")  # a person's: "invalid", "" for none
-    fixed_by: Mapped[str] = mapped_column(String(64), default="")  # the commit, as far as it is known
+    resolution: Mapped[str] = mapped_column(String(16), default="")  # a maintainer's: "invalid", "" for none
+    fixed_by: Mapped[str] = mapped_column(String(64), default="")  # the fixing commit, if known
     traits: Mapped[dict[str, Any]] = mapped_column(default=dict)  # fuzzing.triage: Traits of that case
     facts: Mapped[dict[str, Any]] = mapped_column(
         default=dict
@@ -45,7 +45,7 @@ class Bug(Base):
 
 
 class Retest(Base):
-    """A bug's case run again on a toolchain, to see whether it still fails there."""
+    """A run of a bug's case on another toolchain, to see whether it still fails."""
 
     __tablename__ = "retests"
 
@@ -56,17 +56,17 @@ class Retest(Base):
     toolchain: Mapped[str] = mapped_column(String(64))
     runs: Mapped[int]
     failed: Mapped[int]
-    control_passed: Mapped[bool]  # a control case did on this build what it has to do
+    control_passed: Mapped[bool]  # a control case passed on this build
     at: Mapped[datetime]
 
 
 class Job(Base):
-    """Something long to be done about a bug or a campaign: reduce, bisect, localize, retest."""
+    """Queued work about a bug or a campaign: reduce, bisect, localize, retest."""
 
     __tablename__ = "jobs"
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    key: Mapped[str] = mapped_column(String(64), unique=True)  # equal keys are one job
+    key: Mapped[str] = mapped_column(String(64), unique=True)  # unique: one job a key
     kind: Mapped[str] = mapped_column(String(32))
     target: Mapped[str] = mapped_column(index=True)
     campaign_id: Mapped[int | None]

@@ -1,4 +1,4 @@
-"""Campaigns: what they run, on what, and what came of it."""
+"""Campaigns: their plans, toolchains, outcomes and findings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.store.models.states import CampaignState
 
 
 class Toolchain(Base):
-    """An installed, runnable build; `digest` names it for ever."""
+    """An installed build of a compiler, named by `digest`."""
 
     __tablename__ = "toolchains"
 
@@ -23,7 +23,7 @@ class Toolchain(Base):
     label: Mapped[str]  # for people, such as "openvino 2024.0.0"
     python: Mapped[str]  # path of the interpreter
     versions: Mapped[dict[str, Any]]  # package → version
-    requirements: Mapped[list[Any]]  # what a stranger pip-installs to get the same
+    requirements: Mapped[list[Any]]  # what to pip-install to get the same build
     created_at: Mapped[datetime]
 
 
@@ -38,11 +38,11 @@ class Campaign(Base):
     head: Mapped[str] = mapped_column(String(64))
     base: Mapped[str] = mapped_column(String(64), default="")  # "" if there is none
     ref: Mapped[str] = mapped_column(default="")  # what was pushed, such as refs/heads/main
-    # What asked for it: a push, pull_request:7, schedule:nightly, command:COMMENT, manual:…
+    # What requested it: a push, pull_request:7, schedule:nightly, command:COMMENT, manual:…
     trigger: Mapped[str] = mapped_column(String(64))
-    pull: Mapped[int | None]  # the pull request it is about
-    requested_by: Mapped[str] = mapped_column(default="")  # the login of whoever asked, "" for an event
-    overrides: Mapped[dict[str, Any]] = mapped_column(default=dict)  # what a command or schedule sets
+    pull: Mapped[int | None]  # the pull request it tests
+    requested_by: Mapped[str] = mapped_column(default="")  # login of the user, "" for an event
+    overrides: Mapped[dict[str, Any]] = mapped_column(default=dict)  # set by a command or schedule
     delivery: Mapped[str] = mapped_column(String(64), default="")
     state: Mapped[str] = mapped_column(String(16), default=CampaignState.PLANNING.value, index=True)
     reason: Mapped[str] = mapped_column(default="")  # why failed or superseded
@@ -52,18 +52,18 @@ class Campaign(Base):
     base_toolchain: Mapped[str | None] = mapped_column(ForeignKey("toolchains.digest"))
     owner: Mapped[str] = mapped_column(String(64), default="")  # the process working on it
     lease_until: Mapped[datetime | None]
-    attempts: Mapped[int] = mapped_column(default=0)  # of the present step
+    attempts: Mapped[int] = mapped_column(default=0)  # of the current step
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     clock: Mapped[dict[str, Any]] = mapped_column(default=dict)  # step → seconds spent
-    costs: Mapped[dict[str, Any]] = mapped_column(default=dict)  # step → bot.store.step_cost.Work.to_json()
+    costs: Mapped[dict[str, Any]] = mapped_column(default=dict)  # step → bot.store.step_cost
     plan: Mapped[dict[str, Any]] = mapped_column(
         default=dict
-    )  # of what: bot.campaigns.plan.planner, "reductions"
+    )  # keys: see bot.campaigns.plan.planner, and "reductions"
 
 
 class CampaignCase(Base):
-    """The plan: which cases a campaign runs, in which order."""
+    """The plan: the cases of a campaign in their order."""
 
     __tablename__ = "campaign_cases"
 
@@ -90,7 +90,7 @@ class OutcomeRow(Base):
 
 
 class Repeat(Base):
-    """A run of a case in a fresh process, made because an accusation would follow."""
+    """A run of a failing case in a fresh process, to confirm the failure."""
 
     __tablename__ = "repeats"
 
@@ -103,26 +103,26 @@ class Repeat(Base):
 
 
 class Finding(Base):
-    """A bad outcome of a campaign, confirmed or not, and what it means beside base."""
+    """A failure in a campaign, confirmed or not, and its classification."""
 
     __tablename__ = "findings"
 
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
     case_id: Mapped[str] = mapped_column(String(64), primary_key=True)
     classification: Mapped[str] = mapped_column(String(24))
-    verdict: Mapped[str] = mapped_column(String(24))  # at head; at base for what was fixed
+    verdict: Mapped[str] = mapped_column(String(24))  # at head; at base for fixed ones
     signature: Mapped[str] = mapped_column(String(64))
     bug_id: Mapped[int | None] = mapped_column(ForeignKey("bugs.id"))
-    reduced: Mapped[str] = mapped_column(String(64), default="")  # the reduced case, "" where there is none
+    reduced: Mapped[str] = mapped_column(String(64), default="")  # the reduced case, "" if there is none
     head_failed: Mapped[int] = mapped_column(default=0)  # k …
     head_runs: Mapped[int] = mapped_column(default=0)  # … of n
     base_failed: Mapped[int] = mapped_column(default=0)
     base_runs: Mapped[int] = mapped_column(default=0)
-    reason: Mapped[str] = mapped_column(default="")  # why it was reported or passed over
+    reason: Mapped[str] = mapped_column(default="")  # why it was reported or not
 
 
 class Reduction(Base):
-    """What a failing case was reduced to; cached like the outcomes it rests on."""
+    """Result of reducing a failing case; cached like outcomes."""
 
     __tablename__ = "reductions"
 
@@ -131,7 +131,7 @@ class Reduction(Base):
     backend: Mapped[str] = mapped_column(String(32), primary_key=True)
     device: Mapped[str] = mapped_column(String(32), primary_key=True)
     configuration: Mapped[str] = mapped_column(primary_key=True, default="")
-    reduced: Mapped[str] = mapped_column(String(64), default="")  # "" where it could not be, see reason
+    reduced: Mapped[str] = mapped_column(String(64), default="")  # "" if reduction failed, see reason
     reason: Mapped[str] = mapped_column(default="")
     runs: Mapped[int] = mapped_column(default=0)
     seconds: Mapped[float] = mapped_column(default=0.0)

@@ -1,4 +1,4 @@
-"""What comes in from GitHub: deliveries, and the commands in comments."""
+"""Rows received from GitHub: deliveries and commands in comments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Delivery(Base):
 
 
 class Command(Base):
-    """A command in a comment; the comment's id and the line make it one, however often it is delivered."""
+    """A command in a comment; unique by the comment's id and position, however often it is delivered."""
 
     __tablename__ = "commands"
 
@@ -36,8 +36,8 @@ class Command(Base):
     number: Mapped[int]  # the issue or pull request
     author: Mapped[str]
     text: Mapped[str]
-    head: Mapped[str] = mapped_column(String(64), default="")  # the pull request's, when the comment came
-    role: Mapped[str] = mapped_column(String(16), default="")  # the author's, once it was asked for
+    head: Mapped[str] = mapped_column(String(64), default="")  # the pull request's, when the comment arrived
+    role: Mapped[str] = mapped_column(String(16), default="")  # the author's, once requested
     state: Mapped[str] = mapped_column(String(16), default=CommandState.PENDING.value)
     reason: Mapped[str] = mapped_column(default="")
     delivery: Mapped[str] = mapped_column(String(64), default="")

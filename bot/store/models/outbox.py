@@ -1,4 +1,4 @@
-"""What goes out to GitHub: effects, what stops them, and how much we may ask of it."""
+"""Rows about requests to GitHub: effects, kill switches and rate limits."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bot.store.models.states import EffectState, SuppressionCause
 class Effect(Base):
     """The outbox: one intended effect on GitHub.
 
-    An editable effect (a check run, the one comment of a pull request) is changed in place: posting it again
-    with other content raises `revision`, and it is out once `sent_revision` is as high.
+    An editable effect (a check run, the sticky comment of a pull request) is updated in place: posting it
+    again with other content raises `revision`, and it is published once `sent_revision` equals that.
     """
 
     __tablename__ = "effects"
@@ -26,20 +26,20 @@ class Effect(Base):
     target: Mapped[str] = mapped_column(index=True)
     campaign_id: Mapped[int | None] = mapped_column(ForeignKey("campaigns.id"))
     bug_id: Mapped[int | None] = mapped_column(ForeignKey("bugs.id"))
-    number: Mapped[int | None]  # the issue or pull request it belongs to, or is
+    number: Mapped[int | None]  # of the issue or pull request
     depends_on: Mapped[str] = mapped_column(
         String(64), default=""
-    )  # the key of the effect that must be out before
+    )  # the key of the effect that must be sent before
     urgent: Mapped[bool] = mapped_column(default=False)  # a person waits for it: a reply to a command
-    mode: Mapped[str] = mapped_column(String(16), default="")  # "dry-run", "live"; "" as its campaign says
+    mode: Mapped[str] = mapped_column(String(16), default="")  # "dry-run", "live"; "" for the campaign's mode
     payload: Mapped[dict[str, Any]]  # the request's body, as GitHub's API describes it
     state: Mapped[str] = mapped_column(String(16), default=EffectState.PENDING.value, index=True)
     reason: Mapped[str] = mapped_column(default="")  # for people
-    cause: Mapped[str] = mapped_column(String(16), default=SuppressionCause.NONE.value)  # the same, for us
+    cause: Mapped[str] = mapped_column(String(16), default=SuppressionCause.NONE.value)  # the same, for code
     attempts: Mapped[int] = mapped_column(default=0)
     not_before: Mapped[datetime | None]
     url: Mapped[str] = mapped_column(default="")
-    remote_id: Mapped[str] = mapped_column(String(64), default="")  # GitHub's id of what was made
+    remote_id: Mapped[str] = mapped_column(String(64), default="")  # GitHub's id of the created object
     revision: Mapped[int] = mapped_column(default=1)
     sent_revision: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime]
@@ -47,7 +47,7 @@ class Effect(Base):
 
 
 class KillSwitch(Base):
-    """While a row is here, nothing is sent; `name` is "all" or a target."""
+    """A kill switch: while the row exists nothing is sent; `name` is "all" or a target."""
 
     __tablename__ = "kill_switches"
 
@@ -57,18 +57,18 @@ class KillSwitch(Base):
 
 
 class RateUsage(Base):
-    """A write to GitHub: what the limits over all processes are counted from. Old rows are dropped."""
+    """A write to GitHub, counted by the rate limits of all processes. Old rows are deleted."""
 
     __tablename__ = "rate_usage"
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    account: Mapped[str] = mapped_column(String(32), index=True)  # its id, or "token"
+    account: Mapped[str] = mapped_column(String(32), index=True)  # the installation's id, or "token"
     at: Mapped[datetime]
-    creates_content: Mapped[bool]  # content that notifies people, which has limits of its own
+    creates_content: Mapped[bool]  # creates content, which has limits of its own
 
 
 class RateLimitPause(Base):
-    """GitHub asked an account to wait: no requests before `until`."""
+    """A pause that GitHub requested for an account: no requests before `until`."""
 
     __tablename__ = "rate_limit_pauses"
 
@@ -78,7 +78,7 @@ class RateLimitPause(Base):
 
 
 class CachedResponse(Base):
-    """GitHub's last answer to a GET, for asking again on condition (`If-None-Match`)."""
+    """GitHub's last response to a GET, for conditional requests (`If-None-Match`)."""
 
     __tablename__ = "cached_responses"
 

@@ -1,4 +1,4 @@
-"""What rows may be in: the states of deliveries, campaigns, findings, bugs, effects and the rest."""
+"""Enumerations of row states: deliveries, campaigns, findings, bugs, effects and others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class DeliveryState(str, Enum):
-    """What became of a delivery."""
+    """State of a delivery."""
 
     PENDING = "pending"
     DONE = "done"
@@ -15,7 +15,7 @@ class DeliveryState(str, Enum):
 
 
 class CampaignState(str, Enum):
-    """The step a campaign is at; each is done again from its rows if a process dies in it."""
+    """The current step of a campaign; a step is repeated from its rows if its process dies."""
 
     PLANNING = "planning"
     PROVISIONING = "provisioning"
@@ -30,26 +30,26 @@ class CampaignState(str, Enum):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more happens in this state."""
+        """Whether the state is final."""
         return self in (CampaignState.DONE, CampaignState.FAILED, CampaignState.SUPERSEDED)
 
 
 class Side(str, Enum):
-    """Which of a campaign's two commits."""
+    """One of a campaign's two commits."""
 
     HEAD = "head"
     BASE = "base"
 
 
 class Classification(str, Enum):
-    """What a finding means when head is compared with base."""
+    """A finding's meaning when head is compared with base."""
 
     REGRESSION = "regression"  # fails at head, passes at base
     ALREADY_BROKEN = "already_broken"  # fails at both
-    SUPPORT_LOST = "support_lost"  # refused as unsupported at head, passes at base
+    SUPPORT_LOST = "support_lost"  # unsupported at head, passes at base
     FIXED = "fixed"  # failed at base, passes at head
-    FLAKY = "flaky"  # did not repeat in fresh processes, while the reference is deterministic
-    FLAKY_PROGRAM = "flaky_program"  # did not repeat, and the library itself is nondeterministic
+    FLAKY = "flaky"  # did not repeat in fresh processes; the reference is deterministic
+    FLAKY_PROGRAM = "flaky_program"  # did not repeat; the library itself is nondeterministic
     INFRASTRUCTURE = (
         "infrastructure"  # an infrastructure failure: dropped, and run again by the next campaign
     )
@@ -57,37 +57,37 @@ class Classification(str, Enum):
 
 
 class BugState(str, Enum):
-    """How far a bug has come."""
+    """State of a bug (`bot.store.bug_states`)."""
 
     NEW = "new"
     HELD = "held"
     REPORTED = "reported"
-    FIXED = "fixed"  # its reproducers pass on one commit
-    VERIFIED = "verified"  # they passed three times on two commits
-    CLOSED = "closed"  # why is in the bug's reason and in its audit
+    FIXED = "fixed"  # its case passes on one commit
+    VERIFIED = "verified"  # it passed three times on two commits
+    CLOSED = "closed"  # the bug's reason and audit record why
 
 
 class TargetState(str, Enum):
-    """Whether a repository is watched, and why not."""
+    """Whether a repository is watched, or why not."""
 
     WATCHED = "watched"
     SUSPENDED = "suspended"  # its owner suspended the App
-    REMOVED = "removed"  # uninstalled; its data goes after a stated time
-    ARCHIVED = "archived"  # read-only: tested no more, nothing can be said there
+    REMOVED = "removed"  # uninstalled; its data is deleted after the retention time
+    ARCHIVED = "archived"  # read-only: not tested, no effects
     GONE = "gone"  # deleted or hidden on GitHub
 
 
 class CommandState(str, Enum):
-    """What became of a command."""
+    """State of a command."""
 
     PENDING = "pending"
     DONE = "done"
-    REFUSED = "refused"  # no permission, not here, no such thing
+    REFUSED = "refused"  # no permission, wrong place, no such command
     FAILED = "failed"
 
 
 class JobState(str, Enum):
-    """What became of a job."""
+    """State of a job."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -96,7 +96,7 @@ class JobState(str, Enum):
 
 
 class EffectState(str, Enum):
-    """How far an effect on GitHub has come."""
+    """State of an effect."""
 
     PENDING = "pending"
     SENDING = "sending"
@@ -106,11 +106,11 @@ class EffectState(str, Enum):
 
 
 class SuppressionCause(str, Enum):
-    """Why an effect stays here, where that decides what sets it going again (`bot.store.suppression`)."""
+    """Why an effect is not sent, if that decides what reactivates it (`bot.store.suppression`)."""
 
-    NONE = ""  # its reason is for people, and only a person sets it going
-    WITHDRAWN = "withdrawn"  # an issue: what it says is not so any more
-    OVER_QUOTA = "over_quota"  # an issue: it waits for the next day
-    CHECKING = "checking"  # an issue: it waits for its last check
-    UNWATCHED = "unwatched"  # its repository is not watched, or gives no access
-    NO_ISSUES = "no_issues"  # its repository has issues switched off
+    NONE = ""  # the reason is for people; only a person reactivates it
+    WITHDRAWN = "withdrawn"  # an issue that is no longer true
+    OVER_QUOTA = "over_quota"  # an issue that waits for the next day
+    CHECKING = "checking"  # an issue that waits for its last check
+    UNWATCHED = "unwatched"  # its repository is not watched or not accessible
+    NO_ISSUES = "no_issues"  # issues are disabled in its repository

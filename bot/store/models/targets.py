@@ -1,4 +1,4 @@
-"""Watched repositories, their pull requests, commands and mutes."""
+"""Watched repositories, their pull requests, mutes, audit events and periodic tasks."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ class Installation(Base):
     changed_at: Mapped[datetime]
     event_count: Mapped[int] = mapped_column(
         default=0
-    )  # events about it: data read before the last one is stale
+    )  # number of events about it: data read before the last one is stale
 
 
 def _default_stable_name(context: Any) -> str:
-    """What a target is known as unless another one had its name first (`bot.store.targets.ensure`)."""
+    """The stable name of a target if it is still free (`bot.store.targets.ensure`)."""
     return str(context.get_current_parameters()["name"])
 
 
 class Target(Base):
-    """A repository under watch. Other tables name it by `name`, which follows renames."""
+    """A watched repository. Other tables refer to it by `name`, which follows renames."""
 
     __tablename__ = "targets"
 
     name: Mapped[str] = mapped_column(primary_key=True)  # owner/name
-    # The first name it had here, which stays: idempotency keys are made of it. No two targets share one.
+    # The first name it had here; unique and never changed, since idempotency keys contain it.
     stable_name: Mapped[str] = mapped_column(unique=True, default=_default_stable_name)
     github_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
     installation_id: Mapped[int | None] = mapped_column(ForeignKey("installations.id"))
     state: Mapped[str] = mapped_column(String(16), default=TargetState.WATCHED.value)
     reason: Mapped[str] = mapped_column(default="")
     default_branch: Mapped[str] = mapped_column(default="")
-    private: Mapped[bool] = mapped_column(default=True)  # until GitHub itself was asked
+    private: Mapped[bool] = mapped_column(default=True)  # until GitHub was asked
     has_issues: Mapped[bool] = mapped_column(default=True)
     heads: Mapped[dict[str, Any]] = mapped_column(default=dict)  # watched branch → {"commit", "at"}
     # Of the configuration on the default branch: {"branches", "gate", "commit"}; {} while unread.
     policy: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    schedules: Mapped[list[Any]] = mapped_column(default=list)  # of it, too: {"name", "cron", …, "next"}
+    schedules: Mapped[list[Any]] = mapped_column(default=list)  # its {"name", "cron", …, "next"}
     last_event_at: Mapped[datetime | None]  # a delivery about it
     reconciled_at: Mapped[datetime | None]
-    event_count: Mapped[int] = mapped_column(default=0)  # as an installation's
+    event_count: Mapped[int] = mapped_column(default=0)  # as in Installation
     polled_at: Mapped[datetime | None]  # last poll of what no webhook reports
     removed_at: Mapped[datetime | None]
 
@@ -69,7 +69,7 @@ class Pull(Base):
     head: Mapped[str] = mapped_column(String(64))
     base: Mapped[str] = mapped_column(String(64))  # the commit it is compared with
     base_ref: Mapped[str]
-    head_repository: Mapped[str] = mapped_column(default="")  # "" where the fork is gone
+    head_repository: Mapped[str] = mapped_column(default="")  # "" if the fork was deleted
     author: Mapped[str]
     association: Mapped[str] = mapped_column(String(32), default="NONE")  # GitHub's author_association
     draft: Mapped[bool] = mapped_column(default=False)
@@ -77,11 +77,11 @@ class Pull(Base):
     approved_head: Mapped[str] = mapped_column(String(64), default="")  # the only commit that may run
     approved_by: Mapped[str] = mapped_column(default="")
     stopped_head: Mapped[str] = mapped_column(String(64), default="")  # not tested until requested
-    updated_at: Mapped[datetime]  # GitHub's own time: what is older changes nothing
+    updated_at: Mapped[datetime]  # GitHub's time: older data changes nothing
 
 
 class Mute(Base):
-    """What a maintainer does not want reported, until when."""
+    """A maintainer's decision not to report an operator, and until when."""
 
     __tablename__ = "mutes"
 
@@ -95,7 +95,7 @@ class Mute(Base):
 
 
 class AuditEvent(Base):
-    """The audit: one thing done or left, by whom, why, on what evidence. Rows are only ever added."""
+    """The audit log: one event with actor, reason and evidence. Append-only."""
 
     __tablename__ = "audit_events"
 
@@ -112,7 +112,7 @@ class AuditEvent(Base):
 
 
 class PeriodicTask(Base):
-    """Something done now and then, by whichever process is first: when it was done, and who is at it."""
+    """Periodic work of one process at a time: when it was last done, and its lease."""
 
     __tablename__ = "periodic_tasks"
 
