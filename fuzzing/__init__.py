@@ -1,5 +1,5 @@
-"""The data plane: test cases, their execution on compilers, and the verdicts.
+"""The data plane: test cases, their execution on compilers, and verdicts. No GitHub, no database.
 
-Knows no GitHub and no database. Importing this package imports nothing else, because the
-worker loads it inside interpreters that hold only numpy and one compiler.
+Importing this package imports nothing else: the worker loads it in interpreters that have only numpy and one
+compiler.
 """

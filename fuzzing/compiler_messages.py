@@ -1,8 +1,8 @@
 """Normalizes compiler messages: removes everything that changes between runs of one bug.
 
 Two messages of one bug become equal whatever the version, machine, path, line, address, name, shape or seed;
-messages of two bugs should not. Compilers wrap the message of the layer below, so the last source location in a
-message is the innermost one.
+messages of two bugs should not. Compilers wrap the message of the layer below, so the last source location in
+a message is the innermost one.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Rule = tuple[str, str, str]
 _QUOTED = r"(?:'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`)"
 _NAMES = "names of nodes and tensors are the test's"
 
-# Every pattern takes time linear in its text, however hostile: a repetition ends before the next place where
-# its pattern could begin, or is possessive (tests/test_hostile_texts.py counts the steps).
+# Every pattern takes linear time, even on hostile text: a repetition ends before the next place where its
+# pattern could begin, or is possessive (counted by tests/test_hostile_texts.py).
 
-#: Phrases that layers put around the message of the layer below: (pattern, replacement, why).
+#: Phrases that layers put around the message of the layer below: (pattern, replacement, reason).
 WRAPPERS: tuple[Rule, ...] = (
     (r"\[ONNXRuntimeError\] : \d+ : \w+ : ", "", "repeats the exception's class"),
     (r"\bException during initialization: ", "", "says the phase, which the signature has"),
@@ -55,7 +55,7 @@ WRAPPERS: tuple[Rule, ...] = (
     ),
 )
 
-#: What differs between two runs of one bug: (pattern, replacement, why).
+#: Parts that differ between two runs of one bug: (pattern, replacement, reason).
 VARIABLE_PARTS: tuple[Rule, ...] = (
     (r"https?://\S+", "URL", "documentation moves with the release"),
     (r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b", "UUID", "drawn per run"),
@@ -92,8 +92,8 @@ _COMPILED = {
     for rules in (WRAPPERS, VARIABLE_PARTS)
 }
 
-#: A place in a compiler's source, with the check that failed there if the message quotes it. The
-#: quantifiers are possessive or bounded by a lookahead, so that hostile text costs linear time.
+#: A place in a compiler's source, with the check that failed there if the message quotes it. The quantifiers
+#: are possessive or bounded by a lookahead, so that hostile text takes linear time.
 _PLACE = re.compile(
     r"(?:Exception from |Check '(?P<check>(?:(?!Check ').){0,2000}?)' failed at )?"
     r"(?<![\w./\\+-])(?P<file>[\w./\\+-]++):\d++(?::\d++)?(?P<colon>:?)",
@@ -101,10 +101,10 @@ _PLACE = re.compile(
 )
 _SOURCE = re.compile(r"\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|hxx|inl)$")
 
-#: What OpenVINO puts before the reason of a failed check: the node's outputs, and the shapes it has seen.
+#: OpenVINO's text before the reason of a failed check: the node's outputs and their shapes.
 _PREAMBLE = re.compile(r"^(?:NAME,? )+(?=\w)|^Shape inference input shapes .*")
 
-#: Checks that say nothing: the conditions of macros that throw whenever they are reached.
+#: Checks without information: the conditions of macros that always throw.
 _EMPTY_CHECKS = frozenset({"false", "0", ""})
 
 
@@ -112,11 +112,11 @@ _EMPTY_CHECKS = frozenset({"false", "0", ""})
 class ParsedMessage:
     """The parts of a message.
 
-    template  the complaint without what changes from run to run, on one line
+    template  the complaint without variable parts, on one line
     frame     the C++ source file that failed, without its folders; "" if none is named
-    headline  the complaint as it was said, for people
-    reason    why the check failed, where the message explains it, otherwise the check or the complaint; like
-              `template` without what changes from run to run
+    headline  the complaint verbatim, for people
+    reason    why the check failed, if the message explains it, otherwise the check or the complaint; without
+              variable parts
     """
 
     template: str
@@ -126,13 +126,13 @@ class ParsedMessage:
 
 
 def normalize_message(text: str) -> str:
-    """The first MAX_TEXT characters of `text` on one line, without what changes from run to run."""
+    """The first MAX_TEXT characters of `text` on one line, without variable parts."""
     return " ".join(_apply(VARIABLE_PARTS, text[:MAX_TEXT]).split())
 
 
 @lru_cache(maxsize=1024)  # a campaign meets the same few messages again and again
 def parse_message(message: str) -> ParsedMessage:
-    """The innermost place that `message` names, and the complaint there."""
+    """Parses the innermost place that `message` names, and the complaint there."""
     message = message[:MAX_TEXT]
     place = _find_innermost_place(message)
     if place is None:
@@ -146,7 +146,7 @@ def parse_message(message: str) -> ParsedMessage:
     complaint = _complaint(after if place["colon"] else _without_function(after))
     if complaint:
         return _parse_complaint(file, complaint)
-    # A heading may follow the place, which is all the reason there is.
+    # A heading may follow the place; then it is the only reason.
     return _parse_complaint(file, _complaint(message[: place.start()]), normalize_message(after))
 
 
@@ -167,26 +167,26 @@ def _find_innermost_place(message: str) -> re.Match[str] | None:
 
 
 def _complaint(text: str) -> str:
-    """The first line that is left once the wrappers are gone; "" if none is."""
+    """The first line that remains after the wrappers are removed; "" if none does."""
     lines = (" ".join(line.split()) for line in _apply(WRAPPERS, text).splitlines())
     return next(filter(None, lines), "")
 
 
 def _reason(text: str) -> str:
-    """Why a check failed, as the first line that says it does; "" if none is left."""
+    """The first line that explains why a check failed; "" if there is none."""
     lines = (_PREAMBLE.sub("", normalize_message(line)) for line in _apply(WRAPPERS, text).splitlines())
     return next(filter(None, lines), "")
 
 
 def _strip_parentheses(check: str) -> str:
-    """`check` without parentheses around the whole of it, which come and go with the macro."""
+    """Removes parentheses around the whole of `check`, which depend on the macro."""
     while check.startswith("(") and _closing(check, 1) == len(check) - 1:
         check = check[1:-1].strip()
     return check
 
 
 def _closing(text: str, start: int) -> int:
-    """Where the parenthesis that was opened before `start` is closed; -1 if nowhere."""
+    """Index of the parenthesis that closes the one opened before `start`; -1 if there is none."""
     depth = 1
     for at in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[at], 0)
@@ -195,12 +195,12 @@ def _closing(text: str, start: int) -> int:
     return -1
 
 
-#: What may stand between a C++ function's parameters and the text behind it.
+#: Text that may separate a C++ function's parameters from what follows.
 _TRAILER = re.compile(r"(?:::<lambda\([^()\n]*\)>| const| \[with [^\]\n]*\])*")
 
 
 def _without_function(text: str) -> str:
-    """`text` less the C++ function that onnxruntime's macros write behind a place.
+    """`text` without the C++ function that onnxruntime's macros write after a place.
 
     "… ns::Class::Method(const ns::Type&, int) const x > 0 was false." becomes "x > 0 was false."
     """

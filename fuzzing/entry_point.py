@@ -1,6 +1,6 @@
-"""What the programs of the data plane share: events on stdout, notes on stderr, exit codes.
+"""Shared code of the data plane's programs: events on stdout, notes on stderr, exit codes.
 
-An event is a JSON object on a line of its own. A failure is the last one:
+An event is a JSON object on one line. A failure is the last event:
 
     {"event": "error", "kind": "usage" | "toolchain", "message": TEXT}
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from fuzzing import json_encoder
 from fuzzing.errors import InfrastructureError, UsageError
 
-_encode = json_encoder.encoder()  # ASCII: what compilers say may hold half a surrogate pair
+_encode = json_encoder.encoder()  # ASCII: compiler messages may contain unpaired surrogates
 
 
 def emit_event(**fields: object) -> None:
@@ -30,7 +30,7 @@ def emit_event_now(**fields: object) -> None:
 
 
 def note(text: str) -> None:
-    """Prints progress on stderr, flushed."""
+    """Prints progress on stderr and flushes it."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
@@ -38,7 +38,7 @@ def note(text: str) -> None:
 def run_main(name: str, work: Callable[[], None], *, events: bool = True) -> int:
     """Runs `work` as the program `name` and returns its exit code. Failures become events and notes.
 
-    events  False for a program that prints text: failures are noted only
+    events  False for a program that prints text: failures are only noted
 
     Internal errors propagate.
     """

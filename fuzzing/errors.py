@@ -1,33 +1,33 @@
-"""Every error that `fuzzing` raises on purpose.
+"""All exceptions that `fuzzing` raises on purpose.
 
     FuzzingError
-    ├── UsageError            the caller's mistake; the message says how to mend it (exit code 2)
-    │   ├── CaseFormatError   a stored case is truncated, too large, or not what it claims to be
+    ├── UsageError            the caller's mistake; the message explains the fix (exit code 2)
+    │   ├── CaseFormatError   a stored case is truncated, too large or malformed
     │   ├── UnknownNameError  no backend, source or profile of that name
     │   ├── UnreadableError   a model that cannot be read into a graph
     │   ├── UnwritableError   a graph that a format cannot hold
-    │   └── IllTypedError     a graph whose operators do not take their inputs
-    ├── RefusalError          a platform said no (a quota, a permission, a licence)
-    ├── InfrastructureError   the machine failed us; says nothing about a compiler (exit code 3)
+    │   └── IllTypedError     a graph whose operators do not accept their inputs
+    ├── RefusalError          a platform refused: a quota, a permission, a licence
+    ├── InfrastructureError   the machine failed; no statement about a compiler (exit code 3)
     │   └── ToolchainError    the toolchain's interpreter or compiler cannot be started
-    └── InternalError         a bug of ours; never caught, always shown
+    └── InternalError         a bug in Assay; never caught
 
-Anything else that escapes is also our bug and is left to escape.
+Any other exception that escapes is also a bug in Assay.
 """
 
 from __future__ import annotations
 
 
 class FuzzingError(Exception):
-    """Base of the tree above."""
+    """Base class of all exceptions above."""
 
 
 class UsageError(FuzzingError):
-    """The caller's mistake; the message says how to mend it."""
+    """The caller's mistake; the message explains the fix."""
 
 
 class CaseFormatError(UsageError):
-    """A stored case is truncated, too large, or not what it claims to be."""
+    """A stored case is truncated, too large or malformed."""
 
 
 class UnknownNameError(UsageError):
@@ -35,23 +35,23 @@ class UnknownNameError(UsageError):
 
 
 class UnreadableError(UsageError):
-    """A model cannot be read into a graph; the message says what of it cannot."""
+    """A model cannot be read into a graph; the message names the part."""
 
 
 class UnwritableError(UsageError):
-    """A graph has no form in a format; the message says what of it has none."""
+    """A graph cannot be written in a format; the message names the part."""
 
 
 class IllTypedError(UsageError):
-    """A graph's operators do not take the inputs they are given; the message says which."""
+    """A graph's operators do not accept their inputs; the message names them."""
 
 
 class RefusalError(FuzzingError):
-    """A platform said no: a quota, a permission, a licence."""
+    """A platform refused: a quota, a permission, a licence."""
 
 
 class InfrastructureError(FuzzingError):
-    """The machine failed us; nothing is said about any compiler."""
+    """The machine failed; no statement about any compiler."""
 
 
 class ToolchainError(InfrastructureError):
@@ -59,4 +59,4 @@ class ToolchainError(InfrastructureError):
 
 
 class InternalError(FuzzingError):
-    """An invariant of ours does not hold: a bug of Assay."""
+    """An invariant does not hold: a bug in Assay."""

@@ -1,4 +1,4 @@
-"""Execution: the evidence of one run of one case, before any oracle decides."""
+"""Execution: the evidence of one run of one case, before an oracle decides."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ Ending = Literal["returned", "raised", "killed", "hung", "out_of_memory"]
 
 @dataclass(frozen=True)
 class Execution:
-    """One run of one case, as evidence.
+    """The evidence of one run of one case.
 
-    ending      returned: every phase ended; raised: an exception ended the last phase; killed: the
-                process died of a signal or exited; hung: a phase exceeded its time; out_of_memory:
-                the supervisor or the kernel ended it for its memory
-    phase       the last phase that was entered
-    durations   seconds spent in each phase that was entered
-    outputs     by name, in the program's order; only when it returned
-    error       class of the exception, "" if none was raised; `message` is its text
-    traceback   Python frames as "file:function", outermost first, the compiler's own only
-    signal      name of the signal that ended the process, such as SIGSEGV
-    exit_code   the process's own, where it exited
-    native      what faulthandler saw at a native crash
-    log         the end of what the process printed during the case
-    peak_bytes  the largest resident set of the worker, or of a program that it started, while the case ran;
-                0 if not sampled
-    missing_inputs  inputs of the case that the compiled program would not take
-    notes       of an instrumented case (`fuzzing.backends.base.Instrumentation`)
+    ending          returned: every phase ended; raised: an exception ended the last phase; killed: the
+                    process exited or died of a signal; hung: a phase exceeded its time; out_of_memory: the
+                    supervisor or the kernel killed it for its memory
+    phase           the last phase entered
+    durations       seconds spent in each phase entered
+    outputs         by name, in the program's order; empty unless it returned
+    error           class of the exception, "" if none was raised; `message` is its text
+    traceback       Python frames of the compiler only, as "file:function", outermost first
+    signal          name of the signal that ended the process, such as SIGSEGV
+    exit_code       of the process, if it exited
+    native          faulthandler's stack of a native crash
+    log             the end of what the process printed during the case
+    peak_bytes      the largest resident set of the worker or one of its child processes during the case; 0 if
+                    not sampled
+    missing_inputs  inputs of the case that the compiled program did not take
+    notes           of an instrumented case (`fuzzing.backends.base.Instrumentation`)
     """
 
     ending: Ending
@@ -51,17 +51,17 @@ class Execution:
 
     @property
     def matches_expected(self) -> bool:
-        """Whether the outputs are byte for byte those expected."""
+        """Whether the outputs equal the expected ones byte for byte."""
         return False
 
     @property
     def count(self) -> int:
-        """How many outputs there are."""
+        """Number of outputs."""
         return len(self.outputs)
 
 
 class MatchingExecution(Execution):
-    """An execution with the expected outputs, which are read only on access."""
+    """An execution with the expected outputs, which are read on first access."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Execution:  # type: ignore[misc]
         """Returns an Execution: `dataclasses.replace` calls this."""
@@ -71,7 +71,7 @@ class MatchingExecution(Execution):
     def of(cls, case: TestCase, count: int, given: Dict[str, Any]) -> MatchingExecution:
         """An execution with the `count` outputs that `case` expects.
 
-        given  fields of Execution; the execution keeps the dictionary
+        given  fields of Execution; the dictionary is not copied
         """
         execution = object.__new__(cls)
         given["ending"], given["phase"], given["_case"], given["_count"] = "returned", Phase.RUN, case, count
@@ -80,7 +80,7 @@ class MatchingExecution(Execution):
 
     @property
     def outputs(self) -> Tuple[Tuple[str, Value], ...]:
-        """As the case expects them."""
+        """The expected outputs of the case."""
         return vars(self)["_case"].expected or ()
 
     @property

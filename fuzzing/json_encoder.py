@@ -1,7 +1,7 @@
-"""JSON text of many small objects, one after the other.
+"""JSON encoding of many small objects.
 
-`json.JSONEncoder.encode` sets up CPython's own encoder anew for each object, which takes several times as
-long as to encode one of ours. Here it is set up once.
+`json.JSONEncoder.encode` sets up CPython's C encoder for each object, which takes several times as long as
+encoding a small one. Here it is set up once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 def encoder(
     *, ascii_only: bool = True, allow_nan: bool = True, sort_keys: bool = False, compact: bool = False
 ) -> Callable[[Any], str]:
-    """A function that gives what `json.dumps` would with these settings. Objects must hold no cycles."""
+    """A function equal to `json.dumps` with these settings. Objects must not contain cycles."""
     separators = (",", ":") if compact else (", ", ": ")
     plain = json.JSONEncoder(
         ensure_ascii=ascii_only, allow_nan=allow_nan, sort_keys=sort_keys, separators=separators
@@ -31,7 +31,7 @@ def encoder(
         )
         if "".join(pieces({"a": [1, "b", None]}, 0)) != plain.encode({"a": [1, "b", None]}):
             return plain.encode
-    except TypeError:  # a Python whose own encoder takes other arguments
+    except TypeError:  # a Python version whose C encoder takes other arguments
         return plain.encode
 
     def encode(obj: Any) -> str:

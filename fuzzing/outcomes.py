@@ -10,7 +10,7 @@ from fuzzing.errors import InfrastructureError
 
 
 class Phase(str, Enum):
-    """How far a backend takes a case, in this order."""
+    """The phases of a backend, in order."""
 
     IMPORT = "import"
     CONVERT = "convert"
@@ -32,14 +32,14 @@ class Verdict(str, Enum):
 
     @property
     def is_failure(self) -> bool:
-        """Whether this verdict, once repeated, blames the compiler."""
+        """Whether this verdict, once repeated, is a compiler failure."""
         return self in _FAILURES
 
 
 _FAILURES = frozenset({Verdict.CRASH, Verdict.HANG, Verdict.WRONG_RESULT, Verdict.OUT_OF_MEMORY})
 
-#: Longest text kept of a message, a traceback or a log, in characters. syzbot keeps 16 KB of log
-#: inline; more is of no use in a report.
+#: Longest text kept of a message, a traceback or a log, in characters. syzbot keeps 16 KB of log inline; more
+#: is of no use in a report.
 MAX_TEXT = 16_000
 
 
@@ -47,16 +47,17 @@ MAX_TEXT = 16_000
 class Mismatch:
     """How one output differs from the reference.
 
-    kind        "missing", "type", "shape" or "value"
-    ratio       elements out of tolerance over all elements
-    max_abs, max_rel   largest absolute and relative error; None where an infinity or NaN is involved
-    worst       index of the worst element, with `got` and `want` there, as text
-    rtol, atol  the bounds applied
-    ulps        how many elements are off by 0, 1, 2-3, 4-7, 8-15, … units in the last place of the output's
-                type, up to the farthest; NaN or infinity on one side only counts in a last bin of its own
-    passes_at   the smallest t for which rtol = atol = t would let this output pass; None if none would
-    compiled_error, library_error  largest distance to a float64 run of the same program, of the compiled
-                program and of the library itself; None where there was no such run
+    kind              "missing", "type", "shape" or "value"
+    ratio             elements out of tolerance over all elements
+    max_abs, max_rel  largest absolute and relative error; None where an infinity or NaN is involved
+    worst             index of the worst element, with `got` and `want` there, as text
+    rtol, atol        the bounds applied
+    ulps              number of elements that are off by 0, 1, 2-3, 4-7, 8-15, … units in the last place of
+                      the output's type, up to the farthest; NaN or infinity on one side only has a last bin
+                      of its own
+    passes_at         the smallest t for which rtol = atol = t would let this output pass; None if none would
+    compiled_error, library_error  largest distance of the compiled program and of the library to a float64
+                      run of the same program; None if there was no such run
     """
 
     output: str
@@ -78,17 +79,17 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was seen; everything here comes from a compiler's process and is untrusted text.
+    """Evidence of one run. All of it comes from a compiler's process and is untrusted text.
 
-    error       class of the exception, "" if none was raised
-    message     its text, cut to MAX_TEXT
-    traceback   Python frames as "file:function", outermost first, the compiler's own only
-    signal      name of the signal that killed the process, such as SIGSEGV
-    native      what faulthandler saw at a native crash
-    log         the end of what the process printed during the case
-    mismatches  outputs that differ
+    error          class of the exception, "" if none was raised
+    message        its text, cut to MAX_TEXT
+    traceback      Python frames of the compiler only, as "file:function", outermost first
+    signal         name of the signal that killed the process, such as SIGSEGV
+    native         faulthandler's stack of a native crash
+    log            the end of what the process printed during the case
+    mismatches     outputs that differ
     ablation_runs  (options, verdict) of the case at each ablation level that was run, least first
-    component   what the first failing level adds; "" if there was no ablation
+    component      the component that the first failing level adds; "" if there was no ablation
     """
 
     error: str = ""
@@ -104,13 +105,13 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one case did on one toolchain and device.
+    """The result of one case on one toolchain and device.
 
-    configuration  options and profile that are not the default, as "optimization=disabled profile=isra"
-    summary     one line for people
-    durations   seconds spent in each phase that was entered
-    peak_bytes  the largest resident set of the worker, or of a program that it started, while the case ran;
-                0 if not sampled
+    configuration  options and profile that differ from the defaults, as "optimization=disabled profile=isra"
+    summary        one line for people
+    durations      seconds spent in each phase entered
+    peak_bytes     the largest resident set of the worker or one of its child processes during the case; 0 if
+                   not sampled
     """
 
     case: str
@@ -126,9 +127,8 @@ class Outcome:
     configuration: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The outcome as JSON."""
-        # Not by `asdict`, which copies each part of it: this runs for each case, most have no evidence, and a
-        # case may take no longer than that.
+        """The inverse of `from_json`."""
+        # Not by `asdict`, which copies every part: this runs for each case, and most have no evidence.
         evidence_fields = self.evidence
         evidence = {
             **vars(evidence_fields),
@@ -139,12 +139,12 @@ class Outcome:
 
     @classmethod
     def from_json(cls, obj: dict[str, Any]) -> Outcome:
-        """The inverse of `to_json`. Raises InfrastructureError: a runner sent something else."""
+        """The inverse of `to_json`. Raises InfrastructureError if a runner sent anything else."""
         try:
             fields = dict(obj)
             evidence = dict(fields.pop("evidence"))
             mismatches = tuple(_mismatch(item) for item in evidence.pop("mismatches"))
-            runs = evidence.pop("rungs", ())  # the name of earlier releases, in files that a run has left
+            runs = evidence.pop("rungs", ())  # the key's name in files written by earlier releases
             runs = evidence.pop("ablation_runs", runs)
             ablation_runs = tuple((str(options), str(verdict)) for options, verdict in runs)
             trace = tuple(map(str, evidence.pop("traceback")))

@@ -1,4 +1,4 @@
-"""Work that several processes of ours share: in order, few pieces held at once, none outlives its parent."""
+"""Ordered work in several processes: few pieces in flight, and no process outlives its parent."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ Result = TypeVar("Result")
 def map_in_processes(
     function: Callable[[Piece], Result], items: Iterable[Piece], processes: int, crash_message: str
 ) -> Iterator[Result]:
-    """What `function` gives for each piece of work, in their order; by `processes` processes, or by this one if it is 1.
+    """`function` of each piece of work, in order, in `processes` processes, or in this one if that is 1.
 
-    do      can be pickled, as must pieces and results be; what it raises is raised here
-    advice  what died, perhaps of what, and what to do; raised as InfrastructureError if a process dies
+    do      can be pickled, as can pieces and results; its exceptions are raised here
+    advice  what died, the likely cause and what to do; text of the InfrastructureError raised if a process
+            dies
     """
     if processes == 1:
         yield from map(function, items)
@@ -48,7 +49,7 @@ def map_in_processes(
 
 
 def _die_with_parent(parent: int) -> None:
-    """The process dies with the one that started it: it could not tell anyone what it makes."""
+    """Makes the kernel end this process when its parent dies."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)

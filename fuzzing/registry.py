@@ -1,7 +1,7 @@
-"""Registries: things of one kind by name, which the files of a package register.
+"""Registries: objects of one kind by name, registered by the files of a package.
 
-A room that has such a kind keeps a `Registry` and a decorator of its own around `add`, which says what may be
-registered. Standard library only, in the syntax of Python 3.8.
+A package with such a kind has a `Registry` and its own decorator around `add`, which checks what may be
+registered. Standard library only; runs on Python 3.8.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from fuzzing.errors import UnknownNameError
 
 T = TypeVar("T")
 
-#: How alike a name must be to one that there is, to be taken for a slip: two letters exchanged in four pass.
+#: How similar a name must be to a known one to count as a typo: two letters exchanged in four pass.
 _SIMILARITY_CUTOFF = 0.75
 
 
 def import_submodules(package: str, deep: bool = False) -> None:
-    """Imports the modules of a package, with `deep` those of the packages in it too; no `__main__`."""
+    """Imports the modules of a package, with `deep` those of its packages too, but no `__main__`."""
     path, prefix = importlib.import_module(package).__path__, f"{package}."
     for module in (pkgutil.walk_packages if deep else pkgutil.iter_modules)(path, prefix):
         if not module.name.endswith(".__main__"):
@@ -29,17 +29,17 @@ def import_submodules(package: str, deep: bool = False) -> None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """What to say after an unknown word: which it was meant to be, "" if it is like none."""
+    """A hint after an unknown word: the similar known word; "" if there is none."""
     matches = get_close_matches(word, list(known), n=1, cutoff=_SIMILARITY_CUTOFF)
     return f"did you mean {matches[0]!r}? " if matches else ""
 
 
 class Registry(Generic[T]):
-    """Things of one kind, by name.
+    """Objects of one kind, by name.
 
-    kind     what people call one: "case source"
-    packages  those whose files register them; none is imported before somebody asks
-    deep     whether files of packages in it may do so too
+    kind      for people: "case source"
+    packages  packages whose files register them, imported on first use
+    deep      whether files of nested packages may register them too
     """
 
     def __init__(self, kind: str, *packages: str, deep: bool = False) -> None:
@@ -47,7 +47,7 @@ class Registry(Generic[T]):
         self._entries: dict[str, T] = {}
 
     def add(self, entry: T, *names: str) -> None:
-        """Makes a thing known by these names, in place of what was."""
+        """Registers `thing` under these names, replacing earlier ones."""
         self._entries.update(dict.fromkeys(names, entry))
 
     def names(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Backends: one small file for each compiler."""
+"""Backends: one file or folder for each compiler."""
 
 from fuzzing.backends.base import (
     AblationLevel,

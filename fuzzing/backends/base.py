@@ -1,8 +1,8 @@
-"""What a backend is. One compiler, one file in this folder, found by its name: no list to edit.
+"""The interface of a backend. Each file in this folder holds one compiler and is found by its name.
 
-The class is read in two worlds. Outside the worker only its attributes are used, and no compiler need be
-installed; inside the worker `load` imports the compiler and the phases run. So a backend's file imports
-its compiler inside methods only, and otherwise the standard library, numpy and `fuzzing.cases`.
+Outside the worker only the class attributes are used, and the compiler need not be installed. Inside the
+worker `load` imports the compiler, and the phases run. A backend's file therefore imports its compiler in
+methods only, and at module level the standard library, numpy and `fuzzing.cases`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Named = List[Tuple[str, Value]]
 
 
 class UnsupportedPattern(NamedTuple):
-    r"""An exception by which a compiler says "I do not support this".
+    r"""An exception by which a compiler reports that it does not support a program.
 
     error    regular expression, searched in the exception's class name
     message  regular expression, searched in its message
@@ -38,7 +38,7 @@ class UnsupportedPattern(NamedTuple):
 class AblationLevel(NamedTuple):
     """A configuration of a backend with part of the compiler switched on.
 
-    options    what to set for it, beside what the run sets
+    options    set in addition to the run's
     component  the part of the compiler that it adds to the previous level
     """
 
@@ -74,33 +74,33 @@ class Instrumentation:
             os.write(2, f"{NOTE_PREFIX}{what} {name}\n".encode())
 
 
-#: How lines begin that Instrumentation writes into the log.
+#: Prefix of the lines that Instrumentation writes to the log.
 NOTE_PREFIX = "assay-note "
 
 
 class Unsupported(Exception):  # noqa: N818 - a statement about the case, not an error of ours
-    """Raised by a backend's own code: this compiler's API cannot express the case's inputs."""
+    """Raised by a backend: this compiler's API cannot express the case's inputs."""
 
 
 class Backend:
     """A compiler, driven through the phases import, convert, compile, run.
 
-    name         what `--backend` takes
-    package      distribution on the Python package index
-    import_name  the module that must be importable
-    kinds        the program kinds it takes
-    options      what can be set, with the values allowed, the default first
-    ablation     levels from the least of the compiler to all of it; () if nothing can be switched off
-    sticky       messages (regular expressions) after which the process, or its device, is unusable
-    devices      device names the backend accepts, the default first
-    unsupported  how the compiler says that it lacks something
-    environment  variables its worker needs; "{scratch}" becomes the folder that dies with the worker,
-                 "{cache}" one that outlives it (also exported as ASSAY_CACHE; its TMPDIR stays scratch)
-    packages     distributions whose versions belong into a report
-    reference    whether it is a library that computes references, not a compiler under test
-    forkable     whether a process that has loaded it may be forked if it has one thread
+    name             value of `--backend`
+    package          distribution on the Python package index
+    import_name      the module that must be importable
+    kinds            the program kinds it takes
+    options          settings with their allowed values, the default first
+    ablation         levels from the least of the compiler to all of it; () if nothing can be switched off
+    sticky           messages (regular expressions) after which the process, or its device, is unusable
+    devices          device names the backend accepts, the default first
+    unsupported      how the compiler reports a missing feature
+    environment      variables its worker needs; "{scratch}" becomes a folder that is deleted with the worker,
+                     "{cache}" one that outlives it (also exported as ASSAY_CACHE; its TMPDIR stays scratch)
+    packages         distributions whose versions a report lists
+    reference        whether it is a library that computes references, not a compiler under test
+    forkable         whether a process that has loaded it may be forked if it has one thread
     has_native_translators  whether its frontend has native code for each operator of ONNX
-    instrumentation  how to run the current case; the worker sets it
+    instrumentation  how to run the current case; set by the worker
     """
 
     name: ClassVar[str]
@@ -121,12 +121,12 @@ class Backend:
 
     @classmethod
     def requirements(cls, version: str) -> list[str]:
-        """What pip must install, as exact as needed, to get this compiler at `version`."""
+        """Requirements for pip, as exact as needed, of this compiler at `version`."""
         return [f"{cls.package}=={version}"]
 
     @classmethod
     def resolve_options(cls, given: dict[str, str]) -> dict[str, str]:
-        """`given` with the default of every other option; raises UsageError for what is not allowed."""
+        """`given` with the default of every other option; raises UsageError for values that are not allowed."""
         for name, value in given.items():
             if name not in cls.options:
                 known = ", ".join(sorted(cls.options)) or "none"
@@ -141,7 +141,9 @@ class Backend:
 
     @classmethod
     def non_default_options(cls, given: dict[str, str]) -> dict[str, str]:
-        """Those of `given` that are not the default; raises UsageError for what is not allowed."""
+        """The part of `given` that differs from the defaults; raises UsageError for values that are not
+        allowed.
+        """
         return {
             name: value for name, value in cls.resolve_options(given).items() if value != cls.options[name][0]
         }
@@ -151,15 +153,15 @@ class Backend:
         raise NotImplementedError
 
     def convert(self, program: Program, inputs: Named) -> Any:
-        """From the program to the compiler's own representation; `inputs` are those it will be run on."""
+        """Converts the program to the compiler's own representation; `inputs` are those of the run."""
         raise NotImplementedError
 
     def compile(self, model: Any) -> Any:
-        """From the compiler's representation to something that runs."""
+        """Compiles that representation to something that runs."""
         raise NotImplementedError
 
     def run(self, executable: Any, inputs: Named) -> Named:
-        """Runs on the inputs, matched by name where the compiler keeps names; the outputs in order."""
+        """Runs on the inputs, matched by name where the compiler keeps names. Returns the outputs in order."""
         raise NotImplementedError
 
 
@@ -168,20 +170,20 @@ B = TypeVar("B", bound=type[Backend])
 
 
 def register(cls: B) -> B:
-    """Class decorator: makes a backend known under its name."""
+    """Class decorator: registers a backend under its name."""
     _BACKENDS[cls.name] = cls
     return cls
 
 
 def names() -> tuple[str, ...]:
-    """The names of all backends, in alphabetical order: the modules and packages of `fuzzing.backends` but two."""
+    """The names of all backends, sorted: the modules and packages of `fuzzing.backends` but two."""
     package = importlib.import_module("fuzzing.backends")
     found = (info.name for info in pkgutil.iter_modules(package.__path__))
     return tuple(sorted(name for name in found if name not in ("base", "shared")))
 
 
 def compilers() -> tuple[str, ...]:
-    """The names of the backends that are compilers on trial."""
+    """The names of the backends that are compilers under test."""
     return tuple(name for name in names() if not get(name).reference)
 
 
@@ -208,13 +210,13 @@ def get(name: str) -> type[Backend]:
 
 
 def _from_file(path: str) -> type[Backend]:
-    """A backend that is not part of Assay: its file is run, and must register one class."""
+    """Runs the file of a backend that is not part of Assay. It must register one class."""
     before = dict(_BACKENDS)
     spec = importlib.util.spec_from_file_location("assay_backend_file", path)
     if spec is None or spec.loader is None or not os.path.isfile(path):  # noqa: PTH113 - worker: keep it small
         raise UnknownNameError(f"there is no backend file {path}")
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    # Those that the file imports, to build on, are not its own.
+    # Classes that the file imports as base classes do not count.
     added = [
         cls for name, cls in _BACKENDS.items() if before.get(name) is not cls and cls.__module__ == spec.name
     ]

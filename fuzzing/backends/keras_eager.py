@@ -13,7 +13,7 @@ from fuzzing.errors import InternalError
 
 @register
 class KerasEager(Backend):
-    """Calls the model as it is; options: `precision`, "float64" for the float64 check."""
+    """Calls the model uncompiled; options: `precision`, "float64" for the float64 check."""
 
     name: ClassVar[str] = "keras_eager"
     package: ClassVar[str] = "keras"
@@ -28,7 +28,7 @@ class KerasEager(Backend):
     )
 
     def load(self, device: str, options: dict[str, Any]) -> None:  # noqa: ARG002
-        """Imports keras; one thread, as the machine's cores serve other workers."""
+        """Imports keras, with one thread: the machine's cores serve other workers."""
         import keras  # noqa: F401 - a missing package is found here, not at the first case
         import torch
 

@@ -1,9 +1,9 @@
 """NVIDIA TensorRT, releases 10 and 11.
 
-UNRUN: no machine on which this was written has an NVIDIA device or TensorRT's libraries (libnvinfer).
-What is checked (tests/fuzzing/backends/test_tensorrt.py): every call against the signatures that the
-bindings themselves carry, releases 10 and 11; the road up to the missing library; the ways through this
-file on a stand-in for the bindings; the memory calls on a stand-in for the CUDA runtime.
+Not yet run on an NVIDIA device or with TensorRT's libraries (libnvinfer).
+tests/fuzzing/backends/test_tensorrt.py checks every call against the signatures in the bindings of releases
+10 and 11, everything up to the missing library, and the paths through this file on stand-ins for the bindings
+and the CUDA runtime.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fuzzing.cases.values import CARRIERS, Tensor, Value
 if TYPE_CHECKING:
     import tensorrt as trt
 
-#: tensorrt.DataType by name. Packed 4-bit types and doubles, which TensorRT lacks, are left out.
+#: tensorrt.DataType by name. Packed 4-bit types, and doubles, which TensorRT lacks, are left out.
 _DTYPES = {
     "FLOAT": "float32",
     "HALF": "float16",
@@ -34,19 +34,19 @@ _DTYPES = {
 
 
 class ParseFailed(Exception):  # noqa: N818 - the name is what a report shows
-    """TensorRT's ONNX parser refused the model; a line for each of its errors, "CODE: operator: text"."""
+    """TensorRT's ONNX parser rejected the model; one line for each error, "CODE: operator: text"."""
 
 
 class BuildFailed(Exception):  # noqa: N818
-    """TensorRT built no engine; the text is what its logger was told."""
+    """TensorRT built no engine; the text is its log."""
 
 
 class RunFailed(Exception):  # noqa: N818
-    """TensorRT refused to run an engine that it had built; the text is what its logger was told."""
+    """TensorRT could not run an engine that it had built; the text is its log."""
 
 
 class _Parsed(NamedTuple):
-    """A network, and what must outlive it: the parser holds its weights."""
+    """A network, and the parser, which holds its weights and must outlive it."""
 
     builder: trt.Builder
     network: trt.INetworkDefinition
@@ -56,13 +56,14 @@ class _Parsed(NamedTuple):
 
 @register
 class TensorRt(Backend):
-    """ONNX: parser, builder, engine, execution context. torch: `torch_tensorrt.compile` (its dynamo road).
+    """ONNX: parser, builder, engine, execution context. torch: `torch_tensorrt.compile` (its dynamo
+    frontend).
 
-    Convert is the parser, compile the builder. Single precision is meant strictly: TF32, which rounds
-    inputs of products to 10 bits and is on by default, is switched off.
+    convert is the parser, compile the builder. Single precision is strict: TF32, which rounds inputs of
+    products to 10 bits and is on by default, is switched off.
 
-    options: `precision`, fp32 (the default) or fp16, which lets the builder choose half precision. Release
-    11 has no such switch any more (networks are strongly typed); there fp16 is refused.
+    options: `precision`, fp32 (the default) or fp16, which lets the builder choose half precision. Release 11
+    has no such switch (networks are strongly typed) and fp16 is rejected there.
     """
 
     name: ClassVar[str] = "tensorrt"
@@ -74,7 +75,8 @@ class TensorRt(Backend):
     sticky: ClassVar[Tuple[str, ...]] = cuda_runtime.STICKY
     packages: ClassVar[Tuple[str, ...]] = ("tensorrt", "torch-tensorrt", "torch", "numpy")
     unsupported: ClassVar[Tuple[UnsupportedPattern, ...]] = (
-        # nvonnxparser::ErrorCode (NvOnnxParser.h): what it cannot import, apart from what is invalid.
+        # nvonnxparser::ErrorCode (NvOnnxParser.h): codes for what it cannot import, apart from invalid
+        # models.
         UnsupportedPattern(
             "ParseFailed", r"UNSUPPORTED_(?:NODE|GRAPH)\w*: ([^:\n]+): ([^\n]*)", r"no \1: \2"
         ),
@@ -103,7 +105,7 @@ class TensorRt(Backend):
         self._logger = _logger(self._errors)
 
     def convert(self, program: Program, inputs: Named) -> Any:
-        """The parsed network; of a torch program, the module and where its inputs are put."""
+        """The parsed network; of a torch program, the module and its inputs."""
         self._errors.clear()
         if program.kind != "OnnxModel":
             return _TorchModule(program, inputs, half=self._half)
@@ -132,12 +134,12 @@ class TensorRt(Backend):
 
 
 def _logger(errors: List[str]) -> trt.ILogger:
-    """A logger that keeps errors in `errors`: what TensorRT returns for failure is only None or False."""
+    """A logger that appends to `errors`: TensorRT's return value for failure is only None or False."""
     import tensorrt
 
     class Logger(tensorrt.ILogger):  # type: ignore[misc, unused-ignore]
         def __init__(self) -> None:
-            tensorrt.ILogger.__init__(self)  # the bindings ask for this call by name
+            tensorrt.ILogger.__init__(self)  # the bindings require this call by name
 
         def log(self, severity: trt.ILogger.Severity, msg: str) -> None:
             if severity in (tensorrt.ILogger.INTERNAL_ERROR, tensorrt.ILogger.ERROR):
@@ -166,7 +168,7 @@ def _format_error(error: Any) -> str:
 
 
 def _plan(parsed: _Parsed, *, half: bool) -> Any:
-    """The serialised engine, None if TensorRT could not build one."""
+    """The serialized engine, None if TensorRT could not build one."""
     import tensorrt
 
     config = parsed.builder.create_builder_config()
@@ -180,7 +182,7 @@ def _plan(parsed: _Parsed, *, half: bool) -> Any:
 
 
 def _set_shapes(profile: trt.IOptimizationProfile, parsed: _Parsed) -> bool:
-    """Gives the profile the shapes of the case's inputs; whether the network needs one at all."""
+    """Sets the profile's shapes to those of the case's inputs; returns whether the network needs a profile."""
     import tensorrt
 
     needed = False
@@ -199,7 +201,7 @@ def _set_shapes(profile: trt.IOptimizationProfile, parsed: _Parsed) -> bool:
 
 
 def _dense(name: str, inputs: Dict[str, Value], dtype: str) -> Tensor:
-    """The input as the tensor that TensorRT wants; raises Unsupported for what it cannot be given."""
+    """The input as a dense tensor; raises Unsupported for types that TensorRT cannot take."""
     value = inputs.get(name)
     if not isinstance(value, Tensor):
         raise Unsupported(f"TensorRT takes tensors only; {name} is none")
@@ -230,7 +232,7 @@ class _Execution:
         self._outputs: Dict[str, Any] = {}
 
     def run(self, inputs: Dict[str, Value]) -> bool:
-        """Whether TensorRT ran it to the end. Raises CudaError for what its kernels did."""
+        """Whether TensorRT completed the run. Raises CudaError for errors of its kernels."""
         import tensorrt
 
         for index in range(self._engine.num_io_tensors):
@@ -261,7 +263,7 @@ class _Execution:
         return self._addresses[-1]
 
     def outputs(self) -> Named:
-        """What was computed."""
+        """The computed tensors."""
         return [(name, self._read(name, allocator)) for name, allocator in self._outputs.items()]
 
     def _read(self, name: str, allocator: Any) -> Tensor:
@@ -281,23 +283,23 @@ class _Execution:
         return bool(location == tensorrt.TensorLocation.HOST)
 
     def free(self) -> None:
-        """Gives all memory back."""
+        """Frees all device memory."""
         while self._addresses:
             self._cuda.free(self._addresses.pop())
 
 
 def _allocator(execution: _Execution) -> Any:
-    """Told by TensorRT how much memory an output takes and what shape it has: both may depend on data."""
+    """A callback through which TensorRT reports an output's size and shape, which may depend on data."""
     import tensorrt
 
     class Allocator(tensorrt.IOutputAllocator):  # type: ignore[misc, unused-ignore]
         def __init__(self) -> None:
-            tensorrt.IOutputAllocator.__init__(self)  # the bindings ask for this call by name
+            tensorrt.IOutputAllocator.__init__(self)  # the bindings require this call by name
             self.address = 0
             self.shape: Tuple[int, ...] = ()
 
         def reallocate_output(self, tensor_name: str, memory: Any, size: int, alignment: int) -> int:  # noqa: ARG002
-            """More memory than asked for is never given, and CUDA aligns to 256 bytes, its maximum."""
+            """Allocates exactly `size`: CUDA aligns to 256 bytes, the largest alignment requested."""
             self.address = execution.allocate(size)
             return self.address
 
@@ -347,7 +349,7 @@ class _TorchModule:
         self._module: Any = None
 
     def compiled(self) -> _TorchModule:
-        """The same, compiled: operators by themselves too (min_block_size), no silent way back to torch."""
+        """The compiled module: single operators too (min_block_size), without silent fallback to torch."""
         self._module = self._library.dynamo.compile(
             self._exported,
             arg_inputs=self._arguments,

@@ -1,18 +1,16 @@
 """PyTorch's inductor and the layers above it: `torch.compile`, releases 2.6 and later.
 
-What counts is the second call. The first one compiles, as `torch.compile` is lazy, and belongs to the
-compile phase; before the second one the module's parameters, buffers and attributes are put back to what
-they were, the generators are seeded anew, and the inputs are made afresh, so that it must give what the
-library's only call gives. It also shows what the first cannot: guards that do not hold, and memory reused
-between calls. What a program writes into its inputs is no output, on either side, unless it returns it.
+The second call is compared. `torch.compile` is lazy, so the first call compiles and belongs to the compile
+phase. Before the second call the module's parameters, buffers and attributes are restored, the generators
+reseeded and the inputs made anew, so that it must equal the library's only call. It also covers what the
+first cannot: guards that do not hold, and memory reused between calls. Writes into inputs are not outputs.
 
-Every program is compiled in full. Dynamo and the caches that inductor keeps in the process are reset
-before each, and its caches of whole graphs, in memory and on disk, are off: a key that forgets something
-would hide one program's bug behind another's result. A kernel's shared object is found again by the text
-of its source and command within one worker, never across two: there a file half written by a killed
-process could accuse the innocent. What is shared between workers is in `_inductor_cache`.
+Every program is compiled in full. Dynamo and inductor's caches in the process are reset before each program,
+and its graph caches in memory and on disk are off, since an incomplete cache key would return another
+program's result. A kernel's shared object is reused within one worker by its source and command, but never
+across workers, where a killed process may have left half a file. `header_cache` holds what workers share.
 
-UNRUN on CUDA: no machine on which this was written has such a device.
+Not yet run on a CUDA device.
 """
 
 from __future__ import annotations
@@ -30,11 +28,11 @@ from fuzzing.cases.programs import Program
 
 @register
 class Inductor(Backend):
-    """`torch.compile(module, fullgraph=False)`: graph breaks are no failures.
+    """`torch.compile(module, fullgraph=False)`: graph breaks are not failures.
 
-    options: `torch_backend`, the backend that torch.compile is given, from inductor (the default) down to eager,
-    which is dynamo alone; `dynamic`, off (the default) or on: whether sizes are symbols from the start.
-    A second size is not run, as there is no reference for it; it is another case.
+    options: `torch_backend`, the backend passed to torch.compile, from inductor (the default) down to eager,
+    which is dynamo alone; `dynamic`, off (the default) or on: whether sizes are symbols from the start. A
+    second size would have no reference; it is another case.
     """
 
     name: ClassVar[str] = "inductor"
@@ -46,7 +44,7 @@ class Inductor(Backend):
         "torch_backend": ("inductor", "aot_eager_decomp_partition", "aot_eager", "eager"),
         "dynamic": ("off", "on"),
     }
-    # As in PyTorch's own guide to trouble with torch.compile ("ablation").
+    # As in the section "ablation" of PyTorch's guide to troubleshooting torch.compile.
     ablation: ClassVar[Tuple[AblationLevel, ...]] = (
         AblationLevel({"torch_backend": "eager"}, "dynamo"),
         AblationLevel({"torch_backend": "aot_eager"}, "aot_autograd"),
@@ -56,20 +54,21 @@ class Inductor(Backend):
     sticky: ClassVar[Tuple[str, ...]] = cuda_runtime.STICKY
     packages: ClassVar[Tuple[str, ...]] = ("torch", "triton", "numpy")
     environment: ClassVar[Dict[str, str]] = {"ASSAY_CACHE": "{cache}", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    # Nothing: what dynamo does not support it leaves to eager torch, and what inductor has no code for it
-    # calls as a library. Of torch 2.13's 684 operators, each with its first sample, none is refused by the
-    # layers above inductor; nor by inductor of every fifth, or of sparse, quantised, nested, 8-bit tensors.
+    # Empty: dynamo leaves what it does not support to eager torch, and inductor calls operators without a
+    # lowering as a library. Of torch 2.13's 684 operators, each with its first sample, the layers above
+    # inductor refuse none, and inductor none of every fifth, or of sparse, quantized, nested and 8-bit
+    # tensors.
     unsupported: ClassVar[Tuple[UnsupportedPattern, ...]] = ()
 
     @classmethod
     def requirements(cls, version: str) -> List[str]:
-        """What torch asks for, and numpy, which a worker needs."""
+        """Torch's own requirements, and numpy, which a worker needs."""
         return [f"torch=={version}", "numpy"]
 
     def load(self, device: str, options: Dict[str, Any]) -> None:
-        """Imports torch.compile's layers; the first worker of a toolchain also prepares what all share.
+        """Imports torch.compile's layers; the first worker of a toolchain also fills the shared caches.
 
-        Raises RuntimeError if the machine lacks what it needs: a C++ compiler, or a CUDA device and Triton.
+        Raises RuntimeError if a C++ compiler, or a CUDA device and Triton, is missing.
         """
         import torch
         import torch._dynamo
@@ -88,12 +87,12 @@ class Inductor(Backend):
             _prepare(self._cache)
 
     def convert(self, program: Program, inputs: Named) -> Any:
-        """The program's module, and the inputs that it will be compiled on."""
+        """The program's module, and the inputs to compile it for."""
         _reset()
         return torch_programs.build(program, self._device), inputs
 
     def compile(self, model: Any) -> Any:
-        """The compiled module, as good as never called."""
+        """The compiled module, its state restored after the first call."""
         import torch
 
         built: torch_programs.Built
@@ -113,13 +112,13 @@ class Inductor(Backend):
         return built
 
     def run(self, executable: Any, inputs: Named) -> Named:
-        """The second call; see the head of this file."""
+        """The second call; see the module docstring."""
         built: torch_programs.Built = executable
         return built.run(inputs, self._device)
 
 
 def _check(device: str, torch_backend: str) -> None:
-    """Raises RuntimeError for what this machine or interpreter lacks: every case would fail for it."""
+    """Raises RuntimeError if this machine or interpreter lacks something without which every case fails."""
     import torch
     from torch._dynamo.eval_frame import is_dynamo_supported
 
@@ -141,7 +140,7 @@ def _check(device: str, torch_backend: str) -> None:
 
 
 def _configure() -> None:
-    """No caches of whole graphs; the library's own random generators, so that its numbers come out."""
+    """Turns off graph caches and selects the library's own random generators, for equal random numbers."""
     import torch._functorch.config
     import torch._inductor.config
 
@@ -151,9 +150,9 @@ def _configure() -> None:
 
 
 def _prepare(cache: HeaderCache) -> None:
-    """Does what the first kernel of a process asks for, if no worker before has; others wait meanwhile.
+    """Does the set-up of a process's first kernel, unless another worker has; others wait meanwhile.
 
-    What is done is published step by step: a slow machine that runs out of time goes on where it was.
+    Results are published step by step, so that a slow machine that runs out of time continues there.
     """
     import torch
     from torch._inductor import cpu_vec_isa
@@ -169,9 +168,9 @@ def _prepare(cache: HeaderCache) -> None:
 
 
 class _ModuleState:
-    """What a module's attributes, parameters and buffers hold at one moment.
+    """A snapshot of a module's attributes, parameters and buffers.
 
-    Lists and the like that an attribute holds are not looked into.
+    Containers that an attribute holds are not copied.
     """
 
     def __init__(self, module: Any) -> None:
@@ -180,7 +179,7 @@ class _ModuleState:
         self._tensors = [(tensor, tensor.detach().clone()) for tensor in tensors]
 
     def restore(self) -> None:
-        """Puts all of it back, into the same objects, as guards ask for."""
+        """Restores it, into the same objects, as guards require."""
         import torch
 
         for current, saved in self._attributes:
@@ -190,7 +189,7 @@ class _ModuleState:
                 tensor.copy_(values)
 
 
-#: Where torch.nn.Module keeps what it holds, each a dict by name.
+#: torch.nn.Module's dicts of parameters, buffers and submodules.
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 
@@ -212,7 +211,7 @@ _MISSING = object()
 
 
 def _reset() -> None:
-    """Makes the process as if it had compiled nothing yet."""
+    """Resets the process's compilation state."""
     import torch._dynamo
     import torch._inductor.utils
 

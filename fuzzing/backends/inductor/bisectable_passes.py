@@ -1,9 +1,9 @@
-"""Inductor's passes, decompositions and lowerings as parts that can be left out, by name.
+"""Inductor's passes, decompositions and lowerings as parts that can be disabled by name.
 
-Torch has a bisector of its own (torch/_inductor/compiler_bisector.py): at each pass, decomposition and
-lowering the compiler asks it whether to leave that one out. The question is answered here by name. Its own
-search is not used, since it asks the program whether the result is right, and that is not for this process
-to say; nor does it find causes of which two must go together. Beside those, settings that turn parts off.
+Torch's own bisector (torch/_inductor/compiler_bisector.py) is called at each pass, decomposition and lowering
+and decides whether to skip it. Here it is replaced by a decision by name. Its search is not used: it runs the
+check in the same process, and it does not find two causes that only act together. Some further parts are
+turned off by settings.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from fuzzing.backends.base import Instrumentation
 
-#: Parts that a setting of torch._inductor.config turns off, with its value for that (torch 2.6 to 2.13).
-#: Settings that a release lacks are left alone.
+#: Parts that a setting of torch._inductor.config turns off, with that value (torch 2.6 to 2.13). Settings
+#: that a release lacks are ignored.
 _SETTINGS: Dict[str, Tuple[str, Any]] = {
     "pattern matcher": ("pattern_matcher", False),
     "epilogue fusion": ("epilogue_fusion", False),
@@ -32,7 +32,7 @@ _SETTINGS: Dict[str, Tuple[str, Any]] = {
     "vectorization": ("cpp.simdlen", 1),
     "precision of intermediates": ("emulate_precision_casts", True),
 }
-#: What the bisector calls the sorts of its points, and what they are called here.
+#: The bisector's kinds of points, and their names here.
 _POINT_KINDS = {
     "pre_grad_passes": "pass before autograd",
     "joint_graph_passes": "pass on the joint graph",
@@ -45,7 +45,7 @@ _OVERLOAD = re.compile(r"<OpOverload\(op='([^']+)', overload='([^']+)'\)>")
 
 @contextmanager
 def instrumented(instrumentation: Instrumentation) -> Iterator[None]:
-    """Has what is compiled in the block leave out parts, and notes those that it asks about."""
+    """Within it compilation skips the disabled parts and notes every part it reaches."""
     if not instrumentation.record and not instrumentation.disabled:
         yield
         return
@@ -53,7 +53,7 @@ def instrumented(instrumentation: Instrumentation) -> Iterator[None]:
     from torch._inductor import config as module
 
     config: Any = module
-    known = config._config  # there is no other list of the settings
+    known = config._config  # there is no public list of the settings
     settings = {name: pair for name, pair in _SETTINGS.items() if pair[0] in known}
     for name in settings:
         instrumentation.note("bisectable_pass", name)

@@ -1,14 +1,12 @@
-"""What one inductor worker leaves to the next, so that a crash does not cost half a minute.
+"""What inductor workers share, so that a restart after a crash does not cost half a minute.
 
-Compiling its first kernel, a process of torch 2.13 spends 11 s on asking g++ which instruction sets it
-can be used with, and 9 s on precompiling a header of 150 MB; every further kernel takes a second. Both
-depend on the machine and on the toolchain, not on any program, and torch itself shares them between
-processes. We share them, too, and nothing else: kernels and graphs live in the worker's own folder and
-die with it, so that no program can hide, or meet, what another has left.
+Before its first kernel, a process of torch 2.13 spends 11 s on probing with g++ which instruction sets work
+and 9 s on precompiling a header of 150 MB; every further kernel takes a second. Both depend on the machine
+and the toolchain, not on a program, and torch itself shares them between processes. Nothing else is shared:
+kernels and graphs are in the worker's own folder, which is deleted with it.
 
-The manifest is the truth. A file that it does not name, or names with another size, is what a process
-killed at work has left behind: it is never used, and removed by the next one that writes. The manifest
-itself is replaced in one step.
+The manifest is authoritative. A file that it does not list, or lists with another size, was left by a killed
+process: it is never used, and the next writer removes it. The manifest is replaced atomically.
 """
 
 from __future__ import annotations
@@ -24,19 +22,19 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Optional, Set
 
 _MANIFEST, _DRAFT, _LOCK = "manifest.json", "manifest.draft", "lock"
-_MAX_FOLDERS = 3  # of 150 MB each: this toolchain's, and those it was before it was last changed
+_MAX_FOLDERS = 3  # of 150 MB each: for this toolchain and its two previous states
 
 
 def open_header_cache(folder: str) -> HeaderCache:
-    """What is kept below `folder`, which outlives the worker, for this torch on this machine.
+    """The cache below `folder`, which outlives the worker, for this torch on this machine.
 
-    "" keeps nothing. To be called before inductor compiles anything, with torch imported. Raises
-    RuntimeError where no C++ compiler runs.
+    "" shares nothing. Must be called before inductor compiles anything, with torch imported. Raises
+    RuntimeError if no C++ compiler runs.
     """
     from torch._inductor import codecache, cpu_vec_isa
 
     fingerprint = _fingerprint()
-    # Where this process's inductor keeps its headers; a release that says it nowhere shares nothing.
+    # Inductor's folder for headers; nothing is shared with releases that do not expose it.
     private = getattr(codecache, "_HEADER_DIR", "")
     if not folder or not private:
         return HeaderCache()
@@ -47,24 +45,24 @@ def open_header_cache(folder: str) -> HeaderCache:
 
 
 class HeaderCache:
-    """The precompiled headers and the instruction sets found usable, shared by all workers.
+    """The precompiled headers and usable instruction sets, shared by all workers.
 
-    shared   folder of what is published; None keeps nothing
-    private  folder in which this process's inductor looks for headers, and makes them
+    shared   folder of published files; None shares nothing
+    private  folder where this process's inductor looks for headers and makes them
     """
 
     def __init__(self, shared: Optional[Path] = None, private: Path = Path()) -> None:
         self._folder = shared or Path()
         self._private = private
         self._probed: Set[str] = set()
-        self._shared: Set[str] = set()  # headers that others can use as well as we
+        self._shared: Set[str] = set()  # headers that are published
         self.active = shared is not None
         if self.active:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._private.mkdir(parents=True, exist_ok=True)
 
     def link_published(self) -> bool:
-        """Takes over what other workers have published; whether there was a header."""
+        """Links what other workers have published; returns whether there was a header."""
         if not self.active:
             return False
         manifest = self._manifest()
@@ -78,7 +76,7 @@ class HeaderCache:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Within it no other worker builds or publishes; the kernel ends it with the process."""
+        """Excludes other workers from building or publishing; the kernel releases it if the process dies."""
         with contextlib.ExitStack() as stack:
             if self.active:
                 file = stack.enter_context(open(self._folder / _LOCK, "w"))
@@ -90,9 +88,9 @@ class HeaderCache:
         return self.active and not self._created_headers() <= self._shared
 
     def publish(self) -> None:
-        """Makes this worker's headers and probes those of all; to be called within `lock`.
+        """Publishes this worker's headers and probes; to be called within `lock`.
 
-        Where that cannot be written, nothing more is shared: no case is to blame for a full disk.
+        If they cannot be written, sharing stops without an error: a full disk must not fail a case.
         """
         if not self.active:
             return
@@ -116,9 +114,9 @@ class HeaderCache:
         _prune(self._folder.parent)
 
     def memoize_probe(self, probe: Callable[[Any, str], bool]) -> Callable[[Any, str], bool]:
-        """`probe`, inductor's question whether code for an instruction set compiles and loads, asked once.
+        """Memoizes `probe`, inductor's check that code for an instruction set compiles and loads.
 
-        Only a yes is remembered: a no may have been the machine's.
+        Only success is stored: a failure may be the machine's.
         """
 
         def memoized(isa: Any, code: str) -> bool:
@@ -132,17 +130,17 @@ class HeaderCache:
     def _manifest(self) -> Dict[str, Any]:
         try:
             found: Dict[str, Any] = json.loads((self._folder / _MANIFEST).read_bytes())
-        except (FileNotFoundError, ValueError):  # none yet, or one that a power cut has torn
+        except (FileNotFoundError, ValueError):  # none yet, or truncated by a power cut
             return {"headers": {}, "probes": []}
         return found
 
     def _created_headers(self) -> Set[str]:
-        """The precompiled headers that this worker has made, and the texts that they were made from."""
+        """The precompiled headers that this worker has made, and their source texts."""
         names = {path.name for path in self._private.glob("*.gch") if not path.is_symlink()}
         return names | {name[: -len(".gch")] for name in names}
 
     def _sweep(self, manifest: Dict[str, Any]) -> None:
-        """Forgets and removes what is not whole."""
+        """Removes incomplete files and their entries."""
         for name, size in list(manifest["headers"].items()):
             if _size(self._folder / name) != size:
                 del manifest["headers"][name]
@@ -152,9 +150,9 @@ class HeaderCache:
 
 
 def _fingerprint() -> str:
-    """Names what probes and headers depend on beside their own text: torch, the C++ compiler, the CPU.
+    """A key of torch, the C++ compiler and the CPU, on which probes and headers depend.
 
-    A header's own name holds a digest of its preprocessed text, and torch looks at that anew each time.
+    A header's own name holds a digest of its preprocessed text, which torch checks each time.
     """
     import torch
     from torch._inductor import cpp_builder, exc
@@ -171,7 +169,7 @@ def _fingerprint() -> str:
 
 
 def _cpu() -> str:
-    """What the kernel says that the CPU can do; "" where it says nothing."""
+    """The CPU's features as the kernel lists them; "" if it does not."""
     try:
         with open("/proc/cpuinfo") as file:
             return next((line for line in file if line.startswith(("flags", "Features"))), "")
@@ -184,7 +182,7 @@ def _digest(*texts: str) -> str:
 
 
 def _size(path: Path) -> int:
-    """Its size in bytes, -1 if there is no such file."""
+    """Size in bytes, -1 if there is no such file."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -192,7 +190,7 @@ def _size(path: Path) -> int:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copies what must be on the disk before the manifest names it: file systems may be two."""
+    """Copies a file and syncs it before the manifest names it; the folders may be on two file systems."""
     with source.open("rb") as given, target.open("wb") as file:
         shutil.copyfileobj(given, file, 1 << 20)
         file.flush()
@@ -200,7 +198,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _prune(folder: Path) -> None:
-    """Removes all but the folders last published to: a worker that still uses one only gets slower."""
+    """Removes all but the folders last published to. A worker that still uses one only becomes slower."""
 
     def published(path: Path) -> float:
         manifest = path / _MANIFEST

@@ -1,4 +1,4 @@
-"""IREE, releases 3.6 and later: its ONNX importer, its compiler for CPUs, its virtual machine."""
+"""IREE, releases 3.6 and later: its ONNX importer, its compiler for CPUs and its virtual machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fuzzing.backends.iree import bisectable_passes
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import CARRIERS, Tensor, Value
 
-#: Element types by ONNX name: onnx.TensorProto.DataType (onnx.proto) and iree.runtime.HalElementType.
-#: Strings have no place in its runtime, 4- and 2-bit types are packed there.
+#: Element types by ONNX name: onnx.TensorProto.DataType (onnx.proto) and iree.runtime.HalElementType. Its
+#: runtime has no strings, and packs 4- and 2-bit types.
 _ELEMENTS: Dict[str, Tuple[int, str]] = {
     "float32": (1, "FLOAT_32"),
     "uint8": (2, "UINT_8"),
@@ -35,13 +35,13 @@ _ELEMENTS: Dict[str, Tuple[int, str]] = {
     "float8_e5m2fnuz": (20, "FLOAT_8_E5M2_FNUZ"),
     "float8_e8m0fnu": (24, "FLOAT_8_E8M0_FNU"),
 }
-#: The end of the type of a float64 tensor in the torch dialect, as in !torch.vtensor<[2,3],f64>.
+#: End of the type of a float64 tensor in the torch dialect, as in !torch.vtensor<[2,3],f64>.
 _FLOAT64 = "],f64>"
 _DTYPES = {number: name for name, (number, _) in _ELEMENTS.items()}
 
 
 class _Imported(NamedTuple):
-    """A model in the torch dialect's ONNX operators, and what its function takes and gives."""
+    """A model in the torch dialect's ONNX operators, with its function's inputs and outputs."""
 
     text: str
     function: str
@@ -50,7 +50,7 @@ class _Imported(NamedTuple):
 
 
 class _Loaded(NamedTuple):
-    """A compiled module in a context of its own."""
+    """A compiled module and its context."""
 
     imported: _Imported
     context: Any
@@ -58,24 +58,23 @@ class _Loaded(NamedTuple):
 
 
 class IreeError(Exception):
-    """What the compiler's diagnostics said before it gave up; the innermost first."""
+    """The compiler's diagnostics before it failed, innermost first."""
 
 
 @register
 class Iree(Backend):
     """`iree.compiler.extras.onnx_importer`, a compiler session in this process, and `iree.runtime`.
 
-    convert runs ONNX's shape inference and the importer, as `iree-import-onnx` does; compile is
-    `iree-compile` for the CPU. One session serves one case: MLIR keeps every type it has seen. The module
-    travels as text, since handing it over in memory (`Invocation.import_module`) crashes in 3.13.
+    convert runs ONNX's shape inference and the importer, like `iree-import-onnx`; compile is `iree-compile`
+    for the CPU. One session serves one case, since MLIR keeps every type it has created. The module is passed
+    as text: passing it in memory (`Invocation.import_module`) crashes in 3.13.
 
-    By itself the compiler turns float64 into float32, and takes buffers of the one for the other; a model
-    with float64 tensors is compiled without that. Others are not, for then not even their scalars, which
-    the torch dialect holds in float64, can be lowered (MaxPool, in 3.13).
+    By default the compiler demotes float64 to float32 but keeps the buffers' types; a model with float64
+    tensors is compiled without that. Others keep it, because otherwise their scalars, which the torch dialect
+    holds in float64, cannot be lowered either (MaxPool, in 3.13).
 
-    options: `optimization`, `--iree-opt-level`; `cpu`, the processor to compile for. O0 and `generic` are
-    what `iree-compile` takes by itself; `generic` gives the same code on every machine, `host` uses all of
-    this one.
+    options: `optimization`, `--iree-opt-level`; `cpu`, the processor to compile for. O0 and `generic` are the
+    defaults of `iree-compile`; `generic` gives the same code on every machine, `host` uses all of this one.
     """
 
     name: ClassVar[str] = "iree"
@@ -94,8 +93,8 @@ class Iree(Backend):
     has_native_translators: ClassVar[bool] = True
     packages: ClassVar[Tuple[str, ...]] = ("iree-base-compiler", "iree-base-runtime", "onnx", "numpy")
     unsupported: ClassVar[Tuple[UnsupportedPattern, ...]] = (
-        # How MLIR's conversion says that no rule takes this operation, or not in this form. Below the torch
-        # dialect the compiler has accepted the program, and the same words are a failure of its own.
+        # MLIR's conversion has no rule for this operation or form. Below the torch dialect the compiler has
+        # accepted the program, and the same message is a compiler failure.
         UnsupportedPattern(
             "IreeError",
             r"failed to legalize operation 'torch\.operator' that was explicitly marked illegal: "
@@ -107,7 +106,7 @@ class Iree(Backend):
             r"failed to legalize operation '(torch\.[\w.]+)' that was explicitly marked illegal",
             r"no lowering of \1 in this form",
         ),
-        # What is left of the torch dialect where it must all be gone; the first is seldom the one to blame.
+        # Operations of the torch dialect left where all must be converted; the first is seldom the cause.
         UnsupportedPattern(
             "IreeError",
             r"\Afailed to legalize operation '(torch\.[\w.]+)': ",
@@ -176,9 +175,10 @@ class Iree(Backend):
         return _Loaded(model, context, module.lookup_function(model.function))
 
     def _invoked(self, model: _Imported, errors: List[str], phase: str = "") -> Any:
-        """A session's invocation that has compiled the model, to a phase if one is named; None if it failed.
+        """A session's invocation that has compiled the model, up to a phase if one is named; None if it
+        failed.
 
-        What it complains of is added to `errors`.
+        Its diagnostics are added to `errors`.
         """
         session = self._api.Session()
         demote = "false" if _FLOAT64 in model.text else "true"
@@ -221,7 +221,7 @@ class Iree(Backend):
         )
 
     def _value(self, results: Any, at: int, dtype: str) -> Tensor:
-        """One result under the type that the model declares: IREE's own leaves out the sign."""
+        """One result with the model's declared type: IREE's own has no sign."""
         if not dtype:
             raise Unsupported("IREE's runtime gives no tensors of this output's type")
         view = results.get_as_object(at, self._runtime.HalBufferView)
@@ -230,7 +230,7 @@ class Iree(Backend):
 
 
 def _note(found: Any, errors: List[str]) -> bool:
-    """Keeps an error's text, of its notes only those that are words rather than the program."""
+    """Keeps an error's text, and only those of its notes that are messages, not program text."""
     if str(found.severity).endswith("ERROR"):
         errors.append(found.message)
     return True

@@ -1,4 +1,4 @@
-"""IREE's phases, one after the other, and what its compiler can do without."""
+"""IREE's phases in order, and the parts that its compiler can run without."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Callable, List
 
 from fuzzing.backends.base import Instrumentation
 
-#: Phases to compile to, in their order (`iree-compile --help`, --compile-to).
+#: Phases to compile to, in order (`iree-compile --help`, --compile-to).
 _PHASES = (
     "input",
     "abi",
@@ -22,7 +22,7 @@ _PHASES = (
     "hal",
     "vm",
 )
-#: Flags of a session that turn a part off; the part is called as the flag is.
+#: Session flags that turn a part off; the part is named like the flag.
 _DISABLING_FLAGS = {
     "iree-opt-const-eval": "false",
     "iree-opt-const-expr-hoisting": "false",
@@ -49,7 +49,7 @@ _DISABLING_FLAGS = {
 
 
 def disabling_flags(session: Any, instrumentation: Instrumentation) -> List[str]:
-    """The flags that turn off what is to be left out; the parts that this release has are noted."""
+    """The flags that disable the given parts; notes the parts that this release has."""
     if not instrumentation.record and not instrumentation.disabled:
         return []
     supported = {text.lstrip("-").partition("=")[0] for text in session.get_flags(non_default_only=False)}
@@ -64,7 +64,7 @@ def disabling_flags(session: Any, instrumentation: Instrumentation) -> List[str]
 
 
 def compile_to(invocation: Any, phase: str) -> None:
-    """Has an invocation end after a phase, by a function of the C API that the Python one leaves out."""
+    """Ends an invocation after a phase, by a function of the C API that the Python API lacks."""
     from iree.compiler.api import ctypes_dl
 
     set_phase = ctypes_dl._dylib.ireeCompilerInvocationSetCompileToPhase
@@ -72,9 +72,9 @@ def compile_to(invocation: Any, phase: str) -> None:
 
 
 def note_phases(instrumentation: Instrumentation, compiled_to: Callable[[str], bool]) -> None:
-    """Has a program that is watched be compiled to each phase, and notes those it enters and leaves.
+    """Compiles an instrumented program to each phase in turn, and notes those it enters and leaves.
 
-    compiled_to  compiles as far as a phase; whether it could. It may not live to tell
+    compiled_to  compiles up to a phase and returns whether that worked; may crash
     """
     if not instrumentation.record:
         return

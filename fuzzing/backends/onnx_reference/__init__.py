@@ -1,4 +1,4 @@
-"""ONNX's reference evaluator: computes references where a case ships no outputs."""
+"""ONNX's reference evaluator: computes references for cases without expected outputs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _WIDE = {
 
 @register
 class OnnxReference(Backend):
-    """`onnx.reference.ReferenceEvaluator`, put right where it is wrong (`_onnx_corrected`).
+    """`onnx.reference.ReferenceEvaluator` with corrected operators (`corrections`).
 
     convert parses and checks, compile builds the evaluator.
 
-    options: `precision`, float64 for all floats wider than the model says, but for float8 and less
-    (`_onnx_float64`); `undefined`, the number to put where the standard leaves an integer result open
-    (`_onnx_undefined`), by default numpy's.
+    options: `precision`, "float64" widens all floats but float8 and smaller (`float64_widening`);
+    `undefined`, the number to put where the standard leaves an integer result open (`undefined_results`), by
+    default numpy's.
     """
 
     name: ClassVar[str] = "onnx_reference"
@@ -44,7 +44,7 @@ class OnnxReference(Backend):
     )
 
     def load(self, device: str, options: dict[str, Any]) -> None:  # noqa: ARG002
-        """Imports onnx; `device` means nothing here."""
+        """Imports onnx; `device` is ignored."""
         import ml_dtypes
         import onnx
         import onnx.reference

@@ -1,13 +1,13 @@
-"""What the ONNX operator reference says of attention.
+"""Attention according to the ONNX operator reference.
 
-Functions as `_onnx_corrected` wants them. numpy only.
+Corrections as in `corrections`. numpy only.
 """
 
 from __future__ import annotations
 
 from typing import Any, Tuple
 
-_SCORES = 3  # the place of qk_matmul_output among the outputs
+_SCORES = 3  # index of qk_matmul_output among the outputs
 
 
 def attention(node: Any, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:

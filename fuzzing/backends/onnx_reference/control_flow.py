@@ -1,7 +1,7 @@
-"""Loop and Scan as the ONNX operator reference writes them.
+"""Loop and Scan according to the ONNX operator reference.
 
-Functions as `_onnx_corrected` wants them: `node.body` is the evaluator of the body, `context` what is known
-outside of it. numpy only; onnx is asked for element types.
+Corrections as in `corrections`: `node.body` is the evaluator of the body, `context` the values of the outer
+scope. numpy only; onnx provides element types.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def loop(
     bindings: Any = None,
     **_: Any,
 ) -> Tuple[Any, ...]:
-    """Loop: "trip count … optional", "iteration condition … optional": without one, on and on.
+    """Loop: "trip count … optional", "iteration condition … optional": without both it does not end.
 
-    "The values of scan_outputs are concatenated … along a new first axis"; with no trip they are empty.
+    "The values of scan_outputs are concatenated … along a new first axis"; without iterations they are empty.
     """
     most = None if trips is None else int(np.ravel(trips)[0])
     going = condition is None or bool(np.ravel(condition)[0])
@@ -90,7 +90,7 @@ def _each(given: Optional[Sequence[int]], values: Sequence[Any]) -> Sequence[int
 
 
 def _stacked(items: Sequence[Any], type_: Any, axis: int) -> Any:
-    """The items along a new axis. Of none, the type of one tells the rest; a length it leaves open is 0."""
+    """The items along a new axis. Without items, the declared type gives the shape; an open length is 0."""
     if items:
         return np.stack(items, axis=axis)
     from onnx import helper

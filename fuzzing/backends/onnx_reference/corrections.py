@@ -1,13 +1,13 @@
 """ONNX's reference evaluator with corrected operators.
 
-onnx's own implementations pass onnx's own node tests, and little else: on generated models many are wrong, or
-refuse what the operator reference allows. Either way every compiler would stand accused, or no model of that
-operator be judged. CORRECTIONS has what takes their place, each written from the text of the reference, and
-why. What is right in onnx is left alone. Needs onnx; runs inside the reference worker.
+onnx's implementations pass onnx's own node tests, but many are wrong on generated models or reject what the
+operator reference allows. Then every compiler would fail, or no model of that operator could be checked.
+CORRECTIONS holds the replacements, each written from the text of the reference, and the reason for each.
+Correct implementations are kept. Needs onnx; runs in the reference worker.
 
-A correction is a function (node, inputs…, attributes by name) → outputs, and need know neither which
-outputs are asked for nor what onnx's base classes want. `node` is onnx's own object, with `onnx_node` and
-`run_params`; `node.own` is what onnx would have run.
+A correction is a function (node, inputs…, attributes by name) → outputs. It need not handle which outputs are
+requested, nor onnx's base classes. `node` is onnx's own object, with `onnx_node` and `run_params`; `node.own`
+is the result of onnx's implementation.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from fuzzing.backends.onnx_reference import (
 
 
 class Correction(NamedTuple):
-    """What runs in place of onnx's implementation of an operator.
+    """The replacement of onnx's implementation of an operator.
 
-    why      what onnx does wrong, on which input; seen in onnx 1.23.2 unless said
+    why      what onnx does wrong, on which input; in onnx 1.23.2 unless noted
     since    the first opset whose form of the operator it is for
     until    the last one
-    context  whether it runs a body, which sees what is known outside
+    context  whether it runs a body, which reads the outer scope
     """
 
     run: Callable[..., Tuple[Any, ...]]
@@ -163,14 +163,14 @@ CORRECTIONS: Dict[str, Correction] = {
 
 
 def evaluator(onnx: Any) -> Any:
-    """The class of reference evaluators that run the corrections.
+    """The class of reference evaluators that use the corrections.
 
-    A subclass, since what is handed over as `new_ops` does not reach the bodies of functions.
+    A subclass, since `new_ops` does not reach the bodies of functions.
     """
     base: Any = onnx.reference.ReferenceEvaluator
 
     class Corrected(base):  # type: ignore[misc]
-        """Looks the operators up in CORRECTIONS first, in subgraphs and functions too."""
+        """Looks operators up in CORRECTIONS first, also in subgraphs and functions."""
 
         def _load_impl(self, node: Any, *rest: Any) -> Any:
             if node.domain in ("", "ai.onnx") and node.op_type in CORRECTIONS:
@@ -184,7 +184,7 @@ def evaluator(onnx: Any) -> Any:
 
 @cache
 def _corrected(op_type: str, opset: int) -> Any:
-    """The class that onnx makes a node of, for an operator as the correction has it."""
+    """The class that onnx instantiates for a node of a corrected operator."""
     from onnx.defs import get_schema
     from onnx.reference.op_run import OpRun
     from onnx.reference.ops import load_op
@@ -192,7 +192,7 @@ def _corrected(op_type: str, opset: int) -> Any:
     correction = CORRECTIONS[op_type]
 
     class Run(OpRun):
-        """Gives as many outputs as the node has."""
+        """Returns as many outputs as the node has."""
 
         op_schema = get_schema(op_type, opset, "")  # for the attributes' defaults
 
@@ -201,11 +201,11 @@ def _corrected(op_type: str, opset: int) -> Any:
             return found[: len(self.onnx_node.output)]
 
         def need_context(self) -> bool:
-            """Whether it gets the names known outside its body."""
+            """Whether it receives the names of the outer scope."""
             return correction.context
 
         def own(self, *inputs: Any, **attributes: Any) -> Any:
-            """What onnx itself would give."""
+            """The result of onnx's own implementation."""
             implementation = load_op("", op_type, opset)
             return implementation(self.onnx_node, self.run_params)._run(*inputs, **attributes)
 

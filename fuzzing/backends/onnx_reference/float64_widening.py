@@ -1,7 +1,7 @@
 """An ONNX model with every float narrower than float64 widened: the same program in higher precision.
 
-float8 and float4 stay: they are storage, and rounding to them is what the program asks for, while float16,
-bfloat16 and float32 are how precisely it is computed. Needs onnx; runs inside the reference worker.
+float8 and float4 stay: they are storage formats, and rounding to them is part of the program. float16,
+bfloat16 and float32 are the precision of computation. Needs onnx; runs in the reference worker.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DOUBLE = 11
 _TYPE_ATTRIBUTES = frozenset(
     {"to", "dtype", "output_datatype", "output_dtype", "stash_type", "softmax_precision", "precision"}
 )
-#: Operators that give float32, or compute in it, where such an attribute is left out.
+#: Operators that return float32, or compute in it, if such an attribute is absent.
 _FLOAT_BY_DEFAULT = {
     "RMSNormalization": "stash_type",
     "RandomNormal": "dtype",
@@ -94,7 +94,7 @@ def _node(node: Any) -> None:
         node.attribute.append(helper.make_attribute("value", numpy_helper.from_array(np.zeros(1))))
     if node.op_type == "Constant":
         for name in {"value_float", "value_floats"} & given.keys():
-            # The float32 that the attribute holds is the constant; only what is computed with it is wider.
+            # The constant is the float32 value of the attribute; only computations with it are wider.
             number = given[name].f if name == "value_float" else list(given[name].floats)
             given[name].CopyFrom(
                 helper.make_attribute("value", numpy_helper.from_array(np.array(number, np.float64)))
@@ -108,7 +108,7 @@ def _types(protos: Iterable[Any]) -> None:
 
 
 def _element_types(proto: Any) -> Iterator[Any]:
-    """The tensor types inside a TypeProto, however deep in sequences, optionals and maps."""
+    """The tensor types inside a TypeProto, also in sequences, optionals and maps."""
     kind = proto.WhichOneof("value")
     if kind in ("tensor_type", "sparse_tensor_type"):
         yield getattr(proto, kind)

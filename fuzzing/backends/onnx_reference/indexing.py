@@ -1,7 +1,6 @@
-"""What the ONNX operator reference says of operators that pick, place and pad elements, straight from its
-text.
+"""Operators that select, place and pad elements, according to the ONNX operator reference.
 
-Functions as `_onnx_corrected` wants them. numpy only.
+Corrections as in `corrections`. numpy only.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ import numpy as np
 
 def gather_elements(_node: Any, data: Any, indices: Any, axis: int = 0, **_: Any) -> Tuple[Any, ...]:
     """GatherElements: "out[i][j][k] = input[index[i][j][k]][j][k] if axis = 0", and so on; the index may be
-    shorter than the input along the other axes, since only its own places are asked for.
+    shorter than the input along the other axes.
     """
     places = [np.asarray(place) for place in np.ogrid[tuple(slice(length) for length in indices.shape)]]
-    places[axis] = indices  # negative ones count from the back, as numpy's do
+    places[axis] = indices  # negative indices count from the end, as in numpy
     return (data[tuple(places)],)
 
 
@@ -46,7 +45,7 @@ def pad(
     """Pad: "the number of padding elements to add or remove (if negative) at the beginning and end of each
     axis".
 
-    What is removed is removed first, so that it is not what is mirrored, repeated or wrapped around.
+    Removal comes first, so that removed elements are not mirrored, repeated or wrapped around.
     """
     numbers = [int(number) for number in pads]
     chosen = range(data.ndim) if axes is None else [int(axis) % data.ndim for axis in axes]
@@ -104,9 +103,9 @@ def max_roi_pool(
     _node: Any, x: Any, rois: Any, pooled_shape: Sequence[int] = (), spatial_scale: float = 1.0, **_: Any
 ) -> Tuple[Any, ...]:
     """MaxRoiPool: "max pooling across each RoI, to produce output … (num_rois, channels, pooled_shape[0],
-    pooled_shape[1])". How a region is cut the text leaves to its source, Fast R-CNN (Girshick 2015, 2.1):
-    corners rounded to whole pixels, both inside, and bins that overlap by rounding outwards; an empty bin is
-    0.
+    pooled_shape[1])". The text leaves the division of a region to its source, Fast R-CNN (Girshick 2015,
+    2.1): corners rounded to whole pixels, both inside, and bins rounded outwards, so that they overlap; an
+    empty bin is 0.
     """
     found = np.zeros((len(rois), x.shape[1], *pooled_shape), x.dtype)
     for number, roi in enumerate(rois.astype(np.float64)):

@@ -1,6 +1,6 @@
-"""What the ONNX operator reference says of operators that treat each element alone, from its text.
+"""Elementwise operators according to the ONNX operator reference.
 
-Functions as `_onnx_corrected` wants them. numpy only.
+Corrections as in `corrections`. numpy only.
 """
 
 from __future__ import annotations
@@ -11,6 +11,6 @@ import numpy as np
 
 
 def softsign(_node: Any, x: Any, **_: Any) -> Tuple[Any, ...]:
-    """Softsign: "(x/(1+|x|))". In float64, rounded once."""
+    """Softsign: "(x/(1+|x|))", in float64, rounded once."""
     wide = x.astype(np.float64)
     return (np.asarray(wide / (1 + np.abs(wide))).astype(x.dtype),)

@@ -1,6 +1,6 @@
-"""RNN, GRU and LSTM as the ONNX operator reference writes them, with all their attributes and inputs.
+"""RNN, GRU and LSTM according to the ONNX operator reference, with all attributes and inputs.
 
-Functions as `_onnx_corrected` wants them. Computed in float64 and rounded once, at the end. numpy only.
+Corrections as in `corrections`. Computed in float64 and rounded once, at the end. numpy only.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-#: A cell: the input of a step, the states before it, and the states after it; the first is the output.
+#: A cell: (input of a step, states before it) → states after it; the first state is the output.
 Step = Callable[[Any, List[Any]], List[Any]]
 #: One activation function, whatever its parameters.
 Activation = Callable[[Any], Any]
 
-#: "Activation functions", with alpha and beta. The text calls the same function by several spellings.
+#: "Activation functions", with alpha and beta. The text uses several spellings of one function.
 _ACTIVATIONS: Dict[str, Callable[[Any, float, float], Any]] = {
     "relu": lambda x, *_: np.maximum(x, 0),
     "tanh": lambda x, *_: np.tanh(x),
@@ -29,7 +29,7 @@ _ACTIVATIONS: Dict[str, Callable[[Any, float, float], Any]] = {
     "softplus": lambda x, *_: np.logaddexp(0, x),
 }
 #: "Default values are the same as of corresponding ONNX operators": alpha and beta of those that have any.
-#: Affine and ScaledTanh are no ONNX operators, and so have none; those that change nothing stand in.
+#: Affine and ScaledTanh are not ONNX operators and have no defaults; neutral values are used.
 _PARAMETERS = {
     "affine": (1.0, 0.0),
     "leakyrelu": (0.01, 0.0),
@@ -47,9 +47,9 @@ def _sigmoid(x: Any) -> Any:
 def _activations(
     attributes: Mapping[str, Any], usual: Sequence[str], directions: int, clip: Optional[float]
 ) -> List[List[Activation]]:
-    """The activations of each direction, as many as there are `usual` ones.
+    """The activations of each direction, as many as `usual` has.
 
-    More than that are given where RNN's "default" to two, of which one direction needs one.
+    More are given where RNN's "default" has two but one direction needs one.
 
     "The values are consumed in the order of activation functions"; clip "is applied to the input of
     activations".
@@ -79,10 +79,10 @@ def _bounded(x: Any, bound: float) -> Any:
 
 
 class _Layer:
-    """The inputs that the three operators share, in float64 with the time first."""
+    """The inputs shared by the three operators, in float64 with the time axis first."""
 
     def __init__(self, inputs: Sequence[Any], attributes: Mapping[str, Any], states: int, gates: int) -> None:
-        """The states at the beginning, so many, are behind the inputs that all have."""
+        """`states` initial states follow the common inputs."""
         x, w, r, b, lengths, *begin = (*inputs, *(None,) * 7)[: 5 + states]
         self.dtype = x.dtype
         self.layout = attributes.get("layout") or 0
@@ -101,10 +101,10 @@ class _Layer:
         return _wide(np.swapaxes(given, 0, 1) if self.layout else given)
 
     def run(self, cells: Sequence[Step]) -> Tuple[Any, ...]:
-        """All the hidden states, then the last of each state: "the last output value".
+        """All hidden states, then the last of each state: "the last output value".
 
-        A sequence that is shorter than the longest is over at its own length: there its states are the last,
-        and its outputs behind are 0. Backwards it begins at its own end.
+        A sequence shorter than the longest ends at its own length: its last states are those there, and later
+        outputs are 0. Backwards it starts at its own end.
         """
         every = np.zeros((self.steps, self.count, self.batch, self.size))
         last = [state.copy() for state in self.states]
@@ -177,8 +177,8 @@ def lstm(
 ) -> Tuple[Any, ...]:
     """LSTM: "Ct = ft (.) Ct-1 + it (.) ct", "Ht = ot (.) h(Ct)", and the equations for it, ft, ct and ot.
 
-    clip "is applied to the input of activations": of the gates', that is; onnxruntime and openvino both leave
-    the input of h alone.
+    clip "is applied to the input of activations": of the gates only; onnxruntime and openvino do not clip the
+    input of h.
     """
     layer = _Layer(inputs, attributes, states=2, gates=4)
     peepholes = inputs[7] if len(inputs) > 7 else None

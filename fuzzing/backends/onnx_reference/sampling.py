@@ -1,7 +1,7 @@
-"""What the ONNX operator reference says of operators that read images between their elements, from its text.
+"""Operators that interpolate images, according to the ONNX operator reference.
 
-Functions as `_onnx_corrected` wants them. Computed in float64 and rounded once, at the end. numpy; onnx is
-asked how numbers become integers.
+Corrections as in `corrections`. Computed in float64 and rounded once, at the end. numpy; onnx rounds to
+integer types.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _triangle(distance: Any) -> Any:
 
 
 def _cubic(a: float) -> Kernel:
-    """Equation (4) of Keys, "Cubic convolution interpolation" (1981), to which the text of Resize points."""
+    """Equation (4) of Keys, "Cubic convolution interpolation" (1981), cited by the text of Resize."""
 
     def weight(distance: Any) -> Any:
         x = np.abs(distance)
@@ -33,7 +33,7 @@ def _cubic(a: float) -> Kernel:
     return weight
 
 
-# --- Resize -----------------------------------------------------------------------------------------------
+# Resize
 
 
 class _Axis(NamedTuple):
@@ -50,7 +50,7 @@ class _Axis(NamedTuple):
 def _original(axis: _Axis, mode: str) -> Any:
     """x_original of each x_resized: the formulas of coordinate_transformation_mode.
 
-    Of "align_corners", two of ONNX's own tests say that it divides by output_width, fraction and all
+    For "align_corners", two of ONNX's own tests divide by the fractional output_width
     (resize_downsample_scales_{linear,cubic}_align_corners); the text has length_resized, and so have
     onnxruntime, openvino and torch.
     """
@@ -80,11 +80,11 @@ def _nearest(x: Any, mode: str) -> Any:
 
 
 def _weights(x: Any, axis: _Axis, kernel: Kernel, support: int, antialias: bool, outside: bool) -> Any:
-    """What each element weighs in each result: "a weighted average of neighborhood … sampling locations".
+    """Weight of each element in each result: "a weighted average of neighborhood … sampling locations".
 
-    Beyond the image its border goes on, unless `exclude_outside` ("the weight of sampling locations outside
+    Beyond the image its border continues, unless `exclude_outside` ("the weight of sampling locations outside
     the tensor will be set to 0 and the weight will be renormalized"). antialias: "stretching the resampling
-    filter by a factor max(1, 1 / scale)", which must then be normalised.
+    filter by a factor max(1, 1 / scale)", which must then be normalized.
     """
     squeeze = min(axis.scale, 1.0) if antialias else 1.0
     reach = math.ceil(support / squeeze)
@@ -104,7 +104,7 @@ def _weights(x: Any, axis: _Axis, kernel: Kernel, support: int, antialias: bool,
 def _axes(
     shape: Ints, axes: Any, roi: Any, scales: Any, sizes: Any, policy: Optional[str]
 ) -> List[Tuple[int, _Axis]]:
-    """The axes named, each with its lengths; see scales, sizes and keep_aspect_ratio_policy."""
+    """The axes to resize, each with its lengths; see scales, sizes and keep_aspect_ratio_policy."""
     named = list(range(len(shape))) if axes is None else [int(axis) % len(shape) for axis in axes]
     count = len(named)
     ends = [0.0] * count + [1.0] * count if roi is None or not np.size(roi) else np.ravel(roi).tolist()
@@ -161,7 +161,7 @@ def resize(
 
 
 def _cast(found: Any, dtype: Any) -> Any:
-    """As onnx does: rounded and bounded where it becomes an integer."""
+    """Casts like onnx: integers are rounded and clipped."""
     if found.dtype == dtype:
         return found
     from onnx import numpy_helper
@@ -169,7 +169,7 @@ def _cast(found: Any, dtype: Any) -> Any:
     return numpy_helper.saturate_cast(found, dtype)
 
 
-# --- GridSample -------------------------------------------------------------------------------------------
+# GridSample
 
 
 def grid_sample(
@@ -196,7 +196,7 @@ def grid_sample(
                 place = np.rint(place)
             out = (place < low) | (place > high)
             if mode in ("cubic", "bicubic"):
-                pass  # each of its elements is looked for where it is, as in torch, to which the text points
+                pass  # sampled per element, as in torch, which the text cites
             elif padding_mode == "border":
                 place = np.where(out, np.clip(place, 0, length - 1), place)
             elif padding_mode == "reflection":
@@ -223,8 +223,9 @@ def _taps(place: Any, mode: str) -> List[Tuple[Any, Any]]:
 
 
 def _pixel(place: Any, length: int, low: float, high: float, padding_mode: str) -> Tuple[Any, Any]:
-    """Which element stands at a whole place, and whether one does: "zeros: 0 for out-of-bound grid locations,
-    border: border pixel values, reflection: values at locations reflected by the border until [in] bound".
+    """The element at an integer position, and whether there is one: "zeros: 0 for out-of-bound grid
+    locations, border: border pixel values, reflection: values at locations reflected by the border until [in]
+    bound".
     """
     inside = (place >= 0) & (place <= length - 1) | (padding_mode != "zeros")
     if padding_mode == "reflection":
@@ -233,7 +234,7 @@ def _pixel(place: Any, length: int, low: float, high: float, padding_mode: str) 
 
 
 def _reflect(place: Any, low: float, high: float) -> Any:
-    """Mirrored at both bounds as often as needed; between bounds that coincide there is one place."""
+    """Mirrored at both bounds as often as needed; equal bounds leave one position."""
     span = high - low
     if span == 0:
         return np.full_like(place, low)
@@ -241,7 +242,7 @@ def _reflect(place: Any, low: float, high: float) -> Any:
     return low + np.minimum(turned, 2 * span - turned)
 
 
-# --- others -----------------------------------------------------------------------------------------------
+# Other operators
 
 
 def roi_align(node: Any, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:
@@ -255,15 +256,15 @@ def roi_align(node: Any, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:
 
 
 def affine_grid(_node: Any, theta: Any, size: Any, align_corners: int = 0, **_: Any) -> Tuple[Any, ...]:
-    """AffineGrid: theta times the homogeneous coordinates of each place, which go from -1 to 1: to the
-    centres of the outer elements if align_corners is 1, else to their outer edges. Of theta's type.
+    """AffineGrid: theta times the homogeneous coordinates of each place, from -1 to 1: the centres of the
+    outer elements if align_corners is 1, else their outer edges. Of theta's type.
     """
     lengths = [int(length) for length in size[2:]]
     lines = []
     for length in lengths:
         steps = np.arange(length)
         if align_corners:
-            # A lone centre is in the middle: the text gives none, and points to torch, which does so.
+            # A single centre is in the middle: the text does not define it and cites torch, which does so.
             lines.append(np.zeros(1) if length == 1 else 2 * steps / (length - 1) - 1)
         else:
             lines.append((2 * steps + 1) / length - 1)

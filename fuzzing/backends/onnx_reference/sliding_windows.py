@@ -1,7 +1,7 @@
-"""What the ONNX operator reference says of operators that step windows over images, straight from its text.
+"""Pools and convolutions according to the ONNX operator reference.
 
-Functions as `_onnx_corrected` wants them. Images are (N, C, D1 … Dn). Floats are computed in float64 and
-rounded once, at the end. numpy only.
+Corrections as in `corrections`. Images are (N, C, D1 … Dn). Floats are computed in float64 and rounded once,
+at the end. numpy only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Windows(NamedTuple):
     """Windows over the spatial axes, one entry for each axis.
 
     starts  where the first window begins, before the image if there is padding
-    ends    where padding ends, behind the image; what a last window covers beyond is not even padding
+    ends    where padding ends, after the image; the last window may reach beyond it
     """
 
     lengths: Tuple[int, ...]
@@ -31,7 +31,7 @@ class Windows(NamedTuple):
     ends: Tuple[int, ...]
 
     def places(self, window: Ints) -> List[Any]:
-        """What a window covers, along each axis, of image, padding and beyond."""
+        """The positions of a window along each axis: image, padding and beyond."""
         return [
             start + number * stride + dilation * np.arange(size)
             for number, size, stride, dilation, start in zip(
@@ -40,17 +40,17 @@ class Windows(NamedTuple):
         ]
 
     def covered(self, window: Ints) -> List[Any]:
-        """What a window covers of the image, along each axis."""
+        """The positions of a window inside the image, along each axis."""
         return [
             place[(place >= 0) & (place < length)] for place, length in zip(self.places(window), self.lengths)
         ]
 
     def padded(self, window: Ints) -> int:
-        """How many places a window covers of image and padding."""
+        """Number of positions of a window in image and padding."""
         return math.prod(int((place < end).sum()) for place, end in zip(self.places(window), self.ends))
 
     def each(self) -> Iterator[Any]:
-        """The windows, tuples of their numbers along each axis."""
+        """The windows as tuples of indices along each axis."""
         return itertools.product(*(range(count) for count in self.counts))
 
 
@@ -64,7 +64,7 @@ def windows(
     ceil_mode: Optional[int] = None,
     **_: Any,
 ) -> Windows:
-    """The windows over spatial axes of these lengths that the attributes of a pool or convolution ask for.
+    """The windows of a pool or convolution over spatial axes of these lengths.
 
     "SAME_UPPER or SAME_LOWER: output_spatial_shape[i] = ceil(input_spatial_shape[i] / strides[i])"; "the
     extra padding is added at the end for SAME_UPPER and at the beginning for SAME_LOWER". Else "floor((input
@@ -84,7 +84,7 @@ def windows(
 
 
 class _Axis(NamedTuple):
-    """One axis, and what the attributes say of it."""
+    """One axis and its attributes."""
 
     length: int
     size: int
@@ -95,7 +95,7 @@ class _Axis(NamedTuple):
 
 
 def _along(axis: _Axis, auto_pad: Optional[str], ceil_mode: Optional[int]) -> Tuple[int, int, int]:
-    """How many windows there are along an axis, where the first begins, and where the padding ends."""
+    """Number of windows along an axis, start of the first, and end of the padding."""
     length, size, stride, dilation, begin, end = axis
     extent = dilation * (size - 1) + 1
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
@@ -116,7 +116,7 @@ def max_pool(_node: Any, x: Any, storage_order: Optional[int] = None, **attribut
     every = windows(space, **attributes)
     found = np.full((*x.shape[:2], *every.counts), _least(x.dtype), x.dtype)
     where = np.zeros(found.shape, np.int64)
-    # Axis i steps over the product of the lengths behind it (row major), or before it (column major).
+    # Axis i steps over the product of the lengths after it (row major), or before it (column major).
     order = range(len(space))
     steps = [
         math.prod(space[j] for j in order if (j < axis if storage_order else j > axis)) for axis in order
@@ -135,7 +135,7 @@ def max_pool(_node: Any, x: Any, storage_order: Optional[int] = None, **attribut
 
 
 def _least(dtype: Any) -> Any:
-    """What the maximum of nothing is."""
+    """The maximum of no elements."""
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
@@ -162,7 +162,7 @@ def lp_pool(_node: Any, x: Any, p: float = 2, **attributes: Any) -> Tuple[Any, .
 
 
 def _part(x: Any, every: Windows, window: Ints) -> Any:
-    """The elements under a window in float64, of shape (N, C, their number)."""
+    """The elements of a window in float64, of shape (N, C, count)."""
     index = (slice(None), slice(None), *np.ix_(*every.covered(window)))
     return x[index].astype(np.float64).reshape(*x.shape[:2], -1)
 
@@ -192,7 +192,7 @@ def lrn(
 
 
 def convolve(x: Any, weights: Any, attributes: Mapping[str, Any]) -> Any:
-    """The sums of Conv, without a bias, in the type of what is given; padding is 0."""
+    """The sums of Conv without bias, in the type of the arguments; padding is 0."""
     every = windows(x.shape[2:], **{**attributes, "kernel_shape": weights.shape[2:]})
     group = attributes.get("group", 1)
     channels = weights.shape[0]
@@ -226,7 +226,7 @@ def conv_transpose(
     strides: Optional[Ints] = None,
     **_: Any,
 ) -> Tuple[Any, ...]:
-    """ConvTranspose: each element adds the kernel, times itself, to the output; then the pads are cut off."""
+    """ConvTranspose: each element adds the kernel times itself to the output; then the pads are cut off."""
     space, kernel = x.shape[2:], weights.shape[2:]
     rank = len(space)
     steps, spread = strides or (1,) * rank, dilations or (1,) * rank
@@ -260,7 +260,7 @@ def _cut(
     output_shape: Optional[Ints],
     pads: Optional[Ints],
 ) -> Tuple[List[int], List[int]]:
-    """Where the output begins in all that was added up, and how long it is.
+    """Start and length of the output in the full sum.
 
     "output_shape can also be explicitly specified in which case pads values are auto generated"; "SAME_UPPER
     or SAME_LOWER mean … output_shape[i] = input_shape[i] * strides[i]"; "If (auto_pads == SAME_UPPER):
@@ -281,7 +281,7 @@ def _cut(
 
 
 def _crop(found: Any, begins: Ints, lengths: Ints, bias: Any) -> Any:
-    """A part of the last axes; where it reaches beyond them nothing was added but the bias."""
+    """A part of the last axes; positions beyond them hold only the bias."""
     rank = len(lengths)
     result = np.zeros((*found.shape[:2], *lengths))
     if bias is not None:

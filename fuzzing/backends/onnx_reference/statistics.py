@@ -1,6 +1,6 @@
-"""What the ONNX operator reference says of operators that average, normalise and quantise, from its text.
+"""Operators that average, normalize and quantize, according to the ONNX operator reference.
 
-Functions as `_onnx_corrected` wants them. numpy only.
+Corrections as in `corrections`. numpy only.
 """
 
 from __future__ import annotations
@@ -81,9 +81,8 @@ def negative_log_likelihood_loss(
     reduction: str = "mean",
     **_: Any,
 ) -> Tuple[Any, ...]:
-    """NegativeLogLikelihoodLoss: "loss is zero for the case when target-value equals ignore_index", whichever
-    number that is, and such a sample counts nothing in a mean: so do ONNX's own tests, with and without
-    weights.
+    """NegativeLogLikelihoodLoss: "loss is zero for the case when target-value equals ignore_index", for any
+    value of it, and such a sample does not count in a mean: as in ONNX's own tests, with and without weights.
     """
     kept = np.ones(target.shape, bool) if ignore_index is None else target != ignore_index
     classes = np.where(kept, target, 0)
@@ -106,7 +105,7 @@ def mean(_node: Any, *inputs: Any, **_: Any) -> Tuple[Any, ...]:
 
 
 def reduce_sum_square(node: Any, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:
-    """ReduceSumSquare: T is the type of what goes in and of what comes out; numpy sums int32 up as int64."""
+    """ReduceSumSquare: input and output have the type T; numpy sums int32 as int64."""
     [found] = node.own(*inputs, **attributes)
     return (np.asarray(found).astype(inputs[0].dtype),)
 
@@ -116,7 +115,7 @@ def det(_node: Any, x: Any, **_: Any) -> Tuple[Any, ...]:
     return (np.asarray(np.linalg.det(x.astype(np.float64))).astype(x.dtype),)
 
 
-# --- quantised --------------------------------------------------------------------------------------------
+# Quantized operators
 
 
 def dequantize_linear(
@@ -143,8 +142,8 @@ def qlinear_matmul(
     **_: Any,
 ) -> Tuple[Any, ...]:
     """QLinearMatMul: "y = saturate((x / y_scale) + y_zero_point). For (x / y_scale), it is rounding to
-    nearest ties to even": before the zero point is added, so that an odd one moves no tie. Scales and zero
-    points are per tensor, per row of a and y, or per column of b.
+    nearest ties to even": before the zero point is added, so that an odd one does not affect ties. Scales and
+    zero points are per tensor, per row of a and y, or per column of b.
     """
     rows = [_rows(part) for part in (a_scale, a_zero, y_scale, y_zero)]
     total = np.matmul(
@@ -171,7 +170,7 @@ def qlinear_conv(
     bias: Any = None,
     **attributes: Any,
 ) -> Tuple[Any, ...]:
-    """QLinearConv: the convolution of what is quantised, with scales and zero points of w per tensor or "per
+    """QLinearConv: the convolution of quantized tensors, with scales and zero points of w per tensor or "per
     output channel", and a bias "quantized using scale = input scale * weight scale and zero point as 0".
     """
     rank = x.ndim - 2
@@ -183,12 +182,12 @@ def qlinear_conv(
 
 
 def _channels(array: Any, behind: int) -> Any:
-    """One number, or one for each channel with so many axes behind it."""
+    """One number, or one per channel with so many axes after it."""
     return array.reshape(-1, *(1,) * behind) if np.size(array) > 1 else array.reshape(())
 
 
 def _quantize(total: Any, scale: Any, zero_point: Any) -> Any:
-    """In the precision of the scales, so that a float64 run tells which ties are only near ones."""
+    """Quantizes in the precision of the scales, so that a float64 run shows which ties are only near ones."""
     limits = np.iinfo(zero_point.dtype)
     rounded = np.rint(total.astype(scale.dtype) * scale) + zero_point.astype(np.int64)
     return np.clip(rounded, limits.min, limits.max).astype(zero_point.dtype)

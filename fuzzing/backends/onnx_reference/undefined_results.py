@@ -1,9 +1,8 @@
-"""Where an ONNX program leaves its result open: integer overflow, division by zero, two readings of a text.
+"""Integer results that the ONNX standard leaves open: overflow, division by zero, ambiguous text.
 
-The standard leaves these to the implementation, and in C they are undefined behaviour, so no two compilers
-need agree. An evaluator that puts a chosen number wherever such a result arises shows by two runs, with two
-numbers, which elements of the outputs depend on one: those that differ. Needs onnx; runs inside the
-reference worker.
+The standard leaves these to the implementation, and in C they are undefined behaviour, so compilers need not
+agree. The evaluator here puts a chosen number wherever such a result arises. Two runs with two numbers show
+which elements of the outputs depend on one: those that differ. Needs onnx; runs in the reference worker.
 
     Div, Mod        integer, by zero; the least number by -1
     Pow             an integer to a negative integer
@@ -12,8 +11,8 @@ reference worker.
     Add, Sub, Mul, Neg, Abs, Pow, Sum, ReduceSum, ReduceSumSquare, ReduceL1, ReduceProd, CumSum, MatMul
                     signed integers whose result does not fit; unsigned ones wrap by definition
     ReduceMean      over nothing
-    RoiAlign        mode "max": of what is interpolated, as the text has it and OpenVINO and TVM do, or of
-                    the corners weighed for that, as ONNX's evaluator and onnxruntime do (onnx issue 4764)
+    RoiAlign        mode "max": of the interpolated values, as in the text, OpenVINO and TVM, or of the
+                    weighted corners, as in ONNX's evaluator and onnxruntime (onnx issue 4764)
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ _OVERFLOWING = frozenset(
     {"Add", "Sub", "Mul", "Neg", "Abs", "Sum", "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceProd"}
     | {"CumSum", "MatMul"}
 )
-_SHIFTS_DEFINED = 28  # the opset whose BitShift says what comes of any shift
+_SHIFTS_DEFINED = 28  # the first opset whose BitShift defines every shift
 _WATCHED = _OVERFLOWING | {"Div", "Mod", "Pow", "Cast", "CastLike", "BitShift", "ReduceMean", "RoiAlign"}
 
 
 def evaluator(base: Any, fill: int) -> Any:
-    """The class of evaluators, made from this one, that put `fill` wherever the result is left open."""
+    """The class of evaluators, derived from this one, that put `fill` wherever the result is open."""
 
     class Filling(base):  # type: ignore[misc]
-        """Wraps the implementations of the operators watched, in subgraphs and functions too."""
+        """Wraps the implementations of the watched operators, also in subgraphs and functions."""
 
         def _load_impl(self, node: Any, *rest: Any) -> Any:
             found = super()._load_impl(node, *rest)
@@ -67,7 +66,7 @@ def _filling(implementation: Any, op_type: str, fill: int) -> Any:
 
 
 def _defined_inputs(op_type: str, inputs: Tuple[Any, ...]) -> Tuple[Any, ...]:
-    """The inputs, or where numpy itself would refuse them, harmless ones."""
+    """The inputs, with harmless values where numpy itself would fail."""
     if op_type == "Pow" and all(array.dtype.kind in "iu" for array in inputs):
         return inputs[0], np.maximum(inputs[1], 0)
     return inputs
@@ -76,7 +75,7 @@ def _defined_inputs(op_type: str, inputs: Tuple[Any, ...]) -> Tuple[Any, ...]:
 def _left_open(
     implementation: Any, node: Any, op_type: str, inputs: Tuple[Any, ...], attributes: Any, result: Any
 ) -> Any:
-    """Which elements of an integer result are left open; None if none is."""
+    """Mask of the elements of an integer result that are left open; None if none is."""
     first = np.asarray(inputs[0])
     if op_type in ("Cast", "CastLike"):
         return _beyond(np.trunc(first.astype(np.float64)), result.dtype) if _is_float(first) else None
@@ -97,7 +96,7 @@ def _left_open(
 
 
 def _overflow(implementation: Any, node: Any, inputs: Tuple[Any, ...], attributes: Any, result: Any) -> Any:
-    """Where the same operator in float64 leaves the range of the signed type."""
+    """Mask of the elements where the operator in float64 leaves the range of the signed type."""
     if result.dtype.kind != "i" or any(np.asarray(array).dtype != result.dtype for array in inputs[:1]):
         return None
     wide = [
@@ -109,7 +108,7 @@ def _overflow(implementation: Any, node: Any, inputs: Tuple[Any, ...], attribute
 
 
 def _operands(node: Any, inputs: Tuple[Any, ...]) -> range:
-    """Positions of the inputs that are numbers to compute with, not axes."""
+    """Positions of the inputs that are operands, not axes."""
     name = node.onnx_node.op_type
     return range(1 if name.startswith("Reduce") or name == "CumSum" else len(inputs))
 
@@ -125,6 +124,8 @@ def _range(dtype: Any) -> Tuple[int, int]:
 
 
 def _beyond(exact: Any, dtype: Any) -> Any:
-    """Where a float64 does not fit an integer type. Next to 2**63 float64 cannot tell, and says beyond."""
+    """Mask of the float64 values that do not fit an integer type. Next to 2**63 float64 is not exact enough,
+    and the value counts as not fitting.
+    """
     least, most = _range(dtype)
     return ~((exact >= float(least)) & (exact < float(most + 1)))

@@ -21,8 +21,8 @@ _ELEMENT_TYPES = {
     "float8_e5m2fnuz": (20, "tensor(float8e5m2fnuz)"),
 }
 _NAMES = {element: (number, name) for name, (number, element) in _ELEMENT_TYPES.items()}
-_FATAL = 4  # what it logs as an error it also raises
-#: Levels by our name for them, with GraphOptimizationLevel's, and what each adds to the one before.
+_FATAL = 4  # errors that it logs are also raised
+#: Levels by their names here, with GraphOptimizationLevel's, and the component each adds to the previous one.
 _LEVELS = {
     "disabled": ("ORT_DISABLE_ALL", "kernels"),
     "basic": ("ORT_ENABLE_BASIC", "graph optimiser, level basic"),
@@ -32,14 +32,14 @@ _LEVELS = {
 
 
 class _Model(NamedTuple):
-    """A ModelProto's bytes; `by_position` if its outputs' names are not the program's."""
+    """A ModelProto's bytes; `by_position` if its output names differ from the program's."""
 
     data: bytes
     by_position: bool
 
 
 class _Loaded(NamedTuple):
-    """A session, and the names of what it gives."""
+    """A session and its output names."""
 
     session: Any
     outputs: List[str]
@@ -47,13 +47,13 @@ class _Loaded(NamedTuple):
 
 @register
 class OnnxRuntime(Backend):
-    """`onnxruntime.InferenceSession`. Its constructor parses, optimises and plans at once, so all of that
-    is the compile phase, and convert only hands the bytes on.
+    """`onnxruntime.InferenceSession`. Its constructor parses, optimizes and plans at once, so all of that is
+    the compile phase, and convert returns the bytes.
 
-    Its parts are the optimisers that say in its log that they changed the graph (`disabled_optimizers`
-    leaves one out by the name it has there), the packing of weights ahead of time and the reuse of memory.
+    Its parts are the optimizers that log a change of the graph (`disabled_optimizers` disables them by that
+    name), the prepacking of weights and the reuse of memory.
 
-    options: `optimization`, the level of its graph optimiser.
+    options: `optimization`, the level of its graph optimizer.
     """
 
     name: ClassVar[str] = "onnxruntime"
@@ -67,7 +67,7 @@ class OnnxRuntime(Backend):
     ablation: ClassVar[tuple[AblationLevel, ...]] = tuple(
         AblationLevel({"optimization": level}, component) for level, (_, component) in _LEVELS.items()
     )
-    # cudaError_t's that leave a context of no use (cuda_runtime_api.h: "the only way to continue …").
+    # cudaError_t's after which a context is unusable (cuda_runtime_api.h: "the only way to continue …").
     sticky: ClassVar[tuple[str, ...]] = (
         r"CUDA (?:failure|error) (?:700|702|709|710|713|714|715|716|717|718|719)\b",
         r"CUDA error cudaError(?:IllegalAddress|LaunchTimeout|Assert|LaunchFailure|MisalignedAddress)",
@@ -97,11 +97,11 @@ class OnnxRuntime(Backend):
             ".*", r"(?m)^(.*(?:is|are) not (?:yet |currently )?(?:registered or )?supported.*)", r"\1"
         ),
         UnsupportedPattern(".*", r"\b(\w+) operator does not support (\w+) yet", r"no kernel for \1 of \2"),
-        # Its Python API, asked for an output.
+        # Raised by its Python API when reading an output.
         UnsupportedPattern(
             "RuntimeError", r"No corresponding Numpy type for Tensor Type\. (\w+)", r"no \1 outputs"
         ),
-        # A matter of the machine: the compiler asks the C library for a locale that is not installed.
+        # Caused by the machine: the compiler requests a locale that is not installed.
         UnsupportedPattern(
             ".*", r"Failed to construct locale with name:(\S+)", r"this machine lacks the locale \1"
         ),
@@ -113,7 +113,7 @@ class OnnxRuntime(Backend):
     )
 
     def load(self, device: str, options: dict[str, Any]) -> None:
-        """Imports onnxruntime and settles the session's options."""
+        """Imports onnxruntime and sets the session's options."""
         import onnxruntime
 
         onnxruntime.set_default_logger_severity(_FATAL)
@@ -124,20 +124,20 @@ class OnnxRuntime(Backend):
         provider = f"{device}ExecutionProvider"
         if provider not in onnxruntime.get_available_providers():
             raise RuntimeError(f"this onnxruntime has no {provider}: for CUDA install onnxruntime-gpu")
-        # A node that the provider lacks must run somewhere, as it does for everyone else.
+        # Nodes that the provider lacks run on the CPU, as for every user.
         self._providers = [provider, *(["CPUExecutionProvider"] if device != "CPU" else [])]
 
     def _new_options(self) -> Any:
         options = self._ort.SessionOptions()
         options.log_severity_level = _FATAL
-        # One case at a time and one worker per core: threads of its own would only fight over them.
+        # One case at a time and one worker per core: more threads would only compete.
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.graph_optimization_level = self._level
         return options
 
     def convert(self, program: Program, inputs: Named) -> _Model:
-        """The model's bytes: ONNX Runtime has no step of its own here."""
+        """The model's bytes: ONNX Runtime has no conversion step."""
         return _Model(onnx_models.model_bytes(program, inputs), program.kind != "OnnxModel")
 
     def compile(self, model: _Model) -> _Loaded:
@@ -150,7 +150,7 @@ class OnnxRuntime(Backend):
         return _Loaded(session, onnx_models.positional_names(len(names)) if model.by_position else names)
 
     def _compile_instrumented(self, model: _Model) -> Any:
-        """A session without some parts of the compiler; the parts that change the graph are noted."""
+        """A session without the disabled parts; the parts that change the graph are noted."""
         options = self._new_options()
         disabled = bisectable_passes.apply_switches(options, self.instrumentation)
         with bisectable_passes.note_optimizers(options, self.instrumentation):
@@ -159,7 +159,7 @@ class OnnxRuntime(Backend):
             )
 
     def run(self, executable: _Loaded, inputs: Named) -> Named:
-        """Runs the session; inputs that it no longer has are left out."""
+        """Runs the session; inputs that it has optimized away are left out."""
         session = executable.session
         wanted = {arg.name for arg in session.get_inputs()}
         given = [(name, value) for name, value in inputs if name in wanted]
@@ -171,7 +171,7 @@ class OnnxRuntime(Backend):
         return list(zip(executable.outputs, found))
 
     def _run_raw(self, session: Any, inputs: Named) -> list[Value]:
-        """The road for element types that numpy lacks: OrtValues, whose memory is read as raw integers."""
+        """Runs with element types that numpy lacks, by OrtValues whose memory is read as raw integers."""
         feeds = {name: self._ort_value(value) for name, value in inputs}
         names = [out.name for out in session.get_outputs()]
         return [self._read(result) for result in session.run_with_ort_values(names, feeds)]

@@ -1,9 +1,9 @@
-"""The parts of ONNX Runtime that a session can do without, by the names that it has for them.
+"""The parts that ONNX Runtime can disable for a session, by its names for them.
 
-`InferenceSession(disabled_optimizers=…)` takes the names of graph transformers and of rewrite rules. Which
-transformers changed the graph its log says at severity "info" (core/optimizer/graph_transformer.cc, Apply);
-of the rules, all of which are run by one transformer for each level, it says nothing, so that all of them
-are named (the constructors of the RewriteRules in core/optimizer; those of 1.31).
+`InferenceSession(disabled_optimizers=…)` takes the names of graph transformers and of rewrite rules. The log
+at severity "info" names the transformers that changed the graph (core/optimizer/graph_transformer.cc, Apply).
+It does not name rules, which one transformer for each level runs, so all rules are listed here (constructors
+of the RewriteRules in core/optimizer, 1.31).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fuzzing.backends.base import Instrumentation
 from fuzzing.backends.shared.stderr_capture import capture_stderr
 
 _INFO = 1
-#: Those that changed the graph, or failed at it.
+#: Transformers that changed the graph, or failed.
 _CHANGED = re.compile(rb"GraphTransformer (\w+) modified: (?:1 |0 with status: (?!OK))")
 _RULE_BASED = "_RuleBasedTransformer"
 RULES = (
@@ -43,7 +43,7 @@ RULES = (
     "ClipQuantRewrite",
     "ReluQuantRewrite",
 )
-#: Parts that are no optimisers, with the entry of the session's configuration that turns each off
+#: Parts that are not optimizers, with the session configuration entry that turns each off
 #: (onnxruntime_session_options_config_keys.h), or the attribute of SessionOptions.
 _ENTRIES: Dict[str, str] = {"prepacking of weights": "session.disable_prepacking"}
 _ATTRIBUTES: Dict[str, str] = {
@@ -54,7 +54,7 @@ _ATTRIBUTES: Dict[str, str] = {
 
 
 def apply_switches(options: Any, instrumentation: Instrumentation) -> Set[str]:
-    """Turns off in `options` what is no optimiser; the names of optimisers to leave out."""
+    """Turns off in `options` the parts that are not optimizers; returns the names of optimizers to disable."""
     for name, key in _ENTRIES.items():
         instrumentation.note("bisectable_pass", name)
         if name in instrumentation.disabled:
@@ -68,7 +68,7 @@ def apply_switches(options: Any, instrumentation: Instrumentation) -> Set[str]:
 
 @contextmanager
 def note_optimizers(options: Any, instrumentation: Instrumentation) -> Iterator[None]:
-    """Notes the optimisers that change the graph of the session that is made in the block."""
+    """Notes the optimizers that change the graph of the session made in the block."""
     if not instrumentation.record:
         yield
         return
@@ -81,7 +81,7 @@ def note_optimizers(options: Any, instrumentation: Instrumentation) -> Iterator[
     changed = [name.decode() for name in _CHANGED.findall(log.read())]
     log.close()
     if any(name.endswith(_RULE_BASED) for name in changed):
-        for rule in RULES:  # before the transformer that runs them: the rule tells more
+        for rule in RULES:  # before the transformer that runs them: a rule is more specific
             instrumentation.note("bisectable_pass", rule)
     for name in changed:
         instrumentation.note("bisectable_pass", name)

@@ -13,9 +13,9 @@ from fuzzing.backends.shared import onnx_models, torch_graphs, torch_programs
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING, Tensor, Value
 
-#: Element types by OpenVINO's name. 4- and 2-bit types are packed there and are left out.
+#: Element types by OpenVINO's name. Packed 4- and 2-bit types are left out.
 _RAW = {"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "float8_e8m0fnu": "f8e8m0"}
-#: Its exceptions: the first for all, until the frontends got classes of their own (GeneralFailure, ...).
+#: Exceptions: one class for all, until the frontends got their own (GeneralFailure, ...).
 _EXCEPTIONS = r"RuntimeError|\w+Failure"
 _RAW_NAMES = {short: name for name, short in _RAW.items()}
 
@@ -23,8 +23,8 @@ _RAW_NAMES = {short: name for name, short in _RAW.items()}
 class _Model(NamedTuple):
     """A model or a compiled model.
 
-    feeds     what to run it on, in the order of its inputs; None to go by the names of an ONNX model
-    by_position  whether its outputs' names are not the program's
+    feeds        values of its inputs, in order; None to match an ONNX model's by name
+    by_position  whether its output names differ from the program's
     """
 
     model: Any
@@ -34,17 +34,17 @@ class _Model(NamedTuple):
 
 @register
 class OpenVino(Backend):
-    """Its frontends, and `Core.compile_model`.
+    """OpenVINO's frontends and `Core.compile_model`.
 
     ONNX models go through `Core.read_model`, Keras programs through their export to ONNX, torch programs
     through `openvino.convert_model`.
 
-    options: `precision`, the INFERENCE_PRECISION_HINT; CPUs with bfloat16 units compute in it by default
-    and are off by 5e-3 in every convolution, so single precision is asked for. `capture`, how torch hands
-    its program over: as torch.export sees it, or as a trace. `shapes`: `dynamic` leaves what the frontend
-    makes of them, which for torch are dynamic ones; `static` fixes them before compiling.
+    options: `precision`, the INFERENCE_PRECISION_HINT: by default CPUs with bfloat16 units compute in
+    bfloat16 and are off by 5e-3 in every convolution, so single precision is the default here. `capture`:
+    torch programs by torch.export or as a trace. `shapes`: `dynamic` keeps the frontend's shapes, which for
+    torch are dynamic; `static` fixes them before compilation.
 
-    float64 tensors are taken and given, but the CPU plugin computes them in float32 (2026.4).
+    float64 tensors are accepted and returned, but the CPU plugin computes them in float32 (2026.4).
     """
 
     name: ClassVar[str] = "openvino"
@@ -59,7 +59,7 @@ class OpenVino(Backend):
     }
     has_native_translators: ClassVar[bool] = True
     packages: ClassVar[tuple[str, ...]] = ("openvino", "numpy", "torch", "keras", "onnxscript")
-    # openvino_telemetry knows no switch but this: it sends nothing from CI (its utils/opt_in_checker.py).
+    # openvino_telemetry's only switch: it sends nothing from CI (its utils/opt_in_checker.py).
     environment: ClassVar[dict[str, str]] = {"CI": "true", "OMP_NUM_THREADS": "1", **onnx_models.ENVIRONMENT}
     unsupported: ClassVar[tuple[UnsupportedPattern, ...]] = (
         UnsupportedPattern(
@@ -84,23 +84,23 @@ class OpenVino(Backend):
             r"(?m)^([^\n]*\b(?:supported only|only supports|do(?:es)? not support)\b[^\n]*)",
             r"\1",
         ),
-        # What a translator checks before it begins: PYTORCH_OP_CONVERSION_CHECK(correction == 1, ...).
+        # A translator's check of its inputs: PYTORCH_OP_CONVERSION_CHECK(correction == 1, ...).
         UnsupportedPattern(_EXCEPTIONS, r"\[PyTorch Frontend\] Unexpected (value of [^\n.]+)", r"\1"),
     )
 
     @classmethod
     def requirements(cls, version: str) -> list[str]:
-        """Releases up to 2024.0 were built against numpy 1 and forgot to say so: with numpy 2 they
-        read garbage from every array. Later ones bound numpy themselves.
+        """Releases up to 2024.0 were built against numpy 1 without declaring it: with numpy 2 they read
+        garbage from every array. Later ones bound numpy themselves.
         """
         year, minor = (int(part) for part in version.split(".")[:2])
         return [f"openvino=={version}", *(["numpy<2"] if (year, minor) < (2024, 1) else [])]
 
     def load(self, device: str, options: dict[str, Any]) -> None:
-        """Imports openvino and opens its core."""
+        """Imports openvino and creates its core."""
         import openvino
 
-        if not hasattr(openvino, "Core"):  # up to 2023.0 the API lived one level deeper
+        if not hasattr(openvino, "Core"):  # up to 2023.0 the API was in openvino.runtime
             import openvino.runtime as openvino
         self._ov = openvino
         self._core = openvino.Core()
@@ -117,7 +117,7 @@ class OpenVino(Backend):
         self._capture, self._static = resolved["capture"], resolved["shapes"] == "static"
         self._config = {"INFERENCE_PRECISION_HINT": resolved["precision"]}
         if device == "CPU":
-            # One case at a time and one worker per core: more threads would only fight over them.
+            # One case at a time and one worker per core: more threads would only compete.
             self._config["INFERENCE_NUM_THREADS"] = "1"
             memory_retention.retain_freed_memory()
 
@@ -135,8 +135,8 @@ class OpenVino(Backend):
         return found
 
     def _from_torch(self, program: Program, inputs: Named) -> _Model:
-        """What `convert_model` makes of the captured program. What its API cannot even take or give, complex
-        numbers above all, it is not asked for.
+        """The captured program through `convert_model`. Raises Unsupported for types that its API lacks, such
+        as complex numbers.
         """
         built = torch_programs.build(program)
         feeds = [torch_programs.from_torch(tensor) for tensor in built.arrange(inputs)]
@@ -165,7 +165,7 @@ class OpenVino(Backend):
                     self.instrumentation.note("stage", name)
 
     def _snapshot(self, model: Any) -> bisectable_passes.Snapshot:
-        """The model after the stage that is asked for; raises Unsupported where it cannot be read back."""
+        """The model after the requested stage; raises Unsupported if it cannot be read back."""
         stage = self.instrumentation.stop_after
         if stage == bisectable_passes.CONVERSION:
             return bisectable_passes.Snapshot(model, stage)
@@ -247,7 +247,8 @@ class OpenVino(Backend):
     def _value(self, tensor: Any, port: Any) -> Value:
         short = port.get_element_type().get_type_name()
         if short == "string":
-            return Tensor.of(np.asarray(tensor.str_data, np.str_))  # of none numpy would make numbers
+            # numpy would turn an empty list into numbers
+            return Tensor.of(np.asarray(tensor.str_data, np.str_))
         shape = tuple(tensor.shape)
         if short in _RAW_NAMES:
             return Tensor(_RAW_NAMES[short], shape, tensor.data.tobytes())
@@ -257,7 +258,7 @@ class OpenVino(Backend):
 
 
 def _match_ports(ports: list[Any], given: dict[str, Value]) -> list[tuple[Any, Value]]:
-    """Each port with its value: by name, and where names were lost, by order if nothing is left over.
+    """Each port with its value: by name, and where names were lost, by order if the numbers agree.
 
     An identity such as Dropout leaves its input with the name of the output.
     """

@@ -1,9 +1,9 @@
-"""OpenVINO seen from inside: what its CPU plugin can do without, and its models between two passes.
+"""The parts that OpenVINO's CPU plugin can disable, and its models between passes.
 
-Transformations have no switch in a release: the plugin's own are read from a variable that only builds with
-ENABLE_DEBUG_CAPS know. But a release, too, writes the model to files after each pass if it is told so
-(OV_ENABLE_SERIALIZE_TRACING, read anew for each compilation; core/src/pass/manager.cpp), and the core
-library can evaluate a model by reference kernels (`Model.evaluate`), which are not the plugin's.
+Releases have no switch for transformations: the variable that disables the plugin's own exists only in builds
+with ENABLE_DEBUG_CAPS. But releases do write the model to files after each pass (OV_ENABLE_SERIALIZE_TRACING,
+read at each compilation; core/src/pass/manager.cpp), and the core library can evaluate a model by reference
+kernels (`Model.evaluate`), which are independent of the plugin's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from fuzzing.backends.base import Instrumentation, Unsupported
 
-#: The first stage: the model as the frontend made it.
+#: The first stage: the frontend's model.
 CONVERSION = "conversion"
 
 _TRACING = "OV_ENABLE_SERIALIZE_TRACING"
@@ -32,14 +32,14 @@ _PROPERTIES: Dict[str, Tuple[str, str]] = {
 
 
 class Snapshot(NamedTuple):
-    """A model as it was after a stage, to be evaluated instead of run."""
+    """A model after a stage, to be evaluated instead of run."""
 
     model: Any
     stage: str
 
 
 def properties(instrumentation: Instrumentation) -> Dict[str, str]:
-    """The properties that turn off what is to be left out; all that there are are noted."""
+    """The properties that turn off the disabled parts; all parts are noted."""
     for name in _PROPERTIES:
         instrumentation.note("bisectable_pass", name)
     return dict(_PROPERTIES[name] for name in _PROPERTIES if name in instrumentation.disabled)
@@ -47,7 +47,7 @@ def properties(instrumentation: Instrumentation) -> Dict[str, str]:
 
 @contextmanager
 def dump_passes() -> Iterator[Path]:
-    """A folder that takes the model after each pass of what is compiled in the block; gone afterwards."""
+    """A temporary folder that receives the model after each pass of compilations in the block."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="passes-") as folder:
         os.chdir(folder)
@@ -60,9 +60,9 @@ def dump_passes() -> Iterator[Path]:
 
 
 def list_stages(folder: Path) -> List[Tuple[str, Path]]:
-    """The passes in their order, with the file of the model after each; one that comes again is counted.
+    """The passes in order, with the file of the model after each; repeated passes are numbered.
 
-    Passes on the bodies of subgraphs are left out: those are models of other names.
+    Passes on the bodies of subgraphs, which are models of other names, are left out.
     """
     found = []
     for path in folder.iterdir():
@@ -82,7 +82,7 @@ def list_stages(folder: Path) -> List[Tuple[str, Path]]:
 def evaluate(ov: Any, snapshot: Snapshot, tensors: List[Any]) -> List[Any]:
     """The outputs of a model by the core library's reference kernels.
 
-    Raises Unsupported where an operator has none.
+    Raises Unsupported if an operator has none.
     """
     model = snapshot.model
     outputs = [ov.Tensor(port.get_element_type(), ov.Shape([0])) for port in model.outputs]

@@ -1,16 +1,14 @@
-"""What memory costs OpenVINO between two models, which a worker that compiles one after the other can save.
+"""Avoids the cost of returning memory to the kernel between two OpenVINO models.
 
-To compile a model of one operator, OpenVINO makes and frees a great many little objects, most of them
-patterns that its passes look for. Two habits make them dear:
+To compile a model of one operator, OpenVINO makes and frees many small objects, mostly the patterns of its
+passes. Two behaviours make that slow:
 
-- Since the end of 2024 a compiled model calls `malloc_trim(0)` when it ends (its pull requests 27534 and
-  27881), so that a service that unloads a model holds no more than it needs. All that is free goes back to
-  the kernel, and the next model has it mapped anew, page by page: 940 faults a model in 2026.4.
-- glibc keeps small blocks apart in fastbins when they are freed, and joins them all whenever it looks for a
-  large one, which with so many of them is work each time.
+- Since the end of 2024 a compiled model calls `malloc_trim(0)` in its destructor (pull requests 27534 and
+  27881), so that a service that unloads a model frees its memory. All free memory goes back to the kernel,
+  and the next model maps it anew: 940 page faults a model in 2026.4.
+- glibc keeps small freed blocks in fastbins, and joins them all whenever it looks for a large one.
 
-Without both a model of one operator takes three quarters of the time. What is compiled, and how, stays the
-same.
+Without both, a model of one operator takes three quarters of the time. The compiled code stays the same.
 """
 
 from __future__ import annotations
@@ -19,15 +17,15 @@ import ctypes
 import mmap
 import platform
 
-_M_MXFAST = 1  # malloc.h: the size up to which freed blocks are kept apart
-#: What a function that does nothing and returns 0 looks like: endbr64; xor eax, eax; ret.
+_M_MXFAST = 1  # malloc.h: the size up to which freed blocks are kept in fastbins
+#: A function that does nothing and returns 0: endbr64; xor eax, eax; ret.
 _NOTHING = {"x86_64": b"\xf3\x0f\x1e\xfa\x31\xc0\xc3"}
 
 
 def retain_freed_memory() -> None:
-    """Has this process keep what it frees, until it ends; where that cannot be had, all is as it was.
+    """Makes this process keep freed memory until it ends; no effect where that is not possible.
 
-    Of this process's own copy of libc, since libraries find `malloc_trim` there before any of ours.
+    It patches this process's copy of libc, since libraries resolve `malloc_trim` there first.
     """
     libc = ctypes.CDLL(None)
     mallopt, trim = getattr(libc, "mallopt", None), getattr(libc, "malloc_trim", None)  # musl has neither
@@ -39,7 +37,7 @@ def retain_freed_memory() -> None:
 
 
 def _overwrite(libc: ctypes.CDLL, address: int, code: bytes) -> None:
-    """Puts `code` in place of the machine code at `address`, unless the kernel forbids it."""
+    """Overwrites the machine code at `address` with `code`, unless the kernel forbids it."""
     libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     begin = address & -mmap.PAGESIZE
     size = address + len(code) - begin

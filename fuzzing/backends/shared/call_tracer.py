@@ -1,4 +1,4 @@
-"""Which of a frontend's Python functions are called while one thing is done."""
+"""Records which Python functions of a frontend are called in a block."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def note_calls(
 ) -> Iterator[None]:
     """Notes, as converters, the functions called in the block whose file's path contains `below`.
 
-    name  what to call it, of the frame as it is entered; "" for one that is no converter
+    name  maps the entered frame to a name; "" for a function that is not a converter
     """
     if not instrumentation.record:
         yield

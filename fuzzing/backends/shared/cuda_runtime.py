@@ -1,8 +1,8 @@
-"""CUDA as backends need it: memory for engines that take bare addresses, and what no process survives.
+"""CUDA memory for engines that take raw addresses, and the errors that no process survives.
 
-The runtime library is called through ctypes, by the signatures of `cuda_runtime_api.h`: five functions
-do not pay for another package in every toolchain. Never run on a device here; the tests run it against a
-library of the same signatures that keeps "device" memory on the host.
+The runtime library is called through ctypes, by the signatures of `cuda_runtime_api.h`: five functions do not
+justify another package in every toolchain. Not yet run on a device; the tests use a library of the same
+signatures that keeps "device" memory on the host.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import os
 import sys
 from typing import Any, List
 
-#: What CUDA says (cudaGetErrorString, and its names) of errors that "leave the process in an inconsistent
-#: state": "to continue using CUDA, the process must be terminated and relaunched" (driver_types.h).
+#: cudaGetErrorString's texts and names of errors that "leave the process in an inconsistent state": "to
+#: continue using CUDA, the process must be terminated and relaunched" (driver_types.h).
 STICKY = (
     r"an illegal memory access was encountered|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS",
     r"device-side assert triggered|cudaErrorAssert|CUDA_ERROR_ASSERT",
@@ -35,11 +35,11 @@ _NAMES = ("libcudart.so", "libcudart.so.13", "libcudart.so.12")
 
 
 class CudaError(Exception):
-    """A call of the CUDA runtime failed; the text holds the error's name and CUDA's own words."""
+    """A call of the CUDA runtime failed; the text holds the error's name and CUDA's description."""
 
 
 class CudaRuntime:
-    """The CUDA runtime library; raises CudaError if it is not there, or if no device is."""
+    """The CUDA runtime library; raises CudaError if the library or a device is missing."""
 
     def __init__(self) -> None:
         self._library = _find()
@@ -51,13 +51,13 @@ class CudaRuntime:
             raise CudaError("this machine has no CUDA device")
 
     def allocate(self, size: int) -> int:
-        """The address of `size` bytes on the device; never null, which engines would refuse."""
+        """The address of `size` bytes on the device; never null, which engines reject."""
         address = ctypes.c_void_p()
         self._call("cudaMalloc", ctypes.byref(address), ctypes.c_size_t(max(size, 1)))
         return address.value or 0
 
     def free(self, address: int) -> None:
-        """Gives memory on the device back."""
+        """Frees memory on the device."""
         self._call("cudaFree", ctypes.c_void_p(address))
 
     def to_device(self, address: int, data: bytes) -> None:
@@ -79,7 +79,7 @@ class CudaRuntime:
         return handle.value or 0
 
     def wait(self, stream: int) -> None:
-        """Waits for all that was put on `stream`; errors of its kernels are raised here."""
+        """Waits for all work on `stream`; errors of its kernels are raised here."""
         self._call("cudaStreamSynchronize", ctypes.c_void_p(stream))
 
     def _call(self, name: str, *arguments: Any) -> None:
@@ -90,7 +90,7 @@ class CudaRuntime:
 
 
 def _find() -> Any:
-    """The library, from where the loader looks and from NVIDIA's packages beside this interpreter."""
+    """The library, from the loader's paths and from NVIDIA's packages beside this interpreter."""
     packages: List[str] = []
     for folder in sys.path:
         packages += glob.glob(os.path.join(folder, "nvidia", "*", "lib", "libcudart.so*"))  # noqa: PTH118, PTH207

@@ -1,4 +1,4 @@
-"""What every backend of Keras programs needs: building, inputs, export to ONNX. No backend itself.
+"""Shared code of backends for Keras programs: building, inputs, export to ONNX.
 
 Keras runs on its torch backend, so a backend that uses this sets KERAS_BACKEND=torch in its environment.
 """
@@ -24,8 +24,8 @@ ENVIRONMENT = {"KERAS_BACKEND": "torch"}
 class Built:
     """A KerasLayer whose text has been run.
 
-    model    the functional keras.Model that `make()` gave, with its weights drawn
-    program  what it was built from, in double precision if that was asked for
+    model    the functional keras.Model returned by `make()`, with its weights drawn
+    program  its source, in double precision if requested
     floatx   Keras's default type for it
     """
 
@@ -38,7 +38,7 @@ class Built:
     def arrange(self, inputs: Named) -> List[Any]:
         """The model's inputs as fresh tensors of the declared types and shapes.
 
-        Raises Unsupported if a value is none, or is not what the program declares.
+        Raises Unsupported if a value is absent or does not have the declared type.
         """
         given = {name: self._tensor(name, value) for name, value in inputs}
         return list(self._arrange(given))
@@ -63,7 +63,7 @@ class Built:
 
 
 def build(program: KerasLayer, precision: str = "native") -> Built:
-    """Runs the text of a KerasLayer. Raises what the text raises."""
+    """Runs the text of a KerasLayer. Propagates its exceptions."""
     import keras
 
     native = _build(program, "float32")
@@ -87,7 +87,7 @@ def _build(program: KerasLayer, floatx: str) -> Built:
 
 @contextlib.contextmanager
 def _floatx(name: str) -> Iterator[None]:
-    """Within it Keras's default type, and the type layers compute in, is `name`."""
+    """Within it `name` is Keras's default type, in which layers compute."""
     import keras
 
     before, policy = keras.config.floatx(), keras.config.dtype_policy()
@@ -101,15 +101,15 @@ def _floatx(name: str) -> Iterator[None]:
 
 
 def to_onnx(built: Built, inputs: Named) -> bytes:
-    """The model as ONNX with the inputs' static shapes, inputs named as in the program.
+    """The model as ONNX with static input shapes; inputs are named as in the program.
 
-    Keras itself takes torch's TorchScript exporter for a model with any dynamic dimension, and only for
-    others the one on Dynamo, fifty times as slow; here the first is tried first. Raises Unsupported, with
-    the words of the second, where neither can: no compiler is to blame.
+    Keras uses torch's TorchScript exporter for a model with any dynamic dimension, and otherwise the one on
+    Dynamo, which is fifty times as slow. Here the first is tried first. Raises Unsupported with the message
+    of the second if both fail, since no compiler was involved.
     """
     try:
         return _to_onnx_by_script(built, inputs)
-    except Exception:  # noqa: BLE001 - torch raises anything here; the second road then says why
+    except Exception:  # noqa: BLE001 - torch raises anything here; the second exporter then reports it
         return _to_onnx_by_keras(built, inputs)
 
 

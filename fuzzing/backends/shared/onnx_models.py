@@ -1,4 +1,4 @@
-"""The road over ONNX, for every backend that reads it: models as they are, Keras programs exported."""
+"""Shared code of backends that read ONNX: models as they are, Keras programs exported."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, List
 from fuzzing.backends.base import Named
 from fuzzing.backends.shared import keras_models
 
-#: What a backend on this road takes, and what it needs in its environment for it.
+#: `kinds` and `environment` of a backend that reads ONNX.
 KINDS = ("OnnxModel", "KerasLayer")
 ENVIRONMENT = keras_models.ENVIRONMENT
 
 
 def model_bytes(program: Any, inputs: Named) -> bytes:
-    """The program as a ModelProto's bytes; raises Unsupported where Keras cannot export it."""
+    """The program as a ModelProto's bytes; raises Unsupported if Keras cannot export it."""
     if program.kind == "KerasLayer":
         return keras_models.to_onnx(keras_models.build(program), inputs)
     data: bytes = program.to_bytes()
@@ -21,7 +21,7 @@ def model_bytes(program: Any, inputs: Named) -> bytes:
 
 
 def positional_names(count: int) -> List[str]:
-    """Names for outputs that a frontend has renamed. None is a name that a library gives, so that they are
-    compared by place: with "0", "1" the outputs of a program that also returns None would be mixed up.
+    """Names for outputs that a frontend has renamed. No library uses such names, so outputs are compared by
+    position: with "0", "1" the outputs of a program that also returns None would be mixed up.
     """
     return [f"output {place}" for place in range(count)]

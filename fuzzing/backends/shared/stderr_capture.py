@@ -1,4 +1,4 @@
-"""What native code prints while one thing is done, kept from the process's log."""
+"""Captures what native code prints in a block, instead of the process's log."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _STDERR = 2
 
 @contextmanager
 def capture_stderr() -> Iterator[IO[bytes]]:
-    """A file that takes all that is written to file descriptor 2 meanwhile; read it after the block.
+    """A file that receives all writes to file descriptor 2 in the block; read it afterwards.
 
-    A process that dies meanwhile takes what it wrote with it.
+    If the process dies in the block, that text is lost.
     """
     sys.stderr.flush()
     kept = os.dup(_STDERR)

@@ -1,12 +1,12 @@
-"""Torch's tables of decompositions, set up once for a process instead of once for every exported program.
+"""Caches torch's tables of decompositions for a process, instead of for one exported program.
 
 `ExportedProgram.run_decompositions`, which importers of exported programs call, spends nine tenths of its
-time on what is the same each time (torch 2.13: 190 of 212 ms for one softmax): it looks through all operators
-for those that are composites of others, and puts 21 kernels on each of the 513 found, to take them off again.
-Here torch does so once, and what came of it is kept for as long as the operators registered are the same. The
-programs that come out are the same, node for node.
+time on the same work each time (torch 2.13: 190 of 212 ms for one softmax): it searches all operators for
+composite ones, and puts 21 kernels on each of the 513 found, to remove them again. Here torch does so once,
+and the result is kept as long as the registered operators are the same. The resulting programs are equal,
+node for node.
 
-These are private functions of torch: one that has others keeps its own pace.
+These are private functions of torch. Releases that differ are not cached.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import contextlib
 from functools import partial
 from typing import Any, Callable, ContextManager, Dict, Iterator, NamedTuple, Optional, Tuple
 
-#: What torch's override touches, by the names in its code (2.13). One that touches more is not replayed: what
-#: it does beside that would be lost.
+#: The objects that torch's override changes (2.13). An override that names others is not replayed, as its
+#: further effects would be lost.
 _TOUCHED = frozenset(
     (
         "CompositeImplicitAutograd",
@@ -49,12 +49,12 @@ _State = Dict[Any, Tuple[Dict[Any, Any], Any]]
 
 
 class _RecordedOverride(NamedTuple):
-    """What one use of torch's override did.
+    """The effects of one use of torch's override.
 
-    table   the composite operators it was for, and what stands in for each
-    before  their state as it was found
-    within  while the override held
-    after   as it was left: torch takes off any rule for fake tensors, found or not
+    table   the composite operators it was for, and their replacements
+    before  their state before
+    within  their state during the override
+    after   their state afterwards: torch removes any rule for fake tensors, found or not
     """
 
     table: Dict[Any, Any]
@@ -64,7 +64,7 @@ class _RecordedOverride(NamedTuple):
 
 
 class CachedOverride:
-    """Torch's context manager `_override_composite_implicit_decomp`, which repeats what it has done before.
+    """Torch's context manager `_override_composite_implicit_decomp`, which replays its recorded effects.
 
     rules  torch's rules for fake tensors by operator
     """
@@ -76,7 +76,7 @@ class CachedOverride:
         self.recorded = 0
 
     def __call__(self, table: Dict[Any, Any]) -> ContextManager[None]:
-        """Within it the operators in `table` do what stands there."""
+        """Within it the operators in `table` are replaced."""
         recording = self._recorded
         if recording is not None and recording.table == table and recording.before == self._state(table):
             return self._replay(recording)
@@ -114,9 +114,9 @@ class CachedOverride:
 
 
 class CachedCall:
-    """A function of torch's registry and its arguments, called again only when one of them has changed.
+    """A function of torch's registry and its arguments, called again only after one of them has changed.
 
-    copied  gives a copy of a result, or of the arguments, that its owner may change
+    copied  copies a result, or the arguments, for an owner that may change it
     """
 
     def __init__(self, original: Callable[..., Any], copy_result: Callable[[Any], Any]) -> None:
@@ -127,16 +127,16 @@ class CachedCall:
         self._value: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the function gives now."""
+        """The function's current result."""
         if self._key != registry_state() or self._arguments != arguments:
             self._arguments = tuple(dict(table) for table in arguments)
             self._value = self._original(*arguments)
-            self._key = registry_state()  # to look for operators makes more of them known
+            self._key = registry_state()  # the search itself registers further operators
         return self._copy_result(self._value)
 
 
 def registry_state() -> Any:
-    """What tells two states of torch's registry of operators apart, as far as decompositions go."""
+    """A key of torch's operator registry as far as decompositions depend on it."""
     import torch
     from torch._decomp import global_decomposition_table
 
@@ -149,14 +149,14 @@ def registry_state() -> Any:
 
 
 def _default_table(make: Callable[[], Any]) -> Any:
-    """Torch's default table, with the operators of all libraries, which it would look for at each use."""
+    """Torch's default table, with the operators of all libraries, which it would search at each use."""
     table = make()
     table.materialize()
     return table
 
 
 def _copy_of_table(table: Any) -> Any:
-    """A CustomDecompTable like this one; its own `copy` sets up a whole new one first."""
+    """Copies a CustomDecompTable; its own `copy` builds a whole new one first."""
     kind: Any = type(table)
     made = kind.__new__(kind)
     for name, value in vars(table).items():
@@ -169,7 +169,7 @@ def _copies(tables: Tuple[Dict[Any, Any], ...]) -> Tuple[Dict[Any, Any], ...]:
 
 
 def install_caches() -> None:
-    """Has this process' torch.export remember its tables, from now on; does nothing the second time."""
+    """Installs the caches in this process's torch.export. Idempotent."""
     try:
         from torch._export import utils
         from torch._subclasses import fake_impls
@@ -183,7 +183,7 @@ def install_caches() -> None:
         make = CachedCall(partial(_default_table, program.default_decompositions), _copy_of_table)
         split = CachedCall(program._split_decomp_table_to_cia_and_python_decomp, _copies)
     except (ImportError, AttributeError):
-        return  # another torch, or this one a second time
+        return  # another torch, or already installed
     program._collect_all_valid_cia_ops = tables._collect_all_valid_cia_ops = find
     program.default_decompositions = make
     program._split_decomp_table_to_cia_and_python_decomp = split

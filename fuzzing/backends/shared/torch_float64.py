@@ -1,8 +1,8 @@
-"""A torch program in float64: every float narrower than that is widened where it appears. No backend itself.
+"""Runs a torch program in float64: every narrower float is widened where it appears.
 
-The library's own error can only be judged against something more exact than the library. A
-dispatch mode sees every operator below Python, however deep a composite function hides it.
-Imported inside the worker, by functions, once torch is wanted.
+The library's own error can only be measured against a more exact result. A dispatch mode receives every
+operator below Python, also inside composite functions. Imported in the worker, by functions, so that torch is
+imported late.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WIDE: Dict[torch.dtype, torch.dtype] = {
 
 
 def widen_tensor(value: Any) -> Any:
-    """A narrow tensor as float64 or complex128, strides kept where the tensor is dense; all else as it is."""
+    """A narrow tensor as float64 or complex128, strides kept where it is dense; anything else unchanged."""
     if isinstance(value, (list, tuple)):
         return type(value)(widen_tensor(item) for item in value)
     if isinstance(value, torch.Tensor) and value.dtype in _WIDE:
@@ -44,9 +44,9 @@ def widen_tensor(value: Any) -> Any:
 class WidenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Within it narrow tensors and `dtype` arguments become wide, and so does the default dtype.
 
-    Operators that draw random numbers draw in the type they were asked for, so that both runs see the
-    same numbers, and are widened after. `view(dtype)` looks at bits and is left alone: such a program has
-    no meaning in another precision.
+    Operators that draw random numbers draw in the requested type, so that both runs get the same numbers, and
+    are widened afterwards. `view(dtype)` reinterprets bits and is left alone: such a program has no meaning
+    in another precision.
     """
 
     def __enter__(self) -> Any:
@@ -74,7 +74,7 @@ class WidenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return _map(func(*args, **kwargs), _wide_result)
 
     def _draw(self, func: Any, args: Any, kwargs: Dict[str, Any]) -> Any:
-        """A random operator, as the native run would draw."""
+        """Runs a random operator as the native run would."""
         if any(argument.name == "dtype" for argument in func._schema.arguments):
             kwargs = {**kwargs, "dtype": kwargs.get("dtype") or self._native_dtype(func, args)}
         if not func._schema.is_mutable:
@@ -86,7 +86,7 @@ class WidenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return target
 
     def _native_dtype(self, func: Any, args: Any) -> Any:
-        """What the operator would give by itself: None where it takes a tensor's or counts in integers."""
+        """The operator's result type by itself; None if it is a tensor's or an integer type."""
         takes_tensor = any(isinstance(argument, torch.Tensor) for argument in args)
         integral = "randint" in func._schema.name or "randperm" in func._schema.name
         return None if takes_tensor or integral else self._default
@@ -109,7 +109,7 @@ def _wide_result(value: Any) -> Any:
 
 
 def _narrow(value: Any) -> Any:
-    """A float64 tensor as float32, which is what most programs draw in."""
+    """A float64 tensor as float32, in which most programs draw."""
     return (
         value.to(torch.float32) if isinstance(value, torch.Tensor) and value.dtype == torch.float64 else value
     )

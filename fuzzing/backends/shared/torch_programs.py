@@ -1,4 +1,4 @@
-"""What every backend of torch programs needs: building, inputs, outputs, capture. No backend itself."""
+"""Shared code of backends for torch programs: building, inputs, outputs, capture."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ import numpy as np
 from fuzzing.backends.base import Named, Unsupported
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING, Absent, Sequence, Tensor, Value
 
-#: Every run starts here, so that operators that draw random numbers draw alike on both sides.
+#: Every run starts from this seed, so that random operators draw equal numbers on both sides.
 RNG_SEED = 0
-#: The module that a program's text becomes; one at a time, a worker builds program after program.
+#: The module of a program's text; only one at a time, as a worker builds programs one after the other.
 MODULE = "assay_program"
 
-_PACKED = frozenset({"float4_e2m1fn", "int4", "uint4", "int2", "uint2"})  # torch keeps several in a byte
+_PACKED = frozenset({"float4_e2m1fn", "int4", "uint4", "int2", "uint2"})  # torch packs several into a byte
 _CARRIED = {name: CARRIERS[name] for name in RAW_DTYPES - _PACKED}
 
 
 class Built:
     """A program whose text has been run.
 
-    module     the torch.nn.Module that `make()` gave, in eval mode, without gradients
-    precision  "native", or "float64": every float narrower than that is widened wherever it appears
+    module     the torch.nn.Module returned by `make()`, in eval mode, without gradients
+    precision  "native", or "float64": every narrower float is widened wherever it appears
     """
 
     def __init__(self, module: Any, arrange: Any, precision: str) -> None:
@@ -36,9 +36,9 @@ class Built:
         self._arrange = arrange
 
     def arrange(self, inputs: Named, device: str = "cpu") -> List[Any]:
-        """The module's arguments as fresh tensors on `device`, with the strides the program asks for.
+        """The module's arguments as fresh tensors on `device`, with the program's strides.
 
-        Raises Unsupported for what is no tensor: a torch program has no such inputs.
+        Raises Unsupported for values that are not tensors, which torch programs cannot take.
         """
         if not all(isinstance(value, Tensor) for _, value in inputs):
             raise Unsupported("a torch program takes tensors only, neither sequences nor absent inputs")
@@ -62,15 +62,14 @@ class Built:
 def build(program: Any, device: str = "cpu", precision: str = "native") -> Built:
     """Runs the text of a TorchCall or TorchProgram: the module on `device`, and how to arrange its inputs.
 
-    Raises what the text raises. The text is what a reproducer prints, but that the name DEVICE, where it
-    has one, is `device`.
+    Propagates the exceptions of the text, which is the reproducer's text; the name DEVICE in it is `device`.
     """
     reseed()
     space = execute(program.source(), program.filename)
     if "DEVICE" in space:
         space["DEVICE"] = device
     module = space["make"]().to(device).requires_grad_(False)
-    if precision == "float64":  # made natively: both runs have the same parameters, not the same draws
+    if precision == "float64":  # made natively: both runs have equal parameters, not the same draws
         from fuzzing.backends.shared.torch_float64 import widen_tensor
 
         module = module._apply(widen_tensor)
@@ -78,23 +77,23 @@ def build(program: Any, device: str = "cpu", precision: str = "native") -> Built
 
 
 def execute(source: str, filename: str) -> Dict[str, Any]:
-    """Runs Python text as the module MODULE; what it defined, by name.
+    """Runs Python text as the module MODULE; returns its names.
 
-    torch.jit.script, Dynamo and tracebacks look for a function's text and module, so both are left to find.
+    torch.jit.script, Dynamo and tracebacks look up a function's text and module, so both can be found.
     """
     path = f"/assay/{filename}"
     linecache.cache[path] = (len(source), None, source.splitlines(True), path)
     module = types.ModuleType(MODULE)
     module.__file__ = path
     sys.modules[MODULE] = module
-    exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102 - running programs is what a worker is for
+    exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102 - the purpose of a worker
     return module.__dict__
 
 
 def reseed() -> None:
-    """Puts torch's generators, on the CPU and on CUDA devices in use, where every run starts.
+    """Reseeds torch's generators on the CPU and on the CUDA devices in use.
 
-    `torch.manual_seed` would also note down a traceback for each device that is not in use yet: 5 ms.
+    `torch.manual_seed` would also record a traceback for each device that is not in use yet: 5 ms.
     """
     import torch
 
@@ -106,7 +105,7 @@ def reseed() -> None:
 
 @contextlib.contextmanager
 def computing_in(name: str) -> Iterator[None]:
-    """Within it torch computes natively, or in float64 whatever the program says."""
+    """Within it torch computes natively, or in float64 whatever the program's types."""
     if name == "native":
         yield
         return
@@ -116,7 +115,7 @@ def computing_in(name: str) -> Iterator[None]:
         yield
 
 
-# Values ----------------------------------------------------------------------------------------------
+# Values
 
 
 def to_torch(value: Value, device: str = "cpu") -> Any:
@@ -139,7 +138,7 @@ def to_torch(value: Value, device: str = "cpu") -> Any:
 
 
 def from_torch(tensor: Any) -> Tensor:
-    """The elements of a tensor of any layout; raises Unsupported for types that have no name in a case."""
+    """The elements of a tensor of any layout; raises Unsupported for types that a case cannot name."""
     import torch
 
     name = str(tensor.dtype)[len("torch.") :]
@@ -156,10 +155,10 @@ def from_torch(tensor: Any) -> Tensor:
 
 
 def named_outputs(result: Any) -> Named:
-    """What a module returned, flattened: "0", "1", "1.0", "1.key"; a single tensor is "0".
+    """A module's flattened result: "0", "1", "1.0", "1.key"; a single tensor is "0".
 
-    None is left out, the others keep their places. Numbers become tensors of rank 0: bool, int64, float64,
-    complex128; texts become strings. Raises Unsupported for anything else.
+    None is left out, and the others keep their positions. Numbers become tensors of rank 0: bool, int64,
+    float64, complex128; texts become strings. Raises Unsupported for anything else.
     """
     if isinstance(result, (tuple, list, dict)):
         return list(_flatten(result, ""))
@@ -191,13 +190,13 @@ def _scalar(value: Any) -> Tensor:
     return Tensor.of(np.asarray(value))
 
 
-# Capture ---------------------------------------------------------------------------------------------
+# Capture
 
 
 def capture(built: Built, inputs: Named, how: str) -> Any:
     """The program as a graph: "traced", a torch.jit.ScriptModule, or "exported", an ExportedProgram.
 
-    Raises Unsupported, with torch's own words, where torch cannot capture it: no compiler is to blame.
+    Raises Unsupported, with torch's message, if torch cannot capture it, since no compiler was involved.
     """
     import torch
 
@@ -205,7 +204,7 @@ def capture(built: Built, inputs: Named, how: str) -> Any:
     reseed()
     try:
         with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # tracing warns of every Python number it freezes
+            warnings.simplefilter("ignore")  # tracing warns of every Python number that becomes a constant
             if how == "traced":
                 trace: Any = torch.jit.trace
                 return trace(built.module, arguments, check_trace=False, strict=False)

@@ -11,10 +11,10 @@ from fuzzing.cases.programs import Program
 
 @register
 class TorchEager(Backend):
-    """Runs the module as it is.
+    """Runs the module uncompiled.
 
-    options: `precision`, "float64" for the float64 check; `undefined`, what to put where torch leaves
-    a result open (`_torch_undefined`), by default what it happens to give.
+    options: `precision`, "float64" for the float64 check; `undefined`, the number to put where torch leaves a
+    result open (`undefined_results`), by default torch's own.
     """
 
     name: ClassVar[str] = "torch_eager"
@@ -33,7 +33,7 @@ class TorchEager(Backend):
     )
 
     def load(self, device: str, options: dict[str, Any]) -> None:
-        """Imports torch; one thread, as the machine's cores serve other workers."""
+        """Imports torch, with one thread: the machine's cores serve other workers."""
         import torch
 
         torch.set_num_threads(1)

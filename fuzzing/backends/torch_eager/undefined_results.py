@@ -1,8 +1,8 @@
-"""Where torch leaves its result open: the order of equal elements, numbers that an integer type cannot hold.
+"""Results that torch leaves open: the order of equal elements, numbers that an integer type cannot hold.
 
-Its reference says for which functions it promises nothing, so no compiler need agree with what torch happens
-to give. Two runs show which elements of the outputs depend on such a result: those that differ. Floats are
-told apart by moving the inputs; integers, bools and equal floats that are the program's own are not.
+Torch's reference states for which functions it promises nothing, so compilers need not agree with its result.
+Two runs show which elements of the outputs depend on such a result: those that differ. Equal floats are
+separated by moving the inputs; integers, bools and equal floats of the program itself are not.
 
     topk                    "the indices of tied elements are not guaranteed to be stable"; with
                             `sorted=False` the order of all that is returned
@@ -13,8 +13,8 @@ told apart by moving the inputs; integers, bools and equal floats that are the p
     add, mul, sum and       signed integers whose result does not fit: undefined in C++, where torch mostly
     others (_OVERFLOWING)   wraps and a compiler that computes in a wider type saturates; unsigned ones wrap
 
-`argmax`, `argmin`, `max` and `min` promise the first index; their ties are compared. Imported inside the
-worker, by functions, once torch is wanted.
+`argmax`, `argmin`, `max` and `min` promise the first index, so their ties are compared. Imported in the
+worker, by functions, so that torch is imported late.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 _Given = Dict[str, Any]
 
 _SIGNED = frozenset((torch.int8, torch.int16, torch.int32, torch.int64))
-#: Operators, in place as well, whose result may be larger than what they are given.
+#: Operators, in-place forms included, whose result may be larger than their inputs.
 _OVERFLOWING = (
     frozenset(("abs", "add", "addcmul", "div", "floor_divide", "mul", "neg", "pow", "rsub", "sub"))
     | frozenset(("cumprod", "cumsum", "nansum", "prod", "sum", "trace"))
@@ -39,16 +39,16 @@ _OVERFLOWING = (
 
 
 class FillUndefined(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Within it `fill` stands wherever the result is left open; for indices, 1 for another than 0."""
+    """Within it open results become `fill`; open indices become another valid one if `fill` is 1."""
 
     def __init__(self, fill: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._fill = fill
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """One operator, with what is open of its result filled."""
+        """Runs one operator and fills the open parts of its result."""
         kwargs, name = kwargs or {}, str(func)
-        # Before the operator, which may write into what it is given.
+        # Before the operator, which may write into its inputs.
         exact = _exact(func, args, kwargs) if name.split(".")[1].rstrip("_") in _OVERFLOWING else None
         result = func(*args, **kwargs)
         if name == "aten._to_copy.default":
@@ -72,13 +72,15 @@ class FillUndefined(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _fits(number: Any, dtype: Any) -> Any:
-    """Which of these floats an integer type holds; next to 2**63 float64 cannot tell, and says none."""
+    """Mask of the floats that an integer type holds; next to 2**63 float64 is not exact enough, and they do
+    not count.
+    """
     limits = torch.iinfo(dtype)
     return (number >= float(limits.min)) & (number < float(limits.max + 1))
 
 
 def _exact(func: Any, args: Any, kwargs: _Given) -> Any:
-    """What an operator on integers gives in float64; None if it is given anything else to compute with."""
+    """The result of an integer operator in float64; None if an operand is not an integer."""
     tensors = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
     if any(one.dtype.is_floating_point or one.dtype.is_complex for one in tensors):
         return None
@@ -90,7 +92,7 @@ def _exact(func: Any, args: Any, kwargs: _Given) -> Any:
 
 
 def _by_name(func: Any, args: Any, kwargs: _Given) -> _Given:
-    """The arguments of one call by their names, defaults included."""
+    """The arguments of one call by name, defaults included."""
     given = {argument.name: argument.default_value for argument in func._schema.arguments}
     given.update(zip(given, args))
     given.update(kwargs)
@@ -98,7 +100,7 @@ def _by_name(func: Any, args: Any, kwargs: _Given) -> _Given:
 
 
 def _sorted(given: _Given, result: Any, fill: int) -> Any:
-    """A sort; filled, each of several equal elements has the next one's index."""
+    """A sort; when filled, each of several equal elements has the next one's index."""
     if given.get("stable") or not fill:
         return result
     values, indices = result
@@ -106,7 +108,7 @@ def _sorted(given: _Given, result: Any, fill: int) -> Any:
 
 
 def _top(given: _Given, result: Any, fill: int) -> Any:
-    """The same of the first `k`: which they are is open, too, where others equal the last."""
+    """The first `k` of a sort: which they are is open too if others equal the last."""
     tensor, dim, count = given["self"], given["dim"], given["k"]
     if tensor.dim() == 0:
         return result
@@ -117,7 +119,7 @@ def _top(given: _Given, result: Any, fill: int) -> Any:
 
 
 def _turned(values: Any, indices: Any, dim: int) -> Any:
-    """`indices` of sorted `values`, those of each group of equal ones turned by one place."""
+    """`indices` of sorted `values`, with each group of equal values rotated by one."""
     if values.dim() == 0 or values.numel() == 0:
         return indices
     values, indices = values.movedim(dim, -1), indices.movedim(dim, -1)
@@ -130,7 +132,7 @@ def _turned(values: Any, indices: Any, dim: int) -> Any:
 
 
 def _another(given: _Given, result: Any, fill: int) -> Any:
-    """One element's index; filled, that of another that equals it, where there is one."""
+    """The index of one element; when filled, of another that equals it, if there is one."""
     tensor, dim = given["self"], given["dim"]
     values, indices = result
     if not fill or tensor.dim() == 0 or tensor.numel() == 0:

@@ -26,9 +26,9 @@ _RAW = tuple(name for name in sorted(RAW_DTYPES) if name.startswith(("bfloat16",
 
 
 class _Model(NamedTuple):
-    """A Relax module, or a virtual machine that holds it compiled; what goes in, and the outputs' names.
+    """A Relax module, or a virtual machine that holds it compiled; its inputs, and the outputs' names.
 
-    outputs  [] if only their number at run time tells them
+    outputs  [] if their number is known only at run time
     """
 
     module: Any
@@ -40,13 +40,13 @@ class _Model(NamedTuple):
 class Tvm(Backend):
     """A Relax frontend, `tvm.compile`, and the Relax virtual machine.
 
-    Weights stay constants (`keep_params_in_input` is off), so that constant folding has work.
+    Weights stay constants (`keep_params_in_input` is off), so that constants are folded.
 
-    options: `pipeline`: `zero` runs TVM's pipeline of that name first (it legalises, folds constants and
-    fuses), as its guides do; `default` is `tvm.compile` by itself, which fuses nothing on CPUs. `opt`: the
-    level of its PassContext, 2 by default as there. `llvm`: the level of LLVM's optimiser, by default as in
-    TVM. `cpu`: the processor to compile for; `generic` is TVM's own default and gives the same code on
-    every machine, `host` uses all of this one.
+    options: `pipeline`: `zero` first runs TVM's pipeline of that name, which legalizes, folds constants and
+    fuses, as in its guides; `default` is `tvm.compile` alone, which fuses nothing on CPUs. `opt`: the level
+    of its PassContext, by default 2 as in TVM. `llvm`: the level of LLVM's optimizer, by default as in TVM.
+    `cpu`: the processor to compile for; `generic`, TVM's default, gives the same code on every machine,
+    `host` uses all of this one.
     """
 
     name: ClassVar[str] = "tvm"
@@ -68,7 +68,7 @@ class Tvm(Backend):
         AblationLevel({"pipeline": "zero", "opt": "2", "llvm": "default"}, "operator fusion"),
     )
     sticky: ClassVar[Tuple[str, ...]] = (r"CUDA_ERROR_(?:ILLEGAL|LAUNCH|MISALIGNED|HARDWARE)\w*",)
-    # One case at a time and one worker per core: threads of its own would only fight over them.
+    # One case at a time and one worker per core: more threads would only compete.
     environment: ClassVar[Dict[str, str]] = {
         "TVM_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
@@ -98,7 +98,7 @@ class Tvm(Backend):
         UnsupportedPattern(
             "ValueError|AssertionError", r"[Oo]nly constant (\w+)", r"no \1 known only when they run"
         ),
-        # Its runtime, asked for room for a tensor.
+        # Its runtime's message when it allocates a tensor.
         UnsupportedPattern(
             "InternalError", r"Check failed: dtype\.bits % 8 == 0 \((\d)", r"no tensors of \1 bits"
         ),
@@ -115,12 +115,12 @@ class Tvm(Backend):
 
     @classmethod
     def requirements(cls, version: str) -> List[str]:
-        """The frontend needs onnx, which TVM does not ask for; 0.25 needs an older foreign function layer."""
+        """The frontend needs onnx, which TVM does not require; 0.25 needs an older foreign function layer."""
         older = ["apache-tvm-ffi==0.1.12"] if version.startswith("0.25.") else []
         return [f"apache-tvm=={version}", *older, "onnx"]
 
     def load(self, device: str, options: Dict[str, Any]) -> None:
-        """Imports tvm and settles target, device and pipeline."""
+        """Imports tvm and sets target, device and pipeline."""
         import tvm
         from tvm import relax
 
@@ -161,7 +161,7 @@ class Tvm(Backend):
         return _Model(module, feeds, names if program.kind == "OnnxModel" else [])
 
     def compile(self, model: _Model) -> _Model:
-        """A virtual machine over what `tvm.compile` gives."""
+        """A virtual machine over the result of `tvm.compile`."""
         module = model.module
         instruments = bisectable_passes.instruments(self._tvm, self.instrumentation)
         context = self._tvm.transform.PassContext(opt_level=self._level, instruments=instruments)
@@ -172,7 +172,7 @@ class Tvm(Backend):
         return model._replace(module=self._relax.VirtualMachine(executable, self._device))
 
     def run(self, executable: _Model, inputs: Named) -> Named:  # noqa: ARG002 - convert has put them in order
-        """Calls `main`; what it gives is named in the order of the program's outputs."""
+        """Calls `main`; its results are named in the order of the program's outputs."""
         arguments = [self._argument(value) for value in executable.feeds]
         result = executable.module["main"](*arguments)
         if not executable.outputs:
@@ -199,7 +199,7 @@ class Tvm(Backend):
         return self._tvm.runtime.tensor(array, self._device)
 
     def _value(self, found: Any) -> Value:
-        """A result: a tensor, a tuple of tensors, or the shape that Relax computes with in place of one."""
+        """A result: a tensor, a tuple of tensors, or the shape that Relax may return instead."""
         if isinstance(found, self._tvm.runtime.Tensor):
             return Tensor.of(found.numpy())
         if isinstance(found, self._tvm.runtime.ShapeTuple):
@@ -219,7 +219,7 @@ def _from_torch(program: Program, inputs: Named, instrumentation: Instrumentatio
 
 
 def _flat(result: Any, leaf: Any) -> List[Any]:
-    """The tensors of nested tuples, in order; a program may return None beside them."""
+    """The tensors of nested tuples, in order, without None."""
     if result is None:
         return []
     if isinstance(result, leaf):

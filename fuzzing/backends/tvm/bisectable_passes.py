@@ -1,4 +1,4 @@
-"""TVM's passes as parts that can be left out, and its importers' converters, by name."""
+"""TVM's passes as parts that can be disabled, and its importers' converters, by name."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, List
 
 from fuzzing.backends.base import Instrumentation
 
-#: Where TVM's importers are, and thus their converters.
+#: Path of TVM's importers and their converters.
 FRONTENDS = "/tvm/relax/frontend/"
 
-#: Passes that are no parts: they hold others, or the module cannot become code without them. Found by
-#: leaving out each alone while a MatMul, a Relu and a Softmax are compiled (TVM 0.27).
+#: Passes that cannot be disabled: they contain others, or the module cannot become code without them. Found
+#: by disabling each alone while a MatMul, a Relu and a Softmax are compiled (TVM 0.27).
 _ESSENTIAL = frozenset(
     {
         "AttachGlobalSymbol",
@@ -35,7 +35,7 @@ _ESSENTIAL = frozenset(
 
 
 def instruments(tvm: Any, instrumentation: Instrumentation) -> List[Any]:
-    """What to give to a PassContext so that passes are left out, and noted as they come and go."""
+    """Arguments of a PassContext that disable passes, and note each as it begins and ends."""
     if not instrumentation.record and not instrumentation.disabled:
         return []
 
@@ -56,27 +56,27 @@ def instruments(tvm: Any, instrumentation: Instrumentation) -> List[Any]:
 
 
 def onnx_converter(frame: FrameType) -> str:
-    """`Pad._impl_v18`, of the frame of a converter of the ONNX frontend."""
+    """`Pad._impl_v18`, from the frame of a converter of the ONNX frontend."""
     owner = frame.f_locals.get("cls")
     name = frame.f_code.co_name
     return f"{owner.__name__}.{name}" if owner is not None and name.startswith("_impl") else ""
 
 
 def torch_converter(frame: FrameType) -> str:
-    """`add.Tensor: _add`, of the frame of a converter of the torch frontend: what it is given is a node."""
+    """`add.Tensor: _add`, from the frame of a converter of the torch frontend, whose argument is a node."""
     node: Any = frame.f_locals.get("node")
     if type(node).__name__ != "Node" or getattr(node, "op", "") != "call_function":
         return ""
     caller = frame.f_back.f_code.co_name if frame.f_back is not None else ""
     if caller not in _DISPATCHERS or frame.f_code.co_name == "<genexpr>":
-        return ""  # a helper of the converter that is noted already
+        return ""  # a helper of a converter that is noted already
     return f"{getattr(node.target, '__name__', node.target)}: {_qualified(frame)}"
 
 
-#: Functions of the torch frontend that hand nodes to converters; some of its table's entries are lambdas.
+#: Functions of the torch frontend that pass nodes to converters; some of its table's entries are lambdas.
 _DISPATCHERS = ("_translate_fx_graph", "<lambda>")
 
 
 def _qualified(frame: FrameType) -> str:
-    """The function's name with what it is defined in, where Python tells that (3.11)."""
+    """The function's qualified name, where Python provides it (3.11)."""
     return str(getattr(frame.f_code, "co_qualname", frame.f_code.co_name)).replace(".<locals>", "")
