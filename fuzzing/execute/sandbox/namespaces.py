@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import select
 import signal
 from typing import Iterable, List, Tuple
 
@@ -32,11 +33,10 @@ _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
 _MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
 _MNT_DETACH = 2
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
-_SYS_MOUNT_SETATTR = 442  # of every architecture: numbers from 403 on are common
+_SYS_MOUNT_SETATTR, _SYS_PIDFD_OPEN = 442, 434  # of every architecture: numbers from 403 on are common
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000  # linux/fcntl.h
-# linux/prctl.h
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
+_PR_SET_DUMPABLE = 4  # linux/prctl.h
 _SHARED = "/dev/shm"  # noqa: S108 - where POSIX semaphores and shared memory live
 _BASE = "/tmp"  # noqa: S108 - a folder that is everywhere; the new root is mounted on it, in our namespace only
 _ROOT_BYTES = 16 << 20  # of the new root itself, which holds mount points and links only
@@ -199,12 +199,15 @@ def _set_attributes(path: str, attributes: _MountAttr, *, recursive: bool) -> No
 def _separate_processes() -> None:
     """A process namespace for the children of this process, and its first process, which only waits.
 
-    The kernel kills all others in it when that one ends, and kills that one when this process ends.
+    The kernel kills all others in it when that one ends, and that one ends when this process ends. It watches
+    a descriptor of this process: once this one's signals are confined, PR_SET_PDEATHSIG sends it none.
     """
+    parent = check_call(LIBC.syscall(_SYS_PIDFD_OPEN, os.getpid(), 0), "pidfd_open")
     check_call(LIBC.unshare(_CLONE_NEWPID), "unshare processes")
     ready, write = os.pipe()
     if os.fork() == 0:
-        _run_init(write)
+        _run_init(parent, write)
+    os.close(parent)
     os.close(write)
     started = os.read(ready, 1)
     os.close(ready)
@@ -212,20 +215,21 @@ def _separate_processes() -> None:
         raise NotPermitted("the first process of a namespace did not start")
 
 
-def _run_init(write: int) -> None:
+def _run_init(parent: int, write: int) -> None:
     try:
         # Its own view of processes, where the kernel allows it: not where a container hides parts of /proc.
         flags = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC | _MS_RDONLY
         LIBC.mount(b"proc", b"/proc", b"proc", flags, None)
         LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # nobody traces it
         drop_privileges()
-        LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # orphans leave no zombies
+        end = select.poll()
+        end.register(parent, select.POLLIN)
         os.write(write, b"x")  # fails if the parent has died meanwhile
-        for descriptor in os.listdir("/proc/self/fd"):
-            with contextlib.suppress(OSError):
-                os.close(int(descriptor))
-        while True:
-            signal.pause()
+        for descriptor in map(int, os.listdir("/proc/self/fd")):
+            if descriptor != parent:
+                with contextlib.suppress(OSError):
+                    os.close(descriptor)
+        end.poll()
     finally:
         os._exit(1)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +53,20 @@ def daemons(marker: str) -> list[int]:
     return found
 
 
-def end_of(marker: str) -> list[int]:
-    """The daemons that are still there after a while."""
+def mentioning(marker: str) -> list[int]:
+    """The processes whose command line has `marker` in it, as those of a launcher have its folders."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if marker.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
+def end_of(marker: str, find: Callable[[str], list[int]] = daemons) -> list[int]:
+    """Those that are still there after a while."""
     until = time.monotonic() + _DEADLINE_S
-    while (left := daemons(marker)) and time.monotonic() < until:
+    while (left := find(marker)) and time.monotonic() < until:
         time.sleep(0.1)
     return left
 
@@ -103,7 +115,14 @@ def test_a_killed_launcher_takes_its_program_along(marker: str, level: str, tmp_
         while not daemons(marker) and time.monotonic() < until:
             time.sleep(0.05)
         process.send_signal(signal.SIGKILL)
-    assert end_of(marker) == []
+    assert end_of(marker, mentioning) == []
+
+
+@LEVEL
+def test_nothing_of_a_launcher_stays(level: str, tmp_path: Path) -> None:
+    command = sandboxed_command(["/bin/true"], writable=[tmp_path], best=level)
+    subprocess.run(command, cwd=tmp_path, env={}, timeout=600, check=True)
+    assert end_of(str(tmp_path), mentioning) == []
 
 
 @LEVEL
