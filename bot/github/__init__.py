@@ -1,1 +1,1 @@
-"""GitHub: the only room that talks to it."""
+"""The only package that talks to GitHub."""

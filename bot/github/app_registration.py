@@ -1,4 +1,4 @@
-"""Registering the App from its manifest: the last step, in which GitHub hands out its key and secret."""
+"""Registers the App from its manifest: the last step, in which GitHub returns its key and secret."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.store.database import now
 
 @dataclass(frozen=True)
 class RegisteredApp:
-    """The App that GitHub made."""
+    """A registered App and its credentials."""
 
     id: int
     url: str
@@ -24,7 +24,7 @@ class RegisteredApp:
 def register(api_url: str, code: str) -> RegisteredApp:
     """`POST /app-manifests/{code}/conversions`, which needs no other credentials.
 
-    Raises UsageError: the code is wrong, or was used before, or is older than an hour.
+    Raises UsageError if the code is wrong, used or older than an hour.
     """
     transport = Transport(api_url)
     try:

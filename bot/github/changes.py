@@ -1,10 +1,10 @@
-"""What differs between two commits, as `fuzzing.prioritize` reads it: files, their texts, the lines touched.
+"""The difference between two commits, in the form that `fuzzing.prioritize` reads.
 
     {"base", "head", "truncated", "files": [{"path", "old_path", "old", "new", "hunks", "binary"}]}
 
-`old` and `new` are texts, None where there is none or it was not read; a hunk is [old start, old lines, new
-start, new lines], counted from 1. What is too much is left out, and `truncated` says so: sources stay
-longest, for they say which operators a commit touches.
+`old` and `new` are texts, None if the file does not exist on that side or was not read. A hunk is [old start,
+old lines, new start, new lines], counted from 1. Whatever exceeds the limits is omitted and sets `truncated`.
+Source files are omitted last, because they show which operators a commit touches.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from typing import Any
 from bot.errors import UsageError
 from bot.github.git import CorruptMirrorError, Git
 
-#: Files of one change that are read. A merge of months touches thousands, and then the diff says nothing.
+#: Maximal number of files read. A merge of months touches thousands, and its diff does not discriminate.
 MAX_FILES = 300
-#: Bytes of one file, and of all: the largest converters are 200 kB; generated tables are megabytes.
+#: Maximal bytes of one file, and of all: the largest converters are 200 kB; generated tables are megabytes.
 MAX_FILE_BYTES, MAX_BYTES = 1 << 20, 16 << 20
-_CHUNK = 100  # objects asked for at a time
+_CHUNK = 100  # objects requested at a time
 
 _SOURCES = re.compile(r"\.(py[ix]?|c|cc|cpp|cxx|h|hh|hpp|cuh?|inc|inl|td|mlir|def|rs)", re.IGNORECASE)
 _FILE_MODES = frozenset({"100644", "100755"})
 _NULL_ID = re.compile("0+")
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.ASCII)
 
-#: Runs git on what is here; returns what it printed.
+#: Runs git locally; returns its output.
 RunGit = Callable[..., bytes]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A file that differs: its path, and the ids of its contents, "" where there is none.
+    """A file that differs: its path and the ids of its contents, "" for none.
 
-    old_path  where its content came from, if it was moved as it was
+    old_path  its former path, if it was moved without changes
     """
 
     path: str
@@ -51,8 +51,8 @@ def read_change(
 ) -> dict[str, Any]:
     """The change from commit `base` to `head`.
 
-    local  runs git in a repository that holds both commits: (arguments, stdin) → output
-    fetch  makes sure that the contents of these ids are there
+    local  runs git in a repository with both commits: (arguments, stdin) → output
+    fetch  fetches the contents of these ids if they are missing
     """
     raw = local("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", base, head, "--")
     found = list(_moved(_entries(raw.decode(errors="replace"))))
@@ -68,9 +68,9 @@ def read_change(
 
 
 def resolve_range(folder: Path, text: str) -> tuple[str, str]:
-    """The commits that BASE..HEAD names in a repository of this machine.
+    """The commits of BASE..HEAD in a local repository.
 
-    Raises UsageError: it is no range, or no repository.
+    Raises UsageError if it is no range or no repository.
     """
     base, dots, head = text.partition("..")
     if not dots or not base or not head or head.startswith("."):
@@ -90,7 +90,7 @@ def resolve_range(folder: Path, text: str) -> tuple[str, str]:
 
 
 def read_local_change(folder: Path, base: str, head: str) -> dict[str, Any]:
-    """The change between two commits of a repository of this machine; raises UsageError if it is damaged."""
+    """The change between two commits of a local repository; raises UsageError if it is damaged."""
     git = Git(folder.absolute().as_uri(), None)
 
     def local(*arguments: str, stdin: bytes = b"") -> bytes:
@@ -104,7 +104,7 @@ def read_local_change(folder: Path, base: str, head: str) -> dict[str, Any]:
 
 
 def _entries(raw: str) -> Iterator[Entry]:
-    """The files of `diff-tree --raw -z`; links and submodules are none."""
+    """The files of `diff-tree --raw -z`, without links and submodules."""
     fields = iter(raw.split("\0"))
     for meta in fields:
         if not meta:
@@ -121,7 +121,7 @@ def _id(mode: str, name: str) -> str:
 
 
 def _moved(entries: Iterator[Entry]) -> Iterator[Entry]:
-    """The entries; a file moved without changes is one entry."""
+    """Joins the two entries of a file that was moved without changes."""
     found = list(entries)
     gone = {entry.old: entry for entry in found if not entry.new}
     moved = {entry.new for entry in found if not entry.old} & gone.keys()
@@ -133,7 +133,7 @@ def _moved(entries: Iterator[Entry]) -> Iterator[Entry]:
 
 
 def _first(entries: Sequence[Entry], count: int) -> list[Entry]:
-    """The `count` entries worth most, in the order they were in."""
+    """The `count` most useful entries, in their order."""
     order = {entry.path: at for at, entry in enumerate(entries)}
     best = sorted(entries, key=lambda entry: (not _is_source(entry.path), order[entry.path]))[:count]
     return sorted(best, key=lambda entry: order[entry.path])
@@ -144,7 +144,7 @@ def _is_source(path: str) -> bool:
 
 
 def _contents(local: RunGit, entries: Sequence[Entry]) -> tuple[dict[str, bytes], bool]:
-    """Content by id, sources first, and whether the limits left nothing out."""
+    """Content by id, sources first, and whether everything is within the limits."""
     ids = [one for entry in _by_worth(entries) for one in (entry.old, entry.new) if one]
     chosen, spent = [], 0
     sizes = _sizes(local, list(dict.fromkeys(ids)))
@@ -187,7 +187,7 @@ def _both(entry: Entry, contents: Mapping[str, bytes]) -> bool:
 
 
 def _hunks(local: RunGit, base: str, head: str, entries: Sequence[Entry]) -> dict[str, list[list[int]]]:
-    """Path → hunks, for files that are in both commits: one patch, whose files come in the entries' order."""
+    """Path → hunks, for files of both commits: one patch, whose files are in the entries' order."""
     if not entries:
         return {}
     options = ("-r", "-p", "-U0", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
@@ -195,7 +195,7 @@ def _hunks(local: RunGit, base: str, head: str, entries: Sequence[Entry]) -> dic
     patch = local("--literal-pathspecs", "diff-tree", *options, base, head, "--", *paths)
     found: list[list[list[int]]] = []
     for line in patch.decode(errors="replace").split("\n"):
-        if line.startswith("diff --git "):  # in a hunk every line begins with another character
+        if line.startswith("diff --git "):  # lines of a hunk begin with other characters
             found.append([])
         elif (match := _HUNK.match(line)) and found:
             found[-1].append(parse_hunk(match))
@@ -207,7 +207,7 @@ def _hunks(local: RunGit, base: str, head: str, entries: Sequence[Entry]) -> dic
 
 
 def parse_hunk(match: re.Match[str]) -> list[int]:
-    """A hunk's four numbers; a count that is not written is 1."""
+    """A hunk's four numbers; omitted counts are 1."""
     return [1 if number is None else int(number) for number in match.groups()]
 
 

@@ -1,4 +1,4 @@
-"""One account's view of GitHub: requests signed, kept within the limits, their failures made our errors."""
+"""A client of one account: authenticates requests, obeys the rate limits, maps failures to our errors."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from bot.github.responses import (
     make_throttled_error,
 )
 
-PER_PAGE = 100  # the most GitHub gives at once
+PER_PAGE = 100  # GitHub's maximum
 _REPOSITORY = re.compile(r"/repos/([^/]+/[^/]+)")
 
 
 class TransportProtocol(Protocol):
-    """What carries requests: `bot.github.transport.Transport`."""
+    """Sends requests: `bot.github.transport.Transport`."""
 
     def request(
         self,
@@ -39,7 +39,7 @@ class TransportProtocol(Protocol):
         parameters: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> ApiResponse:
-        """The answer, whatever its status."""
+        """The response, whatever its status."""
         ...
 
     def close(self) -> None:
@@ -48,11 +48,11 @@ class TransportProtocol(Protocol):
 
 
 class Authenticator(Protocol):
-    """Signs one account in."""
+    """Authenticates as one account."""
 
     @property
     def account(self) -> str:
-        """Whose limits count."""
+        """The account whose limits count."""
         ...
 
     def authorization(self) -> str:
@@ -60,14 +60,14 @@ class Authenticator(Protocol):
         ...
 
     def refresh(self) -> bool:
-        """Forgets what was just refused; False if nothing better can be had."""
+        """Discards a rejected credential; False if there is no other."""
         ...
 
 
 class Client:
-    """Requests on behalf of one account. For any number of threads.
+    """Requests on behalf of one account. Thread-safe.
 
-    rate_limiter  None for a client that nothing limits and that keeps no answers
+    rate_limiter  None for no limits and no cache
     """
 
     def __init__(
@@ -85,18 +85,18 @@ class Client:
         )
 
     def get(self, path: str, /, **parameters: Any) -> Any:
-        """What is there. Raises NotFoundError, RefusalError, ThrottledError, InfrastructureError."""
+        """The resource. Raises NotFoundError, RefusalError, ThrottledError, InfrastructureError."""
         return self._get(path, parameters)["value"]
 
     def get_or_none(self, path: str, /, **parameters: Any) -> Any | None:
-        """What is there, None for nothing."""
+        """The resource, None if it does not exist."""
         try:
             return self.get(path, **parameters)
         except NotFoundError:
             return None
 
     def pages(self, path: str, /, key: str = "", **parameters: Any) -> Iterator[Any]:
-        """The items of a list, page by page as they are wanted; `key` names it where GitHub wraps it."""
+        """The items of a list, fetched page by page; `key` is the field in which GitHub wraps them."""
         page = self._get(path, {"per_page": PER_PAGE, **parameters})
         while True:
             with expected_shape(path):
@@ -111,7 +111,7 @@ class Client:
             page = self._get(page["next"], {})
 
     def send(self, request: Request, permission: str = "") -> ApiResponse:
-        """Carries out a request that changes something; `permission` is the permission it takes."""
+        """Sends a request that changes something; `permission` is what it needs."""
         if self._rate_limiter is not None:
             self._rate_limiter.acquire_write(
                 self._authenticator.account, creates_content=request.method == "POST"
@@ -123,7 +123,7 @@ class Client:
         return answer
 
     def _get(self, path: str, parameters: dict[str, Any]) -> dict[str, Any]:
-        """The answer's `value`, and the address of the `next` page, "" for none."""
+        """The response's `value`, and the URL of the `next` page, "" for none."""
         account, search = self._authenticator.account, path.startswith("/search/")
         url = f"{account} {path}?{urlencode(sorted(parameters.items()))}"
         cached_response = self._before(account, url, search=search)
@@ -154,7 +154,7 @@ class Client:
     def _request_authenticated(
         self, method: str, path: str, body: object, parameters: dict[str, Any] | None, headers: dict[str, str]
     ) -> ApiResponse:
-        """The answer; a token that expired or was revoked in the middle is renewed once."""
+        """The response; an expired or revoked token is renewed once."""
         for last in (False, True):
             answer = self._transport.request(
                 method,
@@ -169,7 +169,7 @@ class Client:
         raise InternalError("unreachable")
 
     def _check_limits(self, answer: ApiResponse, account: str) -> None:
-        """Passes on to everybody that GitHub wants this account to wait."""
+        """Records a pause that GitHub requests, for all processes."""
         if not answer.is_throttled and not answer.is_exhausted:
             return
         error = make_throttled_error(answer, self._clock())

@@ -1,7 +1,7 @@
-"""Unified diffs, as `git diff` and `diff -u` print them, read as a change (see `bot.github.changes`).
+"""Parses unified diffs, as `git diff` and `diff -u` print them, into changes (`bot.github.changes`).
 
-A diff holds no files, only the lines around what differs. Each side's text is therefore sparse: the lines it
-shows stand at their numbers, the others are empty. That is enough to see which names were touched.
+A diff contains only the lines around changes. Each side's text is therefore sparse: known lines are at their
+numbers, the others are empty. This suffices to see which names were touched.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from bot.errors import UsageError
 from bot.github.changes import MAX_FILES, match_hunk, parse_hunk
 
 _NO_FILE = "/dev/null"
-#: A hunk beyond this line is no source file's, and would make a text of as many empty lines.
+#: Hunks beyond this line belong to no source file, and would create as many empty lines.
 _MAX_LINE = 1_000_000
 _MAX_LINES = 5_000_000  # of all files together: each gap becomes empty lines
 
 
 @dataclass
 class _File:
-    """A file of a diff while its lines come; `named` is the path that its first line has twice."""
+    """A file of a diff while it is parsed; `named` is the path that its first line repeats."""
 
     named: str = ""
     old_path: str = ""
@@ -49,7 +49,7 @@ class _File:
 
 
 def parse_unified_diff(text: str) -> dict[str, Any]:
-    """The change in a unified diff; raises UsageError if there is none."""
+    """The change of a unified diff; raises UsageError if there is none."""
     files: list[dict[str, Any]] = []
     count = lines = 0
     for one in _files(text):
@@ -87,7 +87,7 @@ def _files(text: str) -> Iterator[_File]:
 
 
 def _header(file: _File, line: str, lines: Iterator[str]) -> None:
-    """Takes a line that is none of a hunk's, or a whole hunk."""
+    """Parses a header line, or a whole hunk."""
     if line.startswith("+++ "):
         file.new_path = _path(line)
     elif line.startswith(("rename from ", "copy from ")):
@@ -104,10 +104,10 @@ def _header(file: _File, line: str, lines: Iterator[str]) -> None:
 
 
 def _read_hunk(file: _File, hunk: list[int], lines: Iterator[str]) -> None:
-    """Reads a hunk's lines; keeps its numbers without the context around what differs."""
+    """Reads a hunk's lines; stores its numbers without context."""
     at_old, old_left, at_new, new_left = hunk
     at_old, at_new = at_old + (not old_left), at_new + (not new_left)  # an empty side is at the line before
-    touched: list[tuple[int, int, bool, bool]] = []  # places on both sides, and whether a line is there
+    touched: list[tuple[int, int, bool, bool]] = []  # positions on both sides, and whether each has the line
     while old_left > 0 or new_left > 0:
         line = next(lines, None)
         if line is None:
@@ -127,7 +127,7 @@ def _read_hunk(file: _File, hunk: list[int], lines: Iterator[str]) -> None:
 
 
 def _hunks_without_context(touched: list[tuple[int, int, bool, bool]]) -> list[list[int]]:
-    """Hunks without context, one for each run of lines that differ."""
+    """Hunks without context, one for each run of changed lines."""
     hunks: list[list[int]] = []
     for old, new, gone, come in touched:
         last = hunks[-1] if hunks else None
@@ -140,7 +140,7 @@ def _hunks_without_context(touched: list[tuple[int, int, bool, bool]]) -> list[l
 
 
 def _path(line: str) -> str:
-    """The path of a `---` or `+++` line, "" where there is no file."""
+    """The path of a `---` or `+++` line, "" for /dev/null."""
     path = line[4:].split("\t")[0].strip().strip('"')
     if path == _NO_FILE:
         return ""

@@ -1,4 +1,4 @@
-"""What GitHub lets us do, and what is missing: the App, its webhook, its installations."""
+"""Checks the setup on GitHub: the App, its webhook, its installations."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from bot.github.permissions import EVENTS, PERMISSIONS, PROPOSAL_PERMISSIONS, WE
 from bot.github.reader import Reader
 from bot.github.resources import AppInfo, DeliveryInfo, InstallationInfo
 
-#: GitHub keeps deliveries for three days; a day shows whether they come through now.
+#: GitHub keeps deliveries for three days; one day shows whether they currently arrive.
 LOOKBACK = timedelta(days=1)
-MAX_SHOWN = 5  # deliveries that failed
+MAX_SHOWN = 5  # failed deliveries
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One thing that was looked at.
+    """Result of one check.
 
-    state   ok, missing (something is lost), broken (nothing works until it is fixed)
-    detail  what was seen; `advice` what to do about it, "" where all is well
+    state   ok, missing (a feature is lost), broken (nothing works until it is fixed)
+    detail  what was found; `advice` is what to do, "" if nothing
     """
 
     name: str
@@ -32,7 +32,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class InstallationReport:
-    """One installation: whose, on how many repositories, and what it lacks."""
+    """One installation: its account, number of repositories, and missing permissions."""
 
     id: int
     account: str
@@ -42,7 +42,7 @@ class InstallationReport:
 
 @dataclass(frozen=True)
 class HealthReport:
-    """Everything the doctor saw; `login` is the login our texts appear under."""
+    """Results of all checks; `login` is the author of our texts."""
 
     api: str
     login: str
@@ -52,7 +52,7 @@ class HealthReport:
 
     @property
     def is_ok(self) -> bool:
-        """Whether nothing is missing that Assay needs."""
+        """Whether nothing required is missing."""
         every = [
             *self.check_results,
             *(check_result for one in self.installations for check_result in one.check_results),
@@ -61,7 +61,7 @@ class HealthReport:
 
 
 def run_checks(reader: Reader, api: str, at: datetime) -> HealthReport:
-    """Looks at everything. Raises InfrastructureError: GitHub cannot be reached, or refuses who we are."""
+    """Runs all checks. Raises InfrastructureError if GitHub is unreachable or rejects our credentials."""
     if not reader.is_app:
         return HealthReport(api, reader.login(), False, _check_token())
     app = reader.app()
@@ -135,7 +135,7 @@ def _hook(reader: Reader) -> CheckResult:
 
 
 def _deliveries(reader: Reader, at: datetime) -> Iterable[CheckResult]:
-    """Whether GitHub reaches us: what our server answered of late."""
+    """Checks recent webhook deliveries."""
     try:
         found = reader.deliveries(at - LOOKBACK)
     except RefusalError as error:
@@ -159,7 +159,7 @@ def _deliveries(reader: Reader, at: datetime) -> Iterable[CheckResult]:
 
 
 def _lost(found: Iterable[DeliveryInfo]) -> list[DeliveryInfo]:
-    """The last attempt of each delivery no attempt of which arrived, the newest first."""
+    """The last attempt of each delivery that never arrived, newest first."""
     attempts: dict[str, list[DeliveryInfo]] = {}
     for one in found:
         attempts.setdefault(one.guid, []).append(one)

@@ -1,4 +1,4 @@
-"""The sink of dry runs: each effect becomes two files, the exact request and the text people would read."""
+"""The sink of dry runs: writes the exact request and the readable text of each effect to files."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bot.github.effects import kind_of
 from bot.github.requests import Request, Sent, checked_target
 from bot.store.outbox import ClaimedEffect
 
-#: Stands in a request's path for the id that GitHub would have given.
+#: Placeholder in a request's path for the id that GitHub would return.
 UNKNOWN_ID = "{id}"
 
 
 class DryRunSink:
     """Writes `FOLDER/owner/name/KIND-KEY.json` and `.md`; writing again changes nothing.
 
-    Later contents of an editable effect are files of their own, `KIND-KEY.2.json` and so on.
+    Later contents of an editable effect are separate files, `KIND-KEY.2.json` and so on.
     """
 
     live = False
@@ -29,14 +29,14 @@ class DryRunSink:
         self.folder = folder
 
     def send(self, effect: ClaimedEffect) -> Sent:
-        """Writes both files, the request last, so that an effect with a request is complete."""
+        """Writes both files, the request last, so that its existence means completeness."""
         path = self._path(effect)
         kind = kind_of(effect.kind)
         made = kind.editable and effect.revision > 1 and self._was_written(path, effect)
         requests = kind.requests(replace(effect, remote_id=UNKNOWN_ID if made else ""))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            if effect.resumed:  # whoever began it died, perhaps inside a file
+            if effect.resumed:  # its first sender died, perhaps while writing
                 for part in path.parent.glob(f".{path.stem}.*"):
                     part.unlink(missing_ok=True)
             _write(path.with_suffix(".md"), readable(requests[0]))
@@ -53,7 +53,7 @@ class DryRunSink:
         return Sent(path.resolve().as_uri()) if path.is_file() else None
 
     def account(self, target: str) -> str:
-        """Files have no limits."""
+        """"": files have no limits."""
         del target
         return ""
 
@@ -68,7 +68,7 @@ class DryRunSink:
 
 
 def readable(request: Request) -> str:
-    """The request's body as people would read it on GitHub; the request itself where it has no text."""
+    """The request's body as rendered on GitHub; the request itself if it has no text."""
     body = request.body or {}
     output: dict[str, Any] = body.get("output", {})
     parts = [body.get("body", ""), output.get("summary", ""), output.get("text", "")]
@@ -84,7 +84,7 @@ def readable(request: Request) -> str:
 
 
 def _to_json(requests: list[Request]) -> dict[str, Any]:
-    """The first request, and those that follow it under `then`."""
+    """The first request, with the following ones under `then`."""
     first, *rest = [{"method": one.method, "path": one.path, "body": one.body} for one in requests]
     return {**first, "then": rest} if rest else first
 

@@ -1,4 +1,4 @@
-"""The git command line, shut in: no hooks, no prompts, no configuration but ours, few protocols."""
+"""Runs git in isolation: no hooks, no prompts, only our configuration, few protocols."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from bot.errors import InfrastructureError, RefusalError, UsageError
 FETCH_TIMEOUT_S = 1800.0  # the history of a large compiler over a slow line
 LOCAL_TIMEOUT_S = 120.0
 
-#: What no fetch needs from this machine, and no repository may bring along.
+#: Disables what fetches do not need from this machine and repositories must not bring.
 _SETTINGS = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
     "core.askPass": "",
     "credential.helper": "",
     "fetch.recurseSubmodules": "false",
-    "gc.autoDetach": "false",  # housekeeping ends before the mirror's lock is freed
-    "http.lowSpeedLimit": "1000",  # bytes a second, for http.lowSpeedTime seconds: then give up
+    "gc.autoDetach": "false",  # ends before the mirror is unlocked
+    "http.lowSpeedLimit": "1000",  # bytes per second during http.lowSpeedTime seconds, else give up
     "http.lowSpeedTime": "60",
     "init.defaultBranch": "main",
     "transfer.credentialsInUrl": "die",
 }
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_OFFLINE = "none"  # no protocol of that name: git reaches for nothing that is not here
+_OFFLINE = "none"  # not a protocol: git cannot use the network
 
 _DAMAGED = re.compile(r"corrupt|loose object|bad object|unable to read|not a git repository:", re.IGNORECASE)
 _GONE = re.compile(
@@ -38,7 +38,7 @@ _GONE = re.compile(
     r"|permission .*denied|project .*not found|not exported",
     re.IGNORECASE,
 )
-#: The server has no such commit, or will not give one that no branch leads to.
+#: The server lacks the commit, or does not serve commits outside of branches.
 _NO_COMMIT = re.compile(
     r"not our ref|unadvertised object|couldn't find remote ref|no such remote ref|unable to find remote",
     re.IGNORECASE,
@@ -52,22 +52,22 @@ _NETWORK = re.compile(
 )
 
 
-#: A token for a repository, None where there is none; fetched anew each time, for tokens end.
+#: Returns a token for a repository, None for none; called each time, because tokens expire.
 TokenFor = Callable[[str], str | None]
 
 
 class NoSuchCommitError(RefusalError):
-    """The server does not give out this commit."""
+    """The server does not serve this commit."""
 
 
 class CorruptMirrorError(InfrastructureError):
-    """git cannot work with a mirror; making it anew may help."""
+    """git cannot use a mirror; making it anew may help."""
 
 
 class Git:
-    """Runs git for one server. A token goes to that server alone, and never onto a command line.
+    """Runs git for one server. Tokens are sent to that server only, and never appear on a command line.
 
-    token  one for all repositories, or what gives the one for a repository
+    token  one for all repositories, or a function of the repository
     """
 
     def __init__(self, url: str, token: str | TokenFor | None) -> None:
@@ -84,10 +84,10 @@ class Git:
         self._token = token if parts.scheme != "file" else None
 
     def remote(self, target: str, *arguments: str, cwd: Path) -> bytes:
-        """Runs a command that talks to the server about `target`; returns what it printed.
+        """Runs a command that contacts the server about `target`; returns its output.
 
-        Raises RefusalError if the repository is gone or closed to us, NoSuchCommitError if the server
-        does not give out the commit, InfrastructureError on network trouble, and CorruptMirrorError else.
+        Raises RefusalError if the repository is gone or inaccessible, NoSuchCommitError if the server does
+        not serve the commit, InfrastructureError for network failures, else CorruptMirrorError.
         """
         try:
             done = self._run(arguments, cwd, FETCH_TIMEOUT_S, self._online(target), kill_with_parent=True)
@@ -101,7 +101,7 @@ class Git:
         return done.stdout
 
     def local(self, *arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        """Runs a command on what is already here, whatever its exit status."""
+        """Runs an offline command, whatever its exit status."""
         try:
             return self._run(arguments, cwd, LOCAL_TIMEOUT_S, {"GIT_ALLOW_PROTOCOL": _OFFLINE}, stdin=stdin)
         except subprocess.TimeoutExpired:
@@ -167,7 +167,7 @@ class Git:
 
 
 def base_environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of every git of ours: no configuration but `_SETTINGS` and `settings`, no prompts."""
+    """The environment of git: only `_SETTINGS` and `settings` as configuration, no prompts."""
     return {
         "LC_ALL": "C",  # errors are classified by their text
         "HOME": "/nonexistent",

@@ -1,4 +1,4 @@
-"""The API: one GitHub or GitHub Enterprise Server, and who we are there. The sink and the reader share it."""
+"""The API of one GitHub or GitHub Enterprise Server under one identity; shared by the sink and the reader."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from bot.github.transport import PUBLIC_API, Transport
 from bot.loop import Loop
 from bot.store.database import now
 
-PRUNE_INTERVAL_S = 3600.0  # between two prunings
+PRUNE_INTERVAL_S = 3600.0  # seconds
 
 log = structlog.get_logger(__name__)
 
 
 class GitHubApi:
-    """A server's API under one identity. For any number of threads.
+    """A server's API under one identity. Thread-safe.
 
-    rate_limiter  None where nothing is limited and no answer kept: for a look around, not for a service
+    rate_limiter  None for no limits and no cache: for single commands, not for a service
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class GitHubApi:
 
     @property
     def is_app(self) -> bool:
-        """Whether we are an App."""
+        """Whether the identity is an App."""
         return self.identity.is_app
 
     @property
     def app(self) -> AppIdentity:
-        """The App. Raises RefusalError where a token is used."""
+        """The App. Raises RefusalError for a token."""
         if self._app is None:
             raise RefusalError(
                 "a token belongs to no App, which alone has installations and deliveries; "
@@ -76,7 +76,7 @@ class GitHubApi:
         return self.identity.client(target, scope)
 
     def git_token(self, target: str) -> str | None:
-        """A token to fetch with; None where we are not let in, which a public repository does not mind."""
+        """A token to fetch with; None without access, which public repositories do not need."""
         try:
             return self.identity.token(target, READER)
         except RefusalError as error:
@@ -100,12 +100,12 @@ class CacheCleaner(Loop):
         self._github_api = github_api
 
     def run_once(self, _stop: threading.Event | None = None, /) -> bool:
-        """Prunes once."""
+        """Deletes old rows once."""
         if self._github_api.rate_limiter is not None:
             self._github_api.rate_limiter.prune()
         return False
 
     def run_forever(self, stop: threading.Event) -> None:
-        """Works until `stop` is set, then closes the API."""
+        """Runs until `stop` is set, then closes the API."""
         super().run_forever(stop)
         self._github_api.close()

@@ -1,7 +1,7 @@
-"""Identity on GitHub: an App with its installations, or, for trying out, the owner of a token.
+"""Identities on GitHub: an App with its installations, or, to try Assay, a token.
 
-An installation's token has the permissions of one `TokenScope` for an hour. It is cached until shortly
-before it expires, revoked at shutdown, and never written to disk.
+An installation's token has the permissions of one `TokenScope` for an hour. It is cached until shortly before
+it expires, revoked at shutdown, and never written to disk.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from bot.github.requests import Request, checked_target
 from bot.github.resources import parse_time
 from bot.github.responses import NotFoundError, expected_shape
 
-TOKEN_ACCOUNT = "token"  # whose limits a token uses up
+TOKEN_ACCOUNT = "token"  # the account of a token
 APP_ACCOUNT = "app"
-#: A token that ends within this time is not handed out any more: a fetch or a report may take minutes.
+#: Tokens that expire within this time are not used: a fetch or a report may take minutes.
 REFRESH_MARGIN = timedelta(minutes=5)
-#: So long an installation is believed to have a repository: it may be transferred, or the App installed anew.
+#: How long an installation's repository is cached: it may be transferred, or the App reinstalled.
 INSTALLATION_TTL = timedelta(minutes=10)
-NEVER = datetime.min.replace(tzinfo=UTC)  # when was asked what may not be believed any more
+NEVER = datetime.min.replace(tzinfo=UTC)  # the lookup time of a stale cache entry
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
 class TokenScope:
-    """What a token is for, and what it may do for that."""
+    """The purpose of a token, and its permissions."""
 
     name: str
     permissions: Mapping[str, str] = field(hash=False)
@@ -55,7 +55,7 @@ TOKEN_SCOPES = (READER, REPORTER, PROPOSER)
 
 
 class Credentials:
-    """Who we are on GitHub: a token, or an App with its private key (PEM text)."""
+    """Credentials: a token, or an App with its private key (PEM text)."""
 
     def __init__(self, *, token: str = "", app_id: str = "", private_key: str = "") -> None:
         if not token and not (app_id and private_key):
@@ -64,15 +64,15 @@ class Credentials:
 
 
 class Identity(Protocol):
-    """Who acts, and for whom.
+    """An account that acts on GitHub.
 
-    is_app   whether it is an App: only those have installations, deliveries and check runs
+    is_app   whether it is an App: only Apps have installations, deliveries and check runs
     """
 
     is_app: bool
 
     def client(self, target: str, scope: TokenScope) -> Client:
-        """A client that may do `scope` for a repository. Raises RefusalError if we are not let in there."""
+        """A client with `scope` for a repository. Raises RefusalError without access."""
         ...
 
     def token(self, target: str, scope: TokenScope) -> str:
@@ -80,7 +80,7 @@ class Identity(Protocol):
         ...
 
     def account(self, target: str) -> str:
-        """The account whose limits count there, "" while unknown."""
+        """The account whose limits count there, "" if unknown."""
         ...
 
     def installation_changed(self, target: str) -> bool:
@@ -88,21 +88,21 @@ class Identity(Protocol):
         ...
 
     def login(self) -> str:
-        """The name our texts appear under."""
+        """The login of our texts."""
         ...
 
     def close(self) -> None:
-        """Revokes the tokens that were issued."""
+        """Revokes the issued tokens."""
         ...
 
 
-#: Makes a client of a signer.
+#: Makes a client for an authenticator.
 Connect = Callable[[Authenticator], Client]
 
 
 @dataclass(frozen=True)
 class TokenAuthenticator:
-    """Signs in with a token as it is."""
+    """Authenticates with a token."""
 
     value: str = field(repr=False)
     account: str = TOKEN_ACCOUNT
@@ -112,28 +112,28 @@ class TokenAuthenticator:
         return f"token {self.value}"
 
     def refresh(self) -> bool:
-        """There is no other token."""
+        """False: there is no other token."""
         return False
 
 
 @dataclass(frozen=True)
 class AppAuthenticator:
-    """Signs in as the App itself, with a JWT of a few minutes."""
+    """Authenticates as the App, with a JWT of a few minutes."""
 
     auth: Auth.AppAuth
     account: str = APP_ACCOUNT
 
     def authorization(self) -> str:
-        """The header's value. Raises SettingsError: the private key is none."""
+        """The header's value. Raises SettingsError if the private key is invalid."""
         return f"Bearer {self.auth.token}"
 
     def refresh(self) -> bool:
-        """A JWT is new each time: if it is refused, the key or the clock is wrong."""
+        """False: a JWT is new each time, so if it is rejected, the key or the clock is wrong."""
         return False
 
 
 def app_auth(credentials: Credentials) -> Auth.AppAuth:
-    """How the App signs in. Its key is parsed once: that takes a tenth of a second."""
+    """The App's authentication. Its key is parsed once, which takes a tenth of a second."""
 
     def sign(claims: dict[str, Any]) -> str:
         return jwt.encode(claims, _key(credentials.private_key), algorithm="RS256")
@@ -155,7 +155,7 @@ def _key(pem: str) -> RSAPrivateKey:
 
 
 class TokenIdentity:
-    """The owner of a token. It may do everywhere what its owner may; there are no check runs for it."""
+    """The owner of a token, with all permissions of the owner except for check runs."""
 
     is_app = False
 
@@ -164,7 +164,7 @@ class TokenIdentity:
         self._client = connect(TokenAuthenticator(token))
 
     def client(self, target: str, scope: TokenScope) -> Client:
-        """The same client for everything: a token cannot be narrowed."""
+        """The same client for all: a token's permissions cannot be reduced."""
         del scope
         checked_target(target)
         return self._client
@@ -180,7 +180,7 @@ class TokenIdentity:
         return TOKEN_ACCOUNT
 
     def installation_changed(self, target: str) -> bool:
-        """Never: a token is its owner's."""
+        """False: a token has no installation."""
         del target
         return False
 
@@ -192,7 +192,7 @@ class TokenIdentity:
         return self._login
 
     def close(self) -> None:
-        """Nothing to revoke."""
+        """Does nothing: the token is not ours to revoke."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class _Token:
 
 
 class AppIdentity:
-    """An App: one client for each installation and job. For any number of threads."""
+    """An App: one client for each installation and scope. Thread-safe."""
 
     is_app = True
 
@@ -210,12 +210,12 @@ class AppIdentity:
         self.app = connect(AppAuthenticator(auth))
         self._connect, self._clock = connect, clock
         self._login = ""
-        self._installations: dict[str, tuple[int, datetime]] = {}  # and when we asked
+        self._installations: dict[str, tuple[int, datetime]] = {}  # and time of the lookup
         self._tokens: dict[tuple[int, str, tuple[int, ...]], _Token] = {}
         self._lock = threading.RLock()
 
     def client(self, target: str, scope: TokenScope) -> Client:
-        """A client of the target's installation; a proposer's reaches that repository alone."""
+        """A client of the target's installation; with the scope `proposer`, for that repository only."""
         installation = self.installation(target)
         repositories = (self._repository(target, installation),) if scope is PROPOSER else ()
         return self._connect(InstallationAuthenticator(self, installation, scope, repositories, target))
@@ -225,23 +225,23 @@ class AppIdentity:
         return self._connect(InstallationAuthenticator(self, installation, scope))
 
     def token(self, target: str, scope: TokenScope) -> str:
-        """A token for git, good for some minutes at least."""
+        """A token for git, valid for at least some minutes."""
         return InstallationAuthenticator(self, self.installation(target), scope, target=target).token()
 
     def account(self, target: str) -> str:
-        """The installation's id, as far as it is known."""
+        """The installation's id, if known."""
         known = self._installations.get(target.lower())
         return str(known[0]) if known else ""
 
     def login(self) -> str:
-        """The App's name among users."""
+        """The login of the App."""
         if not self._login:
             with expected_shape("the App"):
                 self._login = f"{self.app.get('/app')['slug']}[bot]"
         return self._login
 
     def close(self) -> None:
-        """Revokes every token that was handed out and is still good."""
+        """Revokes every valid token."""
         with self._lock:
             tokens, self._tokens = self._tokens, {}
         for one in tokens.values():
@@ -265,12 +265,12 @@ class AppIdentity:
         return known[0]
 
     def installation_changed(self, target: str) -> bool:
-        """Whether another installation has the repository by now: it was transferred, or installed anew."""
+        """Whether another installation has the repository: it was transferred, or the App reinstalled."""
         before = self._installations.pop(checked_target(target).lower(), None)
         return before is not None and self.installation(target) != before[0]
 
     def find_new_installation(self, target: str, before: int) -> int | None:
-        """The installation that has the repository instead of this one, which is gone; None for none."""
+        """The installation that has the repository instead of a deleted one; None for none."""
         self._installations.pop(checked_target(target).lower(), None)
         try:
             present = self.installation(target)
@@ -279,7 +279,7 @@ class AppIdentity:
         return present if present != before else None
 
     def create_token(self, installation: int, scope: TokenScope, repositories: tuple[int, ...] = ()) -> str:
-        """A token for a job, from the cache while it is good."""
+        """A token for a scope, cached while valid."""
         key = (installation, scope.name, repositories)
         with self._lock:
             there = self._tokens.get(key)
@@ -288,7 +288,7 @@ class AppIdentity:
             return there.value
 
     def discard_token(self, installation: int, value: str) -> None:
-        """A token that GitHub refused; its installation may have been made anew, too."""
+        """Discards a token that GitHub rejected; its installation may be stale, too."""
         with self._lock:
             self._tokens = {key: one for key, one in self._tokens.items() if one.value != value}
             for name, one in list(self._installations.items()):
@@ -307,7 +307,7 @@ class AppIdentity:
                 granted = self.app.get(f"/app/installations/{installation}").get("permissions") or {}
                 body["permissions"] = _granted_permissions(scope, granted)
             if body["permissions"] == scope.permissions:
-                raise  # it was not for want of a permission
+                raise  # permissions were not the cause
             missing = sorted(set(scope.permissions.items()) - set(body["permissions"].items()))
             log.warning("an installation lacks permissions", installation=installation, missing=missing)
             made = self.app.send(Request("POST", path, body)).data
@@ -321,9 +321,9 @@ class AppIdentity:
 
 
 class InstallationAuthenticator:
-    """Signs in as one installation for one job.
+    """Authenticates as one installation for one scope.
 
-    target   the repository it is for, which another installation may have by now; "" for all of this one's
+    target   the repository, which another installation may have by now; "" for all of this installation's
     """
 
     def __init__(
@@ -344,7 +344,7 @@ class InstallationAuthenticator:
         return f"token {self.token()}"
 
     def token(self) -> str:
-        """The token itself; of the present installation, where the App was removed and installed anew."""
+        """The token itself; of the present installation, if the App was reinstalled."""
         try:
             self._used = self._identity.create_token(self._installation, self._scope, self._repositories)
         except NotFoundError:
@@ -360,13 +360,13 @@ class InstallationAuthenticator:
         return self._used
 
     def refresh(self) -> bool:
-        """The next token is another one."""
+        """Discards the token, so that the next one is new."""
         self._identity.discard_token(self._installation, self._used)
         return True
 
 
 def _granted_permissions(scope: TokenScope, granted: Mapping[str, str]) -> dict[str, str]:
-    """What of a job's permissions an installation has granted."""
+    """A scope's permissions, limited to those granted to the installation."""
     rank = {"read": 1, "write": 2, "admin": 3}
     found = {}
     for name, wanted in scope.permissions.items():

@@ -1,32 +1,29 @@
-"""GitHub's limits, and the mark that lets us find our own texts again.
-
-The numbers are GitHub's documented ones; those that are ours say so.
-"""
+"""GitHub's documented limits, and the marker of our texts."""
 
 from __future__ import annotations
 
 from bot.errors import InfrastructureError
 
-MAX_BODY = 65_536  # characters of an issue or comment; more is answered 422
-BODY_BUDGET = 60_000  # ours: room for what GitHub counts differently (surrogates, line ends)
+MAX_BODY = 65_536  # characters of an issue or comment; more is a 422
+BODY_BUDGET = 60_000  # ours: GitHub may count differently (surrogates, line ends)
 MAX_TITLE = 256  # characters of an issue's title
 MAX_OUTPUT = 65_535  # characters of a check run's summary, and of its text
 MAX_LABEL = 50
-MAX_ANNOTATIONS = 50  # that one request of a check run may bring; later requests add to them
+MAX_ANNOTATIONS = 50  # of one request for a check run; later requests append
 MAX_DESCRIPTION = 140  # characters of a commit status
 
-#: A request longer than 10 s is ended by GitHub's servers; ours waits a little more.
+#: GitHub's servers end requests after 10 s; ours wait a little longer.
 TIMEOUT_S = 15
 #: "Wait at least one second between writes": GitHub's best practices for the REST API.
 WRITE_GAP_S = 1.0
-#: "At least one minute" after a secondary limit that names no time; same source.
+#: "At least one minute" after a secondary limit without `retry-after`; same source.
 SECONDARY_WAIT_S = 60.0
 
 
 class ThrottledError(InfrastructureError):
-    """GitHub asks to slow down; the request was not carried out. `wait_s` is how long, in seconds.
+    """GitHub throttles us and did not execute the request. `wait_s` is the time to wait, in seconds.
 
-    partially_sent  whether an earlier request of the same effect was carried out
+    partially_sent  whether an earlier request of the same effect was executed
     """
 
     def __init__(self, message: str, wait_s: float) -> None:
@@ -35,7 +32,7 @@ class ThrottledError(InfrastructureError):
         self.partially_sent = False
 
 
-#: How the hidden mark of everything we publish begins.
+#: Beginning of the marker.
 MARKER_PREFIX = "<!-- assay:"
 
 

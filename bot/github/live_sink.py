@@ -1,4 +1,4 @@
-"""The sink that reaches GitHub."""
+"""The sink that publishes on GitHub."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bot.github.responses import NotFoundError, RepositoryUnavailableError, expe
 from bot.store.models import SuppressionCause
 from bot.store.outbox import ClaimedEffect
 
-#: What stands in for a kind that only Apps may make, where a token is used.
+#: App-only kind → its replacement for tokens.
 _FOR_TOKENS = {"check_run": "commit_status"}
 
 
 class GitHubSink:
-    """Makes effects on GitHub or a GitHub Enterprise Server. For any number of threads."""
+    """Publishes effects on GitHub or a GitHub Enterprise Server. Thread-safe."""
 
     live = True
 
@@ -26,9 +26,9 @@ class GitHubSink:
         self.github_api = github_api
 
     def send(self, effect: ClaimedEffect) -> Sent:
-        """Makes or changes the effect, with the requests that dry-run writes down.
+        """Creates or updates the effect, with the same requests as in dry runs.
 
-        Nothing is made anew that a person deleted.
+        Does not recreate what a person deleted.
         """
         try:
             return self._send(effect)
@@ -38,7 +38,7 @@ class GitHubSink:
             self._raise_specific(effect, error)
 
     def _raise_specific(self, effect: ClaimedEffect, error: NotFoundError) -> NoReturn:
-        """Says what is missing: the repository, its issues, or what the effect belongs to."""
+        """Raises an error that names the missing part: the repository, its issues, or the parent."""
         if "disabled" in error.error_message:
             raise RepositoryUnavailableError(str(error), SuppressionCause.NO_ISSUES) from error
         if not self._repository_exists(effect.target):
@@ -54,7 +54,7 @@ class GitHubSink:
         return self._kind(effect).send(self.github_api.client(effect.target, REPORTER), effect)
 
     def find(self, effect: ClaimedEffect) -> Sent | None:
-        """The effect if GitHub has it from us."""
+        """The effect if we published it."""
         try:
             with expected_shape(f"the {effect.kind} in {effect.target}"):
                 client = self.github_api.client(effect.target, REPORTER)
@@ -63,7 +63,7 @@ class GitHubSink:
             self._raise_specific(effect, error)
 
     def account(self, target: str) -> str:
-        """The installation, or the token's owner."""
+        """The installation, or the account of a token."""
         return self.github_api.identity.account(target)
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class GitHubSink:
         )
 
     def _repository_exists(self, target: str) -> bool:
-        """Whether GitHub lets us see the repository."""
+        """Whether GitHub shows us the repository."""
         try:
             return self.github_api.client(target, REPORTER).get_or_none(f"/repos/{target}") is not None
         except NotFoundError:  # the App is not installed there
@@ -85,5 +85,5 @@ class GitHubSink:
 
 
 def _has_parent(effect: ClaimedEffect) -> bool:
-    """Whether it needs something that a person may have deleted: itself, an issue, a comment."""
+    """Whether it needs an object that a person may have deleted: itself, an issue, a comment."""
     return bool(effect.remote_id or effect.number or effect.payload.get("comment"))

@@ -1,7 +1,7 @@
-"""A git repository of this machine, read without checking anything out and without changing it.
+"""Reads a local git repository without checkouts and without changing it.
 
-The uncommitted working tree is a commit too: `WORKTREE` names a commit object that is made of it in an
-object folder of ours, with a fixed author and date, so that the same files give the same commit.
+The uncommitted working tree is a commit, too: `WORKTREE` is a commit object in an object folder of ours, with
+a fixed author and date, so that equal files give equal commits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _COMMIT_VARIABLES = {
 
 @dataclass(frozen=True)
 class TreeFile:
-    """A regular file of a commit: its path in the repository, whether it is executable, its blob."""
+    """A regular file of a commit: path in the repository, whether it is executable, blob."""
 
     path: str
     executable: bool
@@ -39,7 +39,7 @@ class TreeFile:
 
 
 class LocalRepository:
-    """Reads commits of a repository. Objects made for `WORKTREE` go to `objects`, not to the repository.
+    """Reads commits of a repository. Objects for `WORKTREE` are written to `objects`, not to the repository.
 
     Raises UsageError if `folder` is not a git repository.
     """
@@ -56,7 +56,7 @@ class LocalRepository:
         self._repository_objects = found.stdout.decode().strip()
 
     def resolve(self, revision: str) -> str:
-        """The id of the commit that `revision` names; raises UsageError if there is none."""
+        """The commit id of `revision`; raises UsageError if there is none."""
         if revision == WORKTREE:
             return self._commit_worktree()
         arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
@@ -66,7 +66,7 @@ class LocalRepository:
         return done.stdout.decode().strip()
 
     def parent(self, sha: str) -> str:
-        """The first parent; raises UsageError for a root commit, or if the history is cut off there."""
+        """The first parent; raises UsageError for a root commit or the edge of a shallow clone."""
         return self.resolve(f"{sha}^")
 
     def read(self, _target: str, sha: str, path: str) -> bytes | None:
@@ -75,12 +75,12 @@ class LocalRepository:
         return None if done.returncode else done.stdout
 
     def tree(self, sha: str, path: str) -> str:
-        """The id of a folder's tree at a commit, "" if there is none: equal ids mean equal content."""
+        """The id of a folder's tree, "" if there is none: equal ids mean equal content."""
         done = self._try("rev-parse", "--verify", "--quiet", f"{sha}:{path}")
         return "" if done.returncode else done.stdout.decode().strip()
 
     def files(self, sha: str, path: str) -> Iterator[TreeFile]:
-        """Every regular file at or below a folder; links and submodules are left out."""
+        """Every regular file at or below a folder, without links and submodules."""
         listing = self._run("ls-tree", "-r", "-z", "--full-tree", sha, "--", path)
         for entry in filter(None, listing.split(b"\0")):
             meta, _, name = entry.partition(b"\t")
@@ -99,12 +99,12 @@ class LocalRepository:
             begin = end + size + 2
 
     def tag(self, name: str) -> str:
-        """The commit that a tag names, "" if there is none."""
+        """The commit of a tag, "" if there is none."""
         done = self._try("rev-parse", "--verify", "--quiet", f"refs/tags/{name}^{{commit}}")
         return "" if done.returncode else done.stdout.decode().strip()
 
     def newest_tags(self, sha: str) -> tuple[str, ...]:
-        """The nearest tag that leads to a commit, as `git describe` finds it; empty if there is none."""
+        """The nearest tag that is an ancestor, as `git describe` finds it; empty if there is none."""
         done = self._try("describe", "--tags", "--abbrev=0", sha)
         return () if done.returncode else (done.stdout.decode().strip(),)
 
@@ -114,11 +114,11 @@ class LocalRepository:
         return tuple(name.decode("utf-8", "surrogateescape") for name in output.split(b"\0") if name)
 
     def change(self, _target: str, base: str, head: str) -> dict[str, Any]:
-        """What differs between two commits, in the form of `bot.github.changes`."""
+        """The change between two commits, in the form of `bot.github.changes`."""
         return read_change(self._run_local, lambda _ids: None, base, head)
 
     def commits(self, _target: str, base: str, head: str, paths: Sequence[str]) -> tuple[str, ...]:
-        """Commits after base up to head that change one of these paths, by first parents, oldest first."""
+        """Commits after base up to head that change one of these paths; first parents only, oldest first."""
         options = ("--first-parent", "--reverse", "--topo-order")
         return tuple(self._run("rev-list", *options, f"{base}..{head}", "--", *paths).decode().split())
 
@@ -127,7 +127,7 @@ class LocalRepository:
         return self._run("rev-parse", "--abbrev-ref", "HEAD").decode().strip()
 
     def _commit_worktree(self) -> str:
-        """A commit of the working tree as it is, untracked files included, ignored ones not."""
+        """A commit of the working tree with untracked, without ignored files."""
         with tempfile.TemporaryDirectory(prefix="assay-index-") as folder:
             extra = {**_COMMIT_VARIABLES, "GIT_INDEX_FILE": str(Path(folder) / "index")}
             self._run("read-tree", "HEAD", extra=extra)
@@ -158,7 +158,7 @@ class LocalRepository:
             if hasattr(self, "_repository_objects")
             else {}
         )
-        # The owner of the repository may be another user; whoever names it here trusts it.
+        # The repository may belong to another user; naming it here is consent.
         own = base_environment({"safe.directory": "*"}) | objects | dict(extra or {})
         env = processes.filtered_environment("PATH", "TMPDIR", extra=own)
         try:

@@ -1,6 +1,6 @@
-"""Where the git mirrors of repositories lie, and how one goes.
+"""Paths and deletion of git mirrors.
 
-ROOT/<owner>/<name>.git   a bare mirror, names in lower case as GitHub does not tell case apart
+ROOT/<owner>/<name>.git   a bare mirror; names in lower case, because GitHub ignores case
 ROOT/<owner>/<name>.lock  held while the mirror is used; never deleted, since a process may wait for it
 """
 
@@ -22,19 +22,19 @@ def mirror_path(root: Path, target: str) -> Path:
 
 
 def lock_path(mirror: Path) -> Path:
-    """What is locked while the mirror is used."""
+    """The lock file of a mirror."""
     return mirror.with_suffix(".lock")
 
 
 def partial_path(mirror: Path) -> Path:
-    """Where it is made, by whoever holds its lock."""
+    """Where the holder of the lock builds the mirror."""
     return mirror.with_suffix(".partial")
 
 
 def delete_mirror(root: Path, target: str) -> bool:
-    """Deletes the mirror under a name once it is not in use; returns whether there was one.
+    """Deletes a mirror once it is not in use; returns whether there was one.
 
-    Raises InfrastructureError: a file cannot be deleted.
+    Raises InfrastructureError if a file cannot be deleted.
     """
     mirror = mirror_path(root, target)
     parts = [mirror, partial_path(mirror)]
@@ -47,7 +47,7 @@ def delete_mirror(root: Path, target: str) -> bool:
 
 
 def delete(paths: Iterable[Path]) -> None:
-    """Deletes folders that may be there. Raises InfrastructureError: one of them cannot be deleted."""
+    """Deletes folders if they exist. Raises InfrastructureError if one cannot be deleted."""
     for path in paths:
         try:
             with suppress(FileNotFoundError):

@@ -1,7 +1,7 @@
-"""What the App asks of GitHub, and what is lost without each: the one table behind doctor, manifest and docs.
+"""The App's permissions and events, and what is lost without each: used by doctor, manifest and docs.
 
-Permissions and events are named as GitHub's API names them. The events of installations and `ping` come to
-every App and cannot be subscribed to.
+Permissions and events are named as in GitHub's API. Every App gets the installation events and `ping`, which
+cannot be subscribed to.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _RANK = {"": 0, "read": 1, "write": 2, "admin": 3}
 class Requirement:
     """One permission (with its `level`) or event (level "").
 
-    why       what it is for
-    lost      what does not happen without it
-    optional  whether Assay is of use without it
+    why       its purpose
+    lost      what does not work without it
+    optional  whether Assay is useful without it
     """
 
     name: str
@@ -28,7 +28,7 @@ class Requirement:
     optional: bool = False
 
     def is_met(self, granted: Mapping[str, str]) -> bool:
-        """Whether these permissions hold it."""
+        """Whether these permissions include it."""
         return _RANK.get(granted.get(self.name, ""), 0) >= _RANK[self.level]
 
 
@@ -64,7 +64,7 @@ PERMISSIONS = (
     ),
 )
 
-#: Asked for only where regression tests are to be proposed: they take a branch of our own.
+#: Needed only to propose regression tests, which takes a branch of ours.
 PROPOSAL_PERMISSIONS = (
     Requirement(
         "contents", "write", "branches of proposed regression tests", "no tests are proposed", optional=True
@@ -94,14 +94,14 @@ EVENTS = (
     ),
 )
 
-#: Where `bot.webhooks.router` takes deliveries.
+#: The path of `bot.webhooks.router`.
 WEBHOOK_PATH = "/webhooks/github"
 
 
 def manifest(url: str, name: str = "Assay", *, webhook: bool = True) -> dict[str, object]:
     """The App manifest for a service at `url` (GitHub, "Registering a GitHub App from a manifest").
 
-    webhook  whether GitHub can reach the service; repositories are polled where it cannot
+    webhook  whether GitHub can reach the service; otherwise repositories are polled
     """
     base = url.rstrip("/")
     return {
@@ -117,7 +117,7 @@ def manifest(url: str, name: str = "Assay", *, webhook: bool = True) -> dict[str
 
 
 def markdown_tables() -> str:
-    """The permissions and events as Markdown, for the page on installing."""
+    """The permissions and events as Markdown tables, for docs/install.md."""
     permissions = ["| permission | level | for | without it |", "|---|---|---|---|"]
     for requirement in (*PERMISSIONS, *PROPOSAL_PERMISSIONS):
         optional = " (optional)" if requirement.optional else ""

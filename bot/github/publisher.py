@@ -1,8 +1,8 @@
-"""The publisher: sends the effects of the outbox, one at a time, each exactly once.
+"""Publishes the effects of the outbox, one at a time, each exactly once.
 
-A row is `sending` from before the request until after the answer is stored. Whatever ends the process in
-between, the next sender finds the row, looks for the effect's marker on GitHub, and sends only what is
-not there. Where GitHub cannot be asked it waits: missing is better than double.
+A row is `sending` from before the request until the response is stored. If the process dies in between, the
+next sender searches for the effect's marker on GitHub and sends only what is missing. If GitHub is
+unavailable it waits: a missing effect is better than a duplicate.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from bot.store.jobs import INTERNAL_ERROR
 from bot.store.models import SuppressionCause
 from bot.store.outbox import ClaimedEffect
 
-#: How long one effect may take; well over all time limits of the live sink together.
+#: Lease of one effect; well over all timeouts of the live sink together.
 LEASE = timedelta(minutes=5)
-#: Between tries: 30 s, doubling to an hour, as GitHub's best practices ask for ("exponentially").
+#: Between attempts: 30 s, doubling to an hour, as GitHub's best practices ask for ("exponentially").
 FIRST_WAIT = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(hours=1)
-#: Attempts before the effect is left to a person: with the waits above about half a day.
+#: Attempts before the effect fails: with the waits above about half a day.
 MAX_ATTEMPTS = 16
-#: Attempts at an effect that meets a bug of Assay: with the waits above about eight minutes.
+#: Attempts if a bug of Assay is the cause: with the waits above about eight minutes.
 MAX_QUARANTINED_ATTEMPTS = 5
-IDLE_S = 1.0  # one indexed look at the outbox
+IDLE_S = 1.0  # one indexed query
 
 log = structlog.get_logger(__name__)
 
 
 class Publisher(Loop):
-    """Sends the effects of the outbox.
+    """Publishes the effects of the outbox.
 
-    sink        where effects go
-    clock       the time, for leases and waits
-    dry_run   where effects of targets in dry-run mode go; needed if `sink` is live
+    sink        where effects are sent
+    clock       the current time, for leases and waits
+    dry_run     where effects of targets in dry-run mode are written; required if `sink` is live
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class Publisher(Loop):
         self.dry_run = dry_run or sink
 
     def start(self, *, free_other_leases: bool = False) -> None:
-        """Call once before it works. `free_other_leases`: no other process sends."""
+        """Call once before the first run. `free_other_leases`: no other process sends."""
         if free_other_leases:
             with self.database.transaction() as session:
                 outbox.release_senders(session)
 
     def run_once(self, _stop: threading.Event | None = None, /) -> bool:
-        """Handles one effect that is due; False if there is none, or a kill switch is set."""
+        """Handles one due effect; False if there is none, or a kill switch is set."""
         with self.database.reading() as session:
             if not outbox.has_unsent(session):
                 return False
@@ -88,7 +88,7 @@ class Publisher(Loop):
         try:
             self._send(effect)
         except InfrastructureError:
-            raise  # the database: what became of the effect is found out when its lease has ended
+            raise  # database failure: the effect is looked up after its lease
         except Exception as bug:
             FAULTS.labels(loop=self.name).inc()
             log.exception("effect.internal_error", effect=effect.key, target=effect.target)
@@ -96,7 +96,7 @@ class Publisher(Loop):
         return True
 
     def _send(self, effect: ClaimedEffect) -> None:
-        """Sends one effect and records what became of it."""
+        """Sends one effect and records the result."""
         sink = self.dry_run if effect.dry_run else self.sink
         events = log.bind(effect=effect.key, kind=effect.kind, target=effect.target, attempt=effect.attempts)
         try:
@@ -119,9 +119,9 @@ class Publisher(Loop):
                 events.info("effect.sent", url=sent.url, resumed=effect.resumed)
 
     def _quarantine(self, effect: ClaimedEffect, bug: Exception) -> None:
-        """Retries with back-off an effect that met a bug of Assay, then leaves it to a person.
+        """Retries with back-off an effect that met a bug of Assay; finally marks it as failed.
 
-        One that GitHub may have got is looked up before it is sent again.
+        One that may have arrived is looked up before it is sent again.
         """
         unsent = effect.dry_run or not self.sink.live
         reason = f"{INTERNAL_ERROR}: {type(bug).__name__}: {bug}"
@@ -167,7 +167,7 @@ class Publisher(Loop):
             audit.record(session, effect.target, "refused", f"effect:{effect.key}", reason, at)
 
     def _wait(self, effect: ClaimedEffect, error: ThrottledError) -> None:
-        """GitHub's limits are no fault of the effect's: it may wait for its turn as often as it must."""
+        """Postpones an effect because of a rate limit, which does not count as an attempt."""
         with self.database.transaction() as session:
             if not outbox.is_still_claimed(session, effect):
                 return
@@ -190,7 +190,7 @@ class Publisher(Loop):
         with self.database.transaction() as session:
             if not outbox.is_still_claimed(session, effect):
                 return
-            # A resumed effect may have arrived in an earlier try, whatever happened in this one.
+            # A resumed effect may have arrived in an earlier attempt, whatever happened in this one.
             outbox.retry(
                 session,
                 effect.key,
@@ -201,9 +201,9 @@ class Publisher(Loop):
 
 
 def _send_once(sink: Sink, effect: ClaimedEffect) -> Sent | None:
-    """Makes it; None where it is not out and not wanted any more."""
+    """Publishes the effect; None if it is not published and no longer wanted."""
     kind = kind_of(effect.kind)
-    if kind.editable and effect.remote_id:  # a change made twice is made once: there is nothing to look for
+    if kind.editable and effect.remote_id:  # updates are idempotent: no search needed
         return sink.send(effect)
     there = sink.find(effect) if effect.resumed or kind.always_search else None
     if there is None:
@@ -212,8 +212,8 @@ def _send_once(sink: Sink, effect: ClaimedEffect) -> Sent | None:
 
 
 def _new_name(sent: Sent, target: str) -> dict[str, str]:
-    """What GitHub calls the target now, where that is another name: it was renamed or transferred."""
+    """The target's present name from the URL, if it was renamed or transferred."""
     parts = urlsplit(sent.url).path.split("/")
     name = "/".join(parts[1:3])
-    page = len(parts) > 3 and parts[1] not in ("repos", "api")  # not an address of the API
+    page = len(parts) > 3 and parts[1] not in ("repos", "api")  # not a URL of the API
     return {"now": name} if page and name.lower() != target.lower() else {}

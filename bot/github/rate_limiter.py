@@ -1,6 +1,6 @@
-"""The rate limiter: all processes together stay within GitHub's limits.
+"""Keeps all processes together within GitHub's rate limits.
 
-Usage and pauses are rows (`bot.store.rate_usage`), so that every process obeys them.
+Usage and pauses are rows (`bot.store.rate_usage`), so every process obeys them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from bot.github.limits import WRITE_GAP_S, ThrottledError
 from bot.store import rate_usage, response_cache
 from bot.store.database import Database, now
 
-#: A wait up to this is waited here; a longer one goes back to whoever asked, who has other things to do.
+#: Waits up to this are slept here; longer ones are raised, so that the caller can do other work.
 MAX_WAIT = timedelta(seconds=5)
-#: Answers larger than this are not kept: a diff of megabytes is seldom asked for twice.
+#: Larger responses are not cached: a diff of megabytes is seldom requested twice.
 MAX_CACHED_BYTES = 1 << 18
-SEARCH = "/search"  # what an account's name ends with where its searches are counted
+SEARCH = "/search"  # suffix of an account under which its searches are counted
 
 
 class RateLimiter:
-    """Limits for all accounts.
+    """Limits of all accounts.
 
     gap_s   between two writes of one account, in seconds
-    clock, sleep   the time, and how to let it pass
+    clock, sleep   the current time, and how to wait
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class RateLimiter:
             raise ThrottledError(pause.reason, (pause.until - at).total_seconds())
 
     def acquire_search(self, account: str) -> None:
-        """Waits for one of the 30 searches a minute; raises ThrottledError if that takes long."""
+        """Waits for one of 30 searches a minute; raises ThrottledError if that takes long."""
         self.check_pause(account)
         self.check_pause(account + SEARCH)
         self._reserve(
@@ -59,7 +59,7 @@ class RateLimiter:
         )
 
     def acquire_write(self, account: str, *, creates_content: bool) -> None:
-        """Waits for the account's turn to write; raises ThrottledError if that takes long.
+        """Waits until the account may write; raises ThrottledError if that takes long.
 
         creates_content  whether the request creates content: GitHub allows 80 a minute and 500 an hour
         """
@@ -73,23 +73,23 @@ class RateLimiter:
         )
 
     def pause(self, account: str, wait_s: float, reason: str) -> None:
-        """GitHub wants the account to wait: everybody does."""
+        """Pauses the account in all processes."""
         until = self._clock() + timedelta(seconds=wait_s)
         with self._database.transaction() as session:
             rate_usage.pause(session, account, until, reason)
 
     def cached_response(self, url: str) -> tuple[str, dict[str, object]] | None:
-        """ETag and body of the last answer to a GET, None if none is kept."""
+        """ETag and body of the last response to a GET, None if none is cached."""
         with self._database.reading() as session:
             return response_cache.find(session, url)
 
     def store_response(self, url: str, etag: str, body: Mapping[str, object]) -> None:
-        """Keeps an answer to a GET for the next time."""
+        """Caches a response to a GET."""
         with self._database.transaction(durable=False) as session:
             response_cache.store_response(session, url, etag, dict(body), self._clock())
 
     def prune(self) -> None:
-        """Drops what counts no more; for once an hour or so."""
+        """Deletes old rows; call about once an hour."""
         at = self._clock()
         with self._database.transaction(durable=False) as session:
             rate_usage.prune(session, at)

@@ -1,8 +1,8 @@
-"""Reads GitHub's present state as plain facts. Webhooks are only hints at it.
+"""Reads the present state from GitHub. Webhooks are only hints.
 
-Every method may raise what a `Client` raises: NotFoundError (a RefusalError) for what is not there,
-RefusalError where we are not let in, ThrottledError and InfrastructureError where it is worth asking again
-later. Asking again for what has not changed costs nothing of the limit.
+Methods raise the errors of `Client`: NotFoundError (a RefusalError) if the resource does not exist,
+RefusalError without access, ThrottledError and InfrastructureError if a retry may succeed. Repeated reads of
+unchanged resources do not count in the rate limit.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from bot.github.resources import (
 from bot.github.responses import expected_shape
 
 MAX_SEARCH_RESULTS = 30  # results of one search
-#: Letters of a search: GitHub refuses more than 256 characters, operators not counted.
+#: Characters of a search: GitHub refuses more than 256, operators not counted.
 MAX_QUERY_LENGTH = 200
 
 
 class Reader:
-    """Reads through the API. For any number of threads."""
+    """Reads through the API. Thread-safe."""
 
     def __init__(self, github_api: GitHubApi) -> None:
         self._github_api = github_api
 
     @property
     def is_app(self) -> bool:
-        """Whether installations, deliveries and the App itself can be asked for."""
+        """Whether installations, deliveries and the App itself can be read."""
         return self._github_api.is_app
 
     def login(self) -> str:
-        """The login our own texts appear under."""
+        """The login of our texts."""
         return self._github_api.identity.login()
 
     def repository(self, target: str) -> RepositoryInfo:
-        """A repository, under its present name, which may be another than `target`."""
+        """A repository under its present name, which may differ from `target`."""
         return parse(RepositoryInfo.of, self._client(target).get(f"/repos/{target}"))
 
     def branch_head(self, target: str, branch: str) -> str:
-        """The commit a branch stands at."""
+        """The commit of a branch."""
         found = self._client(target).get(f"/repos/{target}/git/ref/heads/{quote(branch)}")
         with expected_shape(f"the branch {branch} of {target}"):
             return str(found["object"]["sha"])
@@ -66,13 +66,13 @@ class Reader:
         return parse(PullInfo.of, self._client(target).get(f"/repos/{target}/pulls/{number}"))
 
     def pulls(self, target: str) -> list[PullInfo]:
-        """The open pull requests, the one that changed last first."""
+        """The open pull requests, last updated first."""
         path = f"/repos/{target}/pulls"
         found = self._client(target).pages(path, state="open", sort="updated", direction="desc")
         return parse_each(PullInfo.of, found)
 
     def pull_files(self, target: str, number: int) -> list[FileInfo]:
-        """The files a pull request touches, at most 3,000 of them."""
+        """The files of a pull request, at most 3,000."""
         return parse_each(FileInfo.of, self._client(target).pages(f"/repos/{target}/pulls/{number}/files"))
 
     def permission(self, target: str, login: str) -> str:
@@ -81,7 +81,7 @@ class Reader:
         found = self._client(target).get_or_none(path)
         if found is None:
             return "none"
-        # An organisation's own roles have other names; GitHub says what they come down to.
+        # Custom roles of organizations have other names; GitHub also returns their base role.
         with expected_shape(f"what {login} may do in {target}"):
             role = str(found.get("role_name") or found["permission"])
             return role if role in _ROLES else str(found["permission"])
@@ -91,7 +91,7 @@ class Reader:
         return parse(IssueInfo.of, self._client(target).get(f"/repos/{target}/issues/{number}"))
 
     def search_issues(self, target: str, words: str, *, state: str = "") -> list[IssueInfo]:
-        """At most MAX_SEARCH_RESULTS issues with all the words, the best match first; state "" is any."""
+        """At most MAX_SEARCH_RESULTS issues with all the words, best match first; state "" is any."""
         query = f"{_search_terms(words)} repo:{checked_target(target)} is:issue" + (
             f" state:{state}" if state else ""
         )
@@ -100,21 +100,21 @@ class Reader:
             return parse_each(IssueInfo.of, found["items"])
 
     def comments_since(self, target: str, since: datetime) -> list[CommentInfo]:
-        """Comments on issues and pull requests written or changed since, the oldest change first."""
+        """Comments on issues and pull requests created or updated since, oldest update first."""
         path, when = f"/repos/{target}/issues/comments", since.strftime("%Y-%m-%dT%H:%M:%SZ")
         found = self._client(target).pages(path, since=when, sort="updated", direction="asc")
         return parse_each(CommentInfo.of, found)
 
     def app(self) -> AppInfo:
-        """The App. This and what follows raise RefusalError where `is_app` is false."""
+        """The App. This and the following methods raise RefusalError if `is_app` is false."""
         return parse(AppInfo.of, self._github_api.app.app.get("/app"), self.hook_config())
 
     def hook_config(self) -> HookInfo:
-        """Where the App's webhooks are sent."""
+        """The App's webhook configuration."""
         return parse(HookInfo.of, self._github_api.app.app.get("/app/hook/config"))
 
     def deliveries(self, since: datetime) -> list[DeliveryInfo]:
-        """Attempts at deliveries since then, the newest first; GitHub keeps those of three days."""
+        """Delivery attempts since then, newest first; GitHub keeps three days."""
         found = []
         for item in self._github_api.app.app.pages("/app/hook/deliveries"):
             delivery = parse(DeliveryInfo.of, item)
@@ -124,11 +124,11 @@ class Reader:
         return found
 
     def redeliver(self, delivery: int) -> None:
-        """Asks GitHub to deliver once more."""
+        """Requests a redelivery."""
         self._github_api.app.app.send(Request("POST", f"/app/hook/deliveries/{delivery}/attempts", None))
 
     def installations(self) -> list[InstallationInfo]:
-        """Where the App is installed."""
+        """The App's installations."""
         return parse_each(InstallationInfo.of, self._github_api.app.app.pages("/app/installations"))
 
     def installation_repositories(self, installation: int) -> list[RepositoryInfo]:
@@ -141,7 +141,7 @@ class Reader:
 
 
 def _search_terms(words: str) -> str:
-    """The words without what a search would take for an instruction: they come from compilers' messages."""
+    """The words without search operators: they come from compilers' messages."""
     found = (word for word in _WORD.findall(words) if word not in ("AND", "OR", "NOT"))
     return " ".join(found)[:MAX_QUERY_LENGTH]
 

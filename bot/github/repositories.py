@@ -1,8 +1,7 @@
-"""Reading files of target repositories at any commit, without checking anything out.
+"""Reads files of target repositories at any commit without checkouts.
 
-A mirror (`bot.github.mirrors` says where it lies) holds the history of the commits that were asked for, and
-of files only those that were read (a partial clone, where the server can serve one): a compiler's repository
-is gigabytes, its pins are not.
+A mirror (`bot.github.mirrors`) has the history of the requested commits and only the files that were read (a
+partial clone, if the server supports it): a compiler's repository is gigabytes, its pins are not.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from bot.github.git import CorruptMirrorError, Git, NoSuchCommitError, TokenFor
 from bot.github.mirrors import lock_path, mirror_path, partial_path
 
 MAX_FILE_BYTES = 1 << 20  # configurations and pins are kilobytes
-MAX_CHANGED_FILES = 3_000  # what GitHub's own list of a pull request's files stops at
+MAX_CHANGED_FILES = 3_000  # as GitHub's list of a pull request's files
 
 # GitHub's own rules: logins of at most 39 letters, digits and hyphens (underscores for managed users).
 _TARGET = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,38})/([A-Za-z0-9._-]{1,100})")
@@ -33,7 +32,7 @@ Result = TypeVar("Result")
 
 
 class Repositories:
-    """The repositories of one server, mirrored on demand. Safe for several threads and processes."""
+    """Repositories of one server, mirrored on demand. Safe for several threads and processes."""
 
     def __init__(self, git_url: str, cache_dir: Path, token: str | TokenFor | None = None) -> None:
         self._git = Git(git_url, token)
@@ -42,8 +41,8 @@ class Repositories:
     def read(self, target: str, sha: str, path: str) -> bytes | None:
         """The content of a file at a commit; None if there is no such file.
 
-        Raises UsageError if it is larger than MAX_FILE_BYTES or an argument is malformed, RefusalError if
-        the repository or the commit is not to be had, InfrastructureError if the network fails.
+        Raises UsageError if it is larger than MAX_FILE_BYTES or an argument is malformed, RefusalError if the
+        repository or the commit is inaccessible, InfrastructureError if the network fails.
         """
         _check_path(path)
         return self._with_commit(target, sha, lambda mirror: self._read(target, mirror, sha, path))
@@ -62,7 +61,7 @@ class Repositories:
         return self._with_commit(target, head, lambda mirror: self._changed(target, mirror, base, head))
 
     def change(self, target: str, base: str, head: str) -> dict[str, Any]:
-        """What differs between two commits: see `bot.github.changes`. Raises as `read` does."""
+        """The change between two commits (`bot.github.changes`). Raises as `read` does."""
         _check_sha(base)
         self._with_commit(target, base, lambda _: None)
         return self._with_commit(target, head, lambda mirror: self._change(target, mirror, base, head))
@@ -70,7 +69,7 @@ class Repositories:
     def commits(self, target: str, base: str, head: str, paths: Sequence[str]) -> tuple[str, ...]:
         """The commits after base up to head that change one of these files, oldest first.
 
-        By first parents: a merge stands for all it brought. Raises as `read` does.
+        First parents only: a merge counts as one change. Raises as `read` does.
         """
         _check_sha(base)
         for path in paths:
@@ -81,7 +80,7 @@ class Repositories:
         )
 
     def merge_base(self, target: str, base: str, head: str) -> str:
-        """The commit at which two parted; "" if they have no history in common. Raises as `read` does."""
+        """The merge base of two commits; "" for unrelated histories. Raises as `read` does."""
         _check_sha(base)
         self._with_commit(target, base, lambda _: None)
         return self._with_commit(target, head, lambda mirror: self._merge_base(target, mirror, base, head))
@@ -89,7 +88,7 @@ class Repositories:
     def is_on_branch(self, target: str, commit: str) -> bool:
         """Whether a branch of the repository contains the commit. Raises as `read` does.
 
-        A server gives out commits of forks under the repository's own address, so the branches are fetched.
+        Servers serve commits of forks under the parent's address, so the branches are fetched.
         """
 
         def use(mirror: Path) -> bool:
@@ -100,7 +99,7 @@ class Repositories:
         return self._with_commit(target, commit, use)
 
     def default_branch(self, target: str) -> str:
-        """The branch that HEAD stands for; raises RefusalError if the repository is empty."""
+        """The default branch; raises RefusalError if the repository is empty."""
         self._mirror(target)
         self._root.mkdir(parents=True, exist_ok=True)
         url = self._url(target)
@@ -111,7 +110,7 @@ class Repositories:
         return match[1].decode(errors="replace")
 
     def _with_commit(self, target: str, sha: str, use: Callable[[Path], Result]) -> Result:
-        """Calls `use` on the mirror once it holds the commit; a damaged mirror is made anew, once."""
+        """Calls `use` with the mirror once it has the commit; a damaged mirror is rebuilt, once."""
         _check_sha(sha)
         mirror = self._mirror(target)
         with file_lock(lock_path(mirror)):
@@ -127,8 +126,8 @@ class Repositories:
         self._prepare(target, mirror)
         if self._has_commit(mirror, sha):
             return
-        # The commit itself first: it brings its history and nothing else. A reference keeps it from
-        # being collected, and lets the next fetch send only what is new.
+        # Fetching the commit itself brings its history and nothing else. A reference protects it from garbage
+        # collection and makes later fetches incremental.
         try:
             self._fetch_refs(target, mirror, f"+{sha}:refs/assay/commits/{sha}")
         except NoSuchCommitError:
@@ -146,7 +145,7 @@ class Repositories:
     def _prepare(self, target: str, mirror: Path) -> None:
         if (mirror / "HEAD").is_file():
             return
-        partial = partial_path(mirror)  # under our lock
+        partial = partial_path(mirror)  # protected by our lock
         for stale in (mirror, partial):
             shutil.rmtree(stale, ignore_errors=True)
         partial.mkdir(parents=True)
@@ -181,7 +180,7 @@ class Repositories:
         return self._git.local("cat-file", "-e", blob, cwd=mirror).returncode == 0
 
     def _blob(self, target: str, mirror: Path, sha: str, path: str) -> str | None:
-        """The object of a file; None for what is missing or no file (a folder, a link, a submodule)."""
+        """The object id of a file; None if it is missing or no file (a folder, a link, a submodule)."""
         listing = self._local(target, "--literal-pathspecs", "ls-tree", "-z", sha, "--", path, cwd=mirror)
         for entry in listing.split(b"\0"):
             meta, _, name = entry.partition(b"\t")
@@ -195,7 +194,7 @@ class Repositories:
             return self._local(target, *arguments, cwd=mirror, stdin=stdin)
 
         def fetch(blobs: Sequence[str]) -> None:
-            """What is here already is not asked for: git looks first."""
+            """Fetches missing blobs only: git checks first."""
             options = ("--quiet", "--no-tags", "--no-write-fetch-head")
             self._git.remote(target, "fetch", *options, "origin", *blobs, cwd=mirror)
 
@@ -203,7 +202,7 @@ class Repositories:
 
     def _merge_base(self, target: str, mirror: Path, base: str, head: str) -> str:
         done = self._git.local("merge-base", base, head, cwd=mirror)
-        if done.returncode == 1 and not done.stderr:  # git's way to say that there is none
+        if done.returncode == 1 and not done.stderr:  # git found no merge base
             return ""
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()[-600:]

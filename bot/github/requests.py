@@ -1,4 +1,4 @@
-"""Requests to GitHub's REST API, their results, and the sinks that send them."""
+"""Requests to GitHub's REST API, their results, and the interface of sinks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TARGET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}")
 
 @dataclass(frozen=True)
 class Request:
-    """One request: its method, its path below the API's root, its JSON body."""
+    """One request: method, path below the API's root, JSON body."""
 
     method: str
     path: str
@@ -23,7 +23,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Sent:
-    """What GitHub made of an effect: where it is, its number if it is an issue, and its id there."""
+    """A published effect: its URL, its number if it is an issue, and its id."""
 
     url: str
     number: int | None = None
@@ -31,29 +31,29 @@ class Sent:
 
 
 class Sink(Protocol):
-    """Where effects go.
+    """Where effects are sent.
 
-    live  whether people see them: what is not may be written twice, what is must not
+    live  whether it publishes: live effects must not be sent twice
     """
 
     live: bool
 
     def send(self, effect: ClaimedEffect) -> Sent:
-        """Makes the effect, or gives it its present content where `effect.remote_id` is known.
+        """Creates the effect, or updates it if `effect.remote_id` is set.
 
-        Raises RefusalError if trying again is no use, ThrottledError if it was not carried out, and any
-        other InfrastructureError if it may have arrived.
+        Raises RefusalError if a retry is useless, ThrottledError if it was not executed, and any other
+        InfrastructureError if it may have arrived.
         """
 
     def find(self, effect: ClaimedEffect) -> Sent | None:
-        """The effect if it was made before; None if it surely was not. Raises as `send` does."""
+        """The effect if it exists; None if it certainly does not. Raises as `send` does."""
 
     def account(self, target: str) -> str:
-        """Whose limits an effect on `target` uses up; "" while that is not known."""
+        """The account whose limits an effect on `target` uses; "" if unknown."""
 
 
 def checked_target(target: str) -> str:
-    """`owner/name`, fit for paths and URLs."""
+    """`owner/name`, validated for use in paths and URLs."""
     if not _TARGET.fullmatch(target) or target.endswith(("/.", "/..")):
         raise InternalError(f"{target!r} is no owner/name of a repository")
     return target

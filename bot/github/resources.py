@@ -1,4 +1,4 @@
-"""The parts of GitHub's answers that Assay uses, as plain dataclasses."""
+"""The fields of GitHub's responses that Assay uses, as dataclasses."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class PullInfo:
-    """A pull request as it is now.
+    """A pull request.
 
-    head, base         commits; base_ref is the branch it is to be merged into
-    head_repository    owner/name of what it comes from, "" where that is gone
-    fork               whether it comes from another repository, or from one that is gone
+    head, base         commits; base_ref is the branch to merge into
+    head_repository    owner/name of the head's repository, "" if it was deleted
+    fork               whether the head's repository is another one or was deleted
     association        GitHub's author_association, such as FIRST_TIME_CONTRIBUTOR
     state              open, closed or merged
-    merge_commit       what it was merged as, "" before
+    merge_commit       "" before the merge
     """
 
     number: int
@@ -46,7 +46,7 @@ class PullInfo:
 
     @classmethod
     def of(cls, data: Json) -> PullInfo:
-        """The facts of GitHub's `pull-request` or `pull-request-simple`."""
+        """Parses GitHub's `pull-request` or `pull-request-simple`."""
         head, base = data["head"], data["base"]
         source, own = (side["repo"]["full_name"] if side.get("repo") else "" for side in (head, base))
         merged = bool(data.get("merged_at"))
@@ -72,7 +72,7 @@ class PullInfo:
 
 @dataclass(frozen=True)
 class FileInfo:
-    """A file of a pull request; `patch` is its part of the diff, "" where it is too large or binary."""
+    """A file of a pull request; `patch` is its part of the diff, "" if it is too large or binary."""
 
     path: str
     old_path: str
@@ -83,7 +83,7 @@ class FileInfo:
 
     @classmethod
     def of(cls, data: Json) -> FileInfo:
-        """The facts of GitHub's `diff-entry`."""
+        """Parses GitHub's `diff-entry`."""
         return cls(
             data["filename"],
             data.get("previous_filename") or "",
@@ -96,7 +96,7 @@ class FileInfo:
 
 @dataclass(frozen=True)
 class RepositoryInfo:
-    """A repository; `permissions` are ours there, as far as given."""
+    """A repository; `permissions` are ours, if GitHub returned them."""
 
     github_id: int
     full_name: str
@@ -109,7 +109,7 @@ class RepositoryInfo:
 
     @classmethod
     def of(cls, data: Json) -> RepositoryInfo:
-        """The facts of GitHub's `repository` or `full-repository`."""
+        """Parses GitHub's `repository` or `full-repository`."""
         return cls(
             github_id=data["id"],
             full_name=data["full_name"],
@@ -124,7 +124,7 @@ class RepositoryInfo:
 
 @dataclass(frozen=True)
 class IssueInfo:
-    """An issue, or a pull request seen as one (`pull`); `state_reason` is "" where none was given."""
+    """An issue, or a pull request as an issue (`pull`); `state_reason` is "" if missing."""
 
     number: int
     title: str
@@ -143,7 +143,7 @@ class IssueInfo:
 
     @classmethod
     def of(cls, data: Json) -> IssueInfo:
-        """The facts of GitHub's `issue` or `issue-search-result-item`."""
+        """Parses GitHub's `issue` or `issue-search-result-item`."""
         closed = data.get("closed_at")
         return cls(
             number=data["number"],
@@ -165,7 +165,7 @@ class IssueInfo:
 
 @dataclass(frozen=True)
 class CommentInfo:
-    """A comment on an issue or pull request; `number` is that one's."""
+    """A comment on the issue or pull request `number`."""
 
     id: int
     number: int
@@ -180,7 +180,7 @@ class CommentInfo:
 
     @classmethod
     def of(cls, data: Json) -> CommentInfo:
-        """The facts of GitHub's `issue-comment`."""
+        """Parses GitHub's `issue-comment`."""
         return cls(
             id=data["id"],
             number=int(data["issue_url"].rsplit("/", 1)[1]),
@@ -208,7 +208,7 @@ class InstallationInfo:
 
     @classmethod
     def of(cls, data: Json) -> InstallationInfo:
-        """The facts of GitHub's `installation`."""
+        """Parses GitHub's `installation`."""
         return cls(
             id=data["id"],
             account=(data.get("account") or {}).get("login") or "",
@@ -223,8 +223,8 @@ class InstallationInfo:
 class DeliveryInfo:
     """An attempt at delivering a webhook; attempts at one delivery share its `guid`.
 
-    id           what `redeliver` takes
-    status_code  what our server answered; 0 where it did not
+    id           for `redeliver`
+    status_code  of our server's response; 0 for no response
     """
 
     id: int
@@ -240,12 +240,12 @@ class DeliveryInfo:
 
     @property
     def arrived(self) -> bool:
-        """Whether our server said that it has it."""
+        """Whether our server accepted it."""
         return 200 <= self.status_code < 300
 
     @classmethod
     def of(cls, data: Json) -> DeliveryInfo:
-        """The facts of GitHub's `hook-delivery-item`."""
+        """Parses GitHub's `hook-delivery-item`."""
         return cls(
             id=data["id"],
             guid=data["guid"],
@@ -262,7 +262,7 @@ class DeliveryInfo:
 
 @dataclass(frozen=True)
 class HookInfo:
-    """Where the App's webhooks are sent; `insecure` if GitHub does not check the server's certificate."""
+    """The App's webhook URL; `insecure` if GitHub does not verify the server's certificate."""
 
     url: str
     content_type: str
@@ -270,14 +270,14 @@ class HookInfo:
 
     @classmethod
     def of(cls, data: Json) -> HookInfo:
-        """The facts of GitHub's `webhook-config`."""
+        """Parses GitHub's `webhook-config`."""
         insecure = str(data.get("insecure_ssl", "0"))
         return cls(data.get("url") or "", data.get("content_type") or "form", insecure != "0")
 
 
 @dataclass(frozen=True)
 class AppInfo:
-    """The App itself: the permissions and events it requests."""
+    """The App: the permissions and events it requests."""
 
     id: int
     slug: str
@@ -290,7 +290,7 @@ class AppInfo:
 
     @classmethod
     def of(cls, data: Json, hook: HookInfo | None = None) -> AppInfo:
-        """The facts of GitHub's `integration`, and of its webhook."""
+        """Parses GitHub's `integration` and its webhook."""
         owner = data.get("owner") or {}
         return cls(
             id=data["id"],
@@ -305,12 +305,15 @@ class AppInfo:
 
 
 def parse_time(text: str) -> datetime:
-    """A time as GitHub writes it, with its zone."""
+    """Parses a time in GitHub's format, with its zone."""
     return datetime.fromisoformat(text)
 
 
 def parse(read: Callable[..., R], *data: Any) -> R:
-    """One answer, read by a resource's `of`. Raises UnexpectedResponseError: a field is missing or odd."""
+    """Parses one response with a resource's `of`.
+
+    Raises UnexpectedResponseError if a field is missing or invalid.
+    """
     with expected_shape(read.__qualname__.partition("Info")[0].lower()):
         return read(*data)
 
@@ -321,7 +324,7 @@ def parse_each(read: Callable[..., R], items: Iterable[Json]) -> list[R]:
 
 
 def _login(data: Json) -> str:
-    """The author's login; GitHub gives none for deleted accounts, which it shows as "ghost"."""
+    """The author's login; deleted accounts have none and are shown as "ghost"."""
     return (data.get("user") or {}).get("login") or "ghost"
 
 

@@ -1,4 +1,4 @@
-"""GitHub's answers and the error of each: what happened, why, and what to do about it."""
+"""GitHub's responses and their errors: what happened, why, and what to do."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bot.errors import AssayError, InfrastructureError, RefusalError
 from bot.github.limits import SECONDARY_WAIT_S, ThrottledError
 from bot.store.models import SuppressionCause
 
-#: What GitHub says when content comes too fast: its own documentation of secondary limits, and the answer to
-#: many comments in a row, which has status 403 or 422.
+#: Messages of secondary rate limits, from GitHub's documentation and from the response to many comments in a
+#: row, which has status 403 or 422.
 _TOO_FAST = re.compile(r"rate limit|abuse detection|submitted too quickly|try again later", re.IGNORECASE)
 _SPAM = re.compile(r"spam|flagged", re.IGNORECASE)
 _LOCKED = re.compile(r"\blocked\b", re.IGNORECASE)
@@ -24,7 +24,7 @@ _BLOCKED = re.compile(r"\bblocked\b", re.IGNORECASE)
 
 
 class NotFoundError(RefusalError):
-    """The resource does not exist, or is hidden from us; `error_message` is GitHub's own message."""
+    """The resource does not exist or is hidden from us; `error_message` is GitHub's message."""
 
     def __init__(self, message: str, error_message: str = "") -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class NotFoundError(RefusalError):
 
 
 class RepositoryUnavailableError(RefusalError):
-    """The repository takes nothing, or nothing of this kind, for now; `cause` says for what."""
+    """The repository does not accept this kind of effect for now; `cause` is why."""
 
     def __init__(self, message: str, cause: SuppressionCause) -> None:
         super().__init__(message)
@@ -40,15 +40,15 @@ class RepositoryUnavailableError(RefusalError):
 
 
 class UnexpectedResponseError(InfrastructureError):
-    """A successful answer lacks the form that GitHub's API describes: a proxy's page, a missing field.
+    """A successful response without the form of GitHub's API: a proxy's page, a missing field.
 
-    The request may have been carried out.
+    The request may have been executed.
     """
 
 
 @contextmanager
 def expected_shape(about: str) -> Iterator[None]:
-    """Raises UnexpectedResponseError where the block cannot read GitHub's answer about `about`."""
+    """Raises UnexpectedResponseError if the block cannot parse GitHub's response about `about`."""
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -60,7 +60,7 @@ def expected_shape(about: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ApiResponse:
-    """One answer: header names in lower case, the parsed body as `data`.
+    """A response: header names in lower case, the parsed body as `data`.
 
     redirected  whether GitHub redirected the request: the repository was renamed or transferred
     """
@@ -72,7 +72,7 @@ class ApiResponse:
 
     @property
     def error_message(self) -> str:
-        """GitHub's message and the details it adds to it."""
+        """GitHub's message with its details."""
         data = self.data if isinstance(self.data, dict) else {}
         errors = data.get("errors")
         items = errors if isinstance(errors, list) else [errors] if isinstance(errors, str) else []
@@ -83,7 +83,7 @@ class ApiResponse:
 
     @property
     def is_throttled(self) -> bool:
-        """Whether GitHub asks to slow down: the request was not carried out."""
+        """Whether GitHub throttled the request and did not execute it."""
         if self.status == 429:
             return True
         asked = "retry-after" in self.headers or bool(_TOO_FAST.search(self.error_message))
@@ -91,11 +91,11 @@ class ApiResponse:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the primary limit is used up: nothing more until `x-ratelimit-reset`."""
+        """Whether the primary limit is exhausted until `x-ratelimit-reset`."""
         return self.headers.get("x-ratelimit-remaining") == "0"
 
     def wait_s(self, at: datetime) -> float:
-        """How long GitHub wants us to wait: `retry-after`, else until the limit is reset, else a minute."""
+        """Seconds to wait: `retry-after`, else until the limit is reset, else a minute."""
         if self.headers.get("retry-after", "").isdigit():
             return float(self.headers["retry-after"])
         if self.is_exhausted and self.headers.get("x-ratelimit-reset", "").isdigit():
@@ -104,10 +104,10 @@ class ApiResponse:
 
 
 def make_error(answer: ApiResponse, about: str, permission: str, at: datetime) -> AssayError:
-    """The error an answer of status 400 or more is.
+    """The error of a response with status 400 or more.
 
-    about  what was asked about, such as acme/graphs
-    permission  the permission the request needs, as GitHub writes it (`issues=write`); its own word wins
+    about  the subject of the request, such as acme/graphs
+    permission  what the request needs, as GitHub writes it (`issues=write`); GitHub's own header wins
     """
     status, error_message = answer.status, answer.error_message
     if answer.is_throttled:
@@ -130,7 +130,7 @@ def make_error(answer: ApiResponse, about: str, permission: str, at: datetime) -
 
 
 def make_throttled_error(answer: ApiResponse, at: datetime) -> ThrottledError:
-    """The error of an answer that `is_throttled`, or is the last one before all is `is_exhausted`."""
+    """The error of a response that `is_throttled`, or that `is_exhausted` the limit."""
     wait = answer.wait_s(at)
     limit = "the hour's requests are used up" if answer.is_exhausted else "too much at once"
     error_message = f": {answer.error_message}" if answer.is_throttled else ""

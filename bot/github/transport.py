@@ -1,8 +1,8 @@
-"""Requests over HTTP to one server's REST API, and nothing of what they mean.
+"""HTTP requests to one server's REST API.
 
-Not PyGithub's own requester: it follows redirects without the query, which makes a list of a renamed
-repository's issues another list; it takes 307, GitHub's answer to a POST there, for success; it sleeps
-through `retry-after`; and it is not for two threads. Signing in is PyGithub's part (`bot.github.identity`).
+PyGithub's own requester is unsuitable: it drops the query of redirects, so a renamed repository's list of
+issues is another list; it treats 307, GitHub's response to a POST there, as success; it sleeps through
+`retry-after`; and it is not thread-safe. PyGithub authenticates (`bot.github.identity`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ USER_AGENT = "assay (https://docs.github.com/rest)"
 #: Sent to github.com only: Enterprise servers may be older.
 PUBLIC_API, API_VERSION = "https://api.github.com", "2022-11-28"
 _REDIRECTS = frozenset({301, 302, 307, 308})
-_MAX_REDIRECTS = 3  # GitHub: "clients should follow", renames of renames lead straight to the last name
+_MAX_REDIRECTS = 3  # GitHub: "clients should follow"; repeated renames redirect to the last name at once
 #: Only reads are repeated at once, after 0.5 and 1 s; the rate limiter handles `retry-after`.
 _RETRY = Retry(
     total=3,
@@ -38,7 +38,7 @@ _RETRY = Retry(
 
 
 class Transport:
-    """Sends requests to the API at `url`. For any number of threads: each has its own connection."""
+    """Sends requests to the API at `url`. Thread-safe: each thread has its own connection."""
 
     def __init__(self, url: str, timeout_s: float = TIMEOUT_S) -> None:
         self.url = url.rstrip("/")
@@ -57,10 +57,11 @@ class Transport:
         parameters: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> ApiResponse:
-        """The answer, whatever its status, redirects followed with method and body as they are.
+        """The response, whatever its status, after redirects with unchanged method and body.
 
-        path  below the API's root, or an address that GitHub gave
-        Raises InfrastructureError if there is no answer, RefusalError if it leads to another server.
+        path  below the API's root, or a URL from GitHub
+
+        Raises InfrastructureError if there is no response, RefusalError for a redirect to another server.
         """
         url = path if path.startswith(f"{self.url}/") else self._below_root(path)
         data = None if body is None else json.dumps(body)
@@ -99,7 +100,7 @@ class Transport:
                 timeout=self._timeout,
                 allow_redirects=False,
             )
-        except (requests.RequestException, ValueError) as error:  # ValueError: a Location that is no address
+        except (requests.RequestException, ValueError) as error:  # ValueError: the Location is no URL
             raise InfrastructureError(
                 f"GitHub did not answer: {type(error).__name__}; tried again later"
             ) from error
@@ -121,13 +122,13 @@ class Transport:
         return session
 
     def _below_root(self, path: str) -> str:
-        """The address of a path; credentials must not leave the server, whatever a `Link` header holds."""
+        """The URL of a path; credentials must not leave the server, whatever a `Link` header contains."""
         if not path.startswith("/"):
             raise RefusalError(f"{path[:200]!r} is not an address of {self.url}; nothing was sent there")
         return self.url + path
 
     def _resolve_redirect(self, requested: str, location: str) -> str:
-        """The address a redirect leads to. Raises RefusalError: it is on another server."""
+        """The URL of a redirect. Raises RefusalError if it is on another server."""
         try:
             target = urljoin(requested, location)
             here, there = urlsplit(self.url), urlsplit(target)
@@ -144,7 +145,7 @@ class Transport:
 
 
 def _no_auth(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """No authentication but the header: without this, requests would look into ~/.netrc."""
+    """No authentication but the header: otherwise requests reads ~/.netrc."""
     return request
 
 
@@ -154,7 +155,7 @@ def _to_response(response: requests.Response, *, redirected: bool) -> ApiRespons
 
 
 def _data(response: requests.Response) -> Any:
-    """The JSON of the answer; a page of a proxy or load balancer counts as a message."""
+    """The response's JSON; a page of a proxy or load balancer counts as a message."""
     if not response.content:
         return None
     try:

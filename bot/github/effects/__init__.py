@@ -1,4 +1,4 @@
-"""The kinds of effects: each file here is one, registered by its decorator."""
+"""Kinds of effects: one file each, registered by a decorator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Check runs: made once for a commit, changed in place, annotated fifty lines at a time.
+"""Check runs: created once for a commit, updated in place, with fifty annotations a request.
 
-GitHub adds the annotations of each request to those that are there, and takes none back. What is there
-already is asked for before more is added, except for a run just made: none is shown twice.
+GitHub appends the annotations of each request and removes none. Unless the run is new, existing annotations
+are read first, so that none is duplicated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Annotation = Mapping[str, Any]
 
 @kind
 class CheckRun(EffectKind):
-    """`POST /repos/{owner}/{repo}/check-runs`, then `PATCH …/check-runs/{id}`. For Apps alone."""
+    """`POST /repos/{owner}/{repo}/check-runs`, then `PATCH …/check-runs/{id}`. Apps only."""
 
     name = "check_run"
     permission = "checks=write"
@@ -29,22 +29,22 @@ class CheckRun(EffectKind):
     allowed_for_tokens = False
 
     def create(self, effect: ClaimedEffect) -> Request:
-        """The run with its first annotations."""
+        """Creates the run with its first annotations."""
         notes = _notes(effect)[:MAX_ANNOTATIONS]
         return Request("POST", _runs(effect), _with_annotations(effect.payload, notes))
 
     def change(self, effect: ClaimedEffect) -> Request:
-        """The run's present content with the first annotations; which commit it is for never changes."""
+        """Updates the run with its content and first annotations; its commit cannot change."""
         return self._change(effect, _notes(effect)[:MAX_ANNOTATIONS])
 
     def requests(self, effect: ClaimedEffect) -> list[Request]:
-        """The run, then the rest of its annotations."""
+        """The run, then requests for the other annotations."""
         first = super().requests(effect)
         made = effect if effect.remote_id else replace(effect, remote_id="{id}")
         return first + [self._add(made, batch) for batch in _batches(_notes(effect)[MAX_ANNOTATIONS:])]
 
     def send(self, client: Client, effect: ClaimedEffect) -> Sent:
-        """Makes or changes it; what one request cannot hold follows in others."""
+        """Creates or updates the run, with further requests for more annotations."""
         notes = _notes(effect)
         if effect.remote_id:
             there = {_identity(one) for one in self._existing_annotations(client, effect)} if notes else set()
@@ -62,7 +62,7 @@ class CheckRun(EffectKind):
         return sent
 
     def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
-        """The run with our key as its external id, made by us."""
+        """Our run with our key as its external id."""
         path = f"/repos/{checked_target(effect.target)}/commits/{effect.payload['head_sha']}/check-runs"
         for run in client.pages(path, "check_runs", check_name=effect.payload["name"], filter="all"):
             by = (run.get("app") or {}).get("slug")
@@ -71,7 +71,7 @@ class CheckRun(EffectKind):
         return None
 
     def is_complete(self, effect: ClaimedEffect) -> bool:
-        """Whether one request made all of it."""
+        """Whether one request created all of it."""
         return effect.revision == 1 and len(_notes(effect)) <= MAX_ANNOTATIONS
 
     def _change(self, effect: ClaimedEffect, notes: list[Annotation]) -> Request:
@@ -79,7 +79,7 @@ class CheckRun(EffectKind):
         return Request("PATCH", f"{_runs(effect)}/{effect.remote_id}", body)
 
     def _add(self, effect: ClaimedEffect, notes: list[Annotation]) -> Request:
-        """More annotations; GitHub wants the rest of the output again, or forgets it."""
+        """Adds annotations. The output is repeated, because GitHub clears omitted fields."""
         body = _with_annotations({"output": effect.payload["output"]}, notes)
         return Request("PATCH", f"{_runs(effect)}/{effect.remote_id}", body)
 
@@ -89,10 +89,10 @@ class CheckRun(EffectKind):
 
 @kind
 class CommitStatus(EffectKind):
-    """What the owner of a token can do instead of a check run: one word and one line.
+    """The replacement of a check run for tokens: a state and one line.
 
-    Lost are the text, the annotations and the buttons; the details' address stays. GitHub shows the latest
-    status of each context, so that making it again is changing it.
+    There is no text, annotation or button; the details URL stays. GitHub shows the newest status of each
+    context, so a new one replaces the old.
     """
 
     name = "commit_status"
@@ -111,11 +111,11 @@ class CommitStatus(EffectKind):
         return Request("POST", f"/repos/{checked_target(effect.target)}/statuses/{run['head_sha']}", body)
 
     def sent(self, answer: Any) -> Sent:
-        """Its address; it is never changed, so it needs no id."""
+        """Its URL; statuses are never updated, so there is no id."""
         return Sent(str(answer.get("url") or ""))
 
 
-#: A check run's conclusion → a status's state; a run without one is not over.
+#: A check run's conclusion → a status's state; a run without one is pending.
 _STATES = {
     "success": "success",
     "neutral": "success",
@@ -135,13 +135,13 @@ def _runs(effect: ClaimedEffect) -> str:
 
 
 def _notes(effect: ClaimedEffect) -> list[Annotation]:
-    """The annotations, each once."""
+    """The annotations without duplicates."""
     output = effect.payload.get("output") or {}
     return list({_identity(one): one for one in output.get("annotations") or ()}.values())
 
 
 def _with_annotations(payload: Mapping[str, Any], notes: list[Annotation]) -> dict[str, Any]:
-    """The payload with these annotations instead of all; without any, the field is left out."""
+    """The payload with these annotations; without any, the field is omitted."""
     if "output" not in payload:
         return dict(payload)
     output = omit(payload["output"], "annotations")
@@ -153,6 +153,6 @@ def _batches(notes: list[Annotation]) -> list[list[Annotation]]:
 
 
 def _identity(note: Annotation) -> tuple[object, ...]:
-    """What makes an annotation the same; GitHub gives these fields back as they were."""
+    """Identity of an annotation, from fields that GitHub returns unchanged."""
     where = (note["path"], note["start_line"], note["end_line"], note["annotation_level"])
     return (*where, note.get("title") or "", note["message"])

@@ -1,4 +1,4 @@
-"""Comments on issues and pull requests: those said once, and the one that is kept up to date."""
+"""Comments on issues and pull requests: single ones and the sticky one."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ class Comment(EffectKind):
     permission = "issues=write"
 
     def create(self, effect: ClaimedEffect) -> Request:
-        """The comment as it is posted."""
+        """Creates the comment."""
         return Request("POST", f"{thread_path(effect)}/comments", {"body": effect.payload["body"]})
 
     def send(self, client: Client, effect: ClaimedEffect) -> Sent:
-        """Says it, where there is an issue to say it on."""
+        """Creates the comment if its issue or pull request was published."""
         require_parent_sent(effect)
         return super().send(client, effect)
 
     def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
-        """Our own comment that carries the marker."""
+        """Our comment with the marker."""
         there = find_own(client.pages(f"{thread_path(effect)}/comments", since=since(effect)), effect, login)
         return self.sent(there) if there is not None else None
 
 
 @kind
 class Sticky(Comment):
-    """The one comment of a pull request, edited in place.
+    """The sticky comment of a pull request, edited in place.
 
-    It is looked up whenever the outbox has no id for it, even after its table was lost: a pull
-    request has one comment of ours, however old.
+    It is searched for whenever the outbox has no id for it, even after a loss of the table: a pull request
+    has at most one sticky comment of ours.
     """
 
     name = "sticky"
@@ -49,6 +49,6 @@ class Sticky(Comment):
         return Request("PATCH", path, {"body": effect.payload["body"]})
 
     def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
-        """Our own comment that carries the marker, of whatever age."""
+        """Our comment with the marker, of any age."""
         there = find_own(client.pages(f"{thread_path(effect)}/comments"), effect, login)
         return self.sent(there) if there is not None else None

@@ -1,4 +1,4 @@
-"""An issue about a bug: filed once, never changed by us except for its state and labels."""
+"""Issues about bugs: created once; later only their state and labels change."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from bot.store.outbox import ClaimedEffect
 
 @kind
 class Issue(EffectKind):
-    """`POST /repos/{owner}/{repo}/issues`; GitHub makes the labels that are missing."""
+    """`POST /repos/{owner}/{repo}/issues`; GitHub creates missing labels."""
 
     name = "issue"
     permission = "issues=write"
 
     def create(self, effect: ClaimedEffect) -> Request:
-        """The issue as it is posted."""
+        """Creates the issue."""
         return Request("POST", f"/repos/{checked_target(effect.target)}/issues", effect.payload)
 
     def sent(self, answer: Any) -> Sent:
-        """Its page and its number."""
+        """Its URL and number."""
         return Sent(answer["html_url"], answer["number"], str(answer["number"]))
 
     def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
-        """Our own issue that carries the marker, open or closed."""
+        """Our issue with the marker, open or closed."""
         path = f"/repos/{checked_target(effect.target)}/issues"
         found = client.pages(path, state="all", since=since(effect), sort="created", direction="asc")
         there = find_own(found, effect, login)

@@ -1,4 +1,4 @@
-"""What a kind of effect is: the requests that make and change it, and how it is found again."""
+"""Base class and registry of effect kinds: the requests that create, update and find an effect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.github.requests import Request, Sent, checked_target
 from bot.github.responses import expected_shape
 from bot.store.outbox import ClaimedEffect
 
-#: What is this much older than the effect cannot be its own: clocks differ by less.
+#: Anything this much older than the effect is not its own: clocks differ by less.
 CLOCK_SKEW = timedelta(minutes=10)
 
 
@@ -22,10 +22,10 @@ class EffectKind:
     """One kind of effect on GitHub.
 
     name     as in the outbox
-    permission  the permission it takes, as GitHub writes it
-    editable   whether it is changed in place
-    always_search  whether it is looked for even when it is new to the outbox
-    allowed_for_tokens  whether the owner of a token may make it, not only an App
+    permission  the permission it needs, as GitHub writes it
+    editable   whether it is updated in place
+    always_search  whether it is searched for even if it is new to the outbox
+    allowed_for_tokens  whether tokens may create it, not only Apps
     """
 
     name: ClassVar[str]
@@ -35,11 +35,11 @@ class EffectKind:
     allowed_for_tokens: ClassVar[bool] = True
 
     def create(self, effect: ClaimedEffect) -> Request:
-        """The request that makes it."""
+        """The request that creates the effect."""
         raise NotImplementedError
 
     def change(self, effect: ClaimedEffect) -> Request:
-        """The request that gives `effect.remote_id` its present content; of editable kinds only."""
+        """The request that updates `effect.remote_id`; for editable kinds only."""
         raise InternalError(f"{effect.kind} {effect.key} is of a kind that is never changed")
 
     def requests(self, effect: ClaimedEffect) -> list[Request]:
@@ -47,26 +47,26 @@ class EffectKind:
         return [self.change(effect) if effect.remote_id else self.create(effect)]
 
     def sent(self, answer: Any) -> Sent:
-        """The effect as GitHub's answer describes it."""
+        """Parses GitHub's response."""
         return Sent(str(answer.get("html_url") or answer.get("url") or ""), remote_id=str(answer["id"]))
 
     def send(self, client: Client, effect: ClaimedEffect) -> Sent:
-        """Makes it, or gives it its present content."""
+        """Creates or updates the effect."""
         request = self.change(effect) if effect.remote_id else self.create(effect)
         return self.read_sent(client.send(request, self.permission).data)
 
     def read_sent(self, answer: Any) -> Sent:
-        """`sent`; raises UnexpectedResponseError where GitHub's answer lacks what it reads."""
+        """`sent`; raises UnexpectedResponseError if the response lacks required fields."""
         with expected_shape(f"the {self.name} it made"):
             return self.sent(answer)
 
     def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
-        """What is there already; None also where making it twice is making it once."""
+        """The effect if it exists; always None for kinds that are idempotent."""
         del client, effect, login
         return None
 
     def is_complete(self, effect: ClaimedEffect) -> bool:
-        """Whether what was found of an effect left half-way is surely all of it, as it is to be now."""
+        """Whether an effect found after an interruption is certainly complete and current."""
         del effect
         return not self.editable
 
@@ -84,14 +84,14 @@ def kind(made: K) -> K:
 
 
 def kind_of(name: str) -> EffectKind:
-    """The kind of that name."""
+    """The kind of this name."""
     if name not in _KINDS:
         raise InternalError(f"no request makes an effect of kind {name!r}")
     return _KINDS[name]
 
 
 def kinds() -> tuple[EffectKind, ...]:
-    """Every kind, by name."""
+    """All kinds, by name."""
     return tuple(_KINDS[name] for name in sorted(_KINDS))
 
 
@@ -103,7 +103,7 @@ def thread_path(effect: ClaimedEffect) -> str:
 
 
 def require_parent_sent(effect: ClaimedEffect) -> None:
-    """Raises RefusalError: what the effect belongs to was written down only, so there is no place for it."""
+    """Raises RefusalError if the parent was only written in dry-run mode."""
     if effect.number == 0:
         raise RefusalError(
             f"the issue that this {effect.kind} belongs to was written down in dry-run, not sent; release "
@@ -112,7 +112,7 @@ def require_parent_sent(effect: ClaimedEffect) -> None:
 
 
 def find_own(items: Iterable[Any], effect: ClaimedEffect, login: str) -> Any | None:
-    """The first text that is ours and carries the marker: anybody may quote it, so the author counts too."""
+    """The first item of ours with the marker; the author is checked, since anybody may quote the marker."""
     mark = marker(effect.key)
     for one in items:
         author = (one.get("user") or {}).get("login")
@@ -122,15 +122,15 @@ def find_own(items: Iterable[Any], effect: ClaimedEffect, login: str) -> Any | N
 
 
 def omit(payload: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The payload less some of its fields."""
+    """The payload without some fields."""
     return {name: value for name, value in payload.items() if name not in names}
 
 
 def since(effect: ClaimedEffect) -> str:
-    """No text of the effect is older, as GitHub writes times."""
+    """A time before which no text of the effect was created, in GitHub's format."""
     return (effect.created_at - CLOCK_SKEW).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def with_remote_id(effect: ClaimedEffect, sent: Sent) -> ClaimedEffect:
-    """The effect, once GitHub has given it an id."""
+    """The effect with the id that GitHub assigned."""
     return replace(effect, remote_id=sent.remote_id)

@@ -1,4 +1,4 @@
-"""Small signs: reactions, labels, and whether an issue is open. Doing them twice is doing them once."""
+"""Idempotent effects: reactions, labels, and the state of issues."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bot.github.effects.kind import EffectKind, kind, require_parent_sent, threa
 from bot.github.requests import Request, Sent, checked_target
 from bot.store.outbox import ClaimedEffect
 
-#: Of labels that we make: GitHub's own pale violet, which none of its default labels has.
+#: Color of our labels: GitHub's pale violet, which no default label has.
 COLOR = "d4c5f9"
 DESCRIPTION = "Found by Assay"
 
 
 @kind
 class Reaction(EffectKind):
-    """A receipt: `POST /repos/{owner}/{repo}/issues/comments/{id}/reactions`, 201 at first, then 200."""
+    """`POST /repos/{owner}/{repo}/issues/comments/{id}/reactions`; 201 the first time, then 200."""
 
     name = "reaction"
     permission = "issues=write"
@@ -30,49 +30,49 @@ class Reaction(EffectKind):
         return Request("POST", path, {"content": effect.payload["content"]})
 
     def sent(self, answer: Any) -> Sent:
-        """It has no page of its own."""
+        """A reaction has no URL."""
         return Sent("", remote_id=str(answer["id"]))
 
 
 @kind
 class IssueState(EffectKind):
-    """`PATCH /repos/{owner}/{repo}/issues/{number}`: open or closed, and why."""
+    """`PATCH /repos/{owner}/{repo}/issues/{number}`: open or closed, with the reason."""
 
     name = "issue_state"
     permission = "issues=write"
     editable = True
 
     def create(self, effect: ClaimedEffect) -> Request:
-        """The state to be."""
+        """Sets the state."""
         return Request("PATCH", thread_path(effect), effect.payload)
 
     def change(self, effect: ClaimedEffect) -> Request:
-        """The same: an issue has one state."""
+        """Sets the state: an issue has one."""
         return self.create(effect)
 
     def send(self, client: Client, effect: ClaimedEffect) -> Sent:
-        """Sets it, where there is an issue."""
+        """Sets the state if the issue was published."""
         require_parent_sent(effect)
         return super().send(client, effect)
 
     def sent(self, answer: Any) -> Sent:
-        """The issue's page."""
+        """The issue's URL."""
         return Sent(answer["html_url"], remote_id=str(answer["number"]))
 
 
 @kind
 class Labels(EffectKind):
-    """`POST /repos/{owner}/{repo}/issues/{number}/labels`; labels that are missing are made before."""
+    """`POST /repos/{owner}/{repo}/issues/{number}/labels`; missing labels are created first."""
 
     name = "labels"
     permission = "issues=write"
 
     def create(self, effect: ClaimedEffect) -> Request:
-        """Adds them to those that are there."""
+        """Adds the labels to the existing ones."""
         return Request("POST", f"{thread_path(effect)}/labels", {"labels": effect.payload["labels"]})
 
     def send(self, client: Client, effect: ClaimedEffect) -> Sent:
-        """Makes what is missing, then adds all."""
+        """Creates missing labels, then adds all."""
         require_parent_sent(effect)
         for name in effect.payload["labels"]:
             _ensure(client, effect.target, name)

@@ -1,4 +1,4 @@
-"""A comment on one of our issues that is kept up to date."""
+"""A comment on one of our issues that is updated in place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bot.github.effects.kind import kind
 
 @kind
 class Note(Sticky):
-    """As the one comment of a pull request, on an issue: made once, then edited in place."""
+    """Like the sticky comment, on an issue."""
 
     name = "note"
     permission = "issues=write"
