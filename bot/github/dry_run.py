@@ -53,7 +53,7 @@ class DryRunSink:
         return Sent(path.resolve().as_uri()) if path.is_file() else None
 
     def account(self, target: str) -> str:
-        """"": files have no limits."""
+        """ "": files have no limits."""
         del target
         return ""
 
