@@ -168,4 +168,4 @@ def test_what_people_reported_before_keeps_ours_back(
     theirs = other.open_issue(title, "I have seen this, too.", author="ada")
     push(deployment, other, BAD, "Break it")
     assert [issue.title for issue in other.issues if "Conv" in issue.title] == [title]
-    assert f"#{theirs} is open and says the same" in bugs_of(deployment, other)["Conv"].reason
+    assert f"#{theirs} is open with the same title" in bugs_of(deployment, other)["Conv"].reason

@@ -29,7 +29,7 @@ def test_help_and_slips_are_answered_where_they_were_made(
     deployment.wait_until_idle()
     slip, told = answers(repository, deployment, number)
     assert "did you mean `/assay help`?" in slip
-    assert "| `/assay rerun` | Tests the same commit once more, as before. |" in told
+    assert "| `/assay rerun` | Tests the same commit again with the same settings. |" in told
     assert sorted(one.content for one in repository.reactions) == ["+1", "confused"]
 
 

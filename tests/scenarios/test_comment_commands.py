@@ -47,11 +47,22 @@ def test_what_is_no_command_is_not_heard(
     repository.comment(pull, "ada", "> /assay stop\n\nwhat does that do?")
     repository.comment(pull, "ada", "```\n/assay stop\n```")
     repository.comment(pull, deployment.hub.bot, "/assay stop")
-    silent = repository.comment(pull, "ada", "nothing to see")
-    repository.edit_comment(silent, "ada", "/assay stop")
     deployment.wait_until_idle()
     assert answers(repository, pull) == []
     assert repository.reactions == []
+
+
+def test_an_edit_makes_a_comment_a_command_once(
+    deployment: Deployment, repository: RepositoryDouble, pull: int
+) -> None:
+    edited = repository.comment(pull, "ada", "nothing to see")
+    for body in ("/assay help", "/assay help\n/assay rerun", "/assay stop"):
+        repository.edit_comment(edited, "ada", body)
+        deployment.wait_until_idle()
+    (answer,) = answers(repository, pull)
+    assert "/assay run" in answer
+    assert [one.content for one in repository.reactions if one.comment == edited] == ["+1"]
+    assert len([one for one in deployment.campaigns(repository.name) if one.pull]) == 1
 
 
 @pytest.mark.parametrize(("role", "heard"), [("triage", False), ("write", True)])
