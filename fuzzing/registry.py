@@ -47,7 +47,7 @@ class Registry(Generic[T]):
         self._entries: dict[str, T] = {}
 
     def add(self, entry: T, *names: str) -> None:
-        """Registers `thing` under these names, replacing earlier ones."""
+        """Registers `entry` under these names, replacing earlier ones."""
         self._entries.update(dict.fromkeys(names, entry))
 
     def names(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Test cases: programs with inputs and provenance, content-addressed, and the corpus that keeps them."""
+"""Content-addressed test cases (program, inputs, provenance), and the corpus on disk."""
 
 from fuzzing.cases.arguments import (
     Argument,

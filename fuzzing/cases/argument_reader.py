@@ -1,4 +1,4 @@
-"""Typed arguments of a call, read from the JSON that `arguments` writes; whoever wrote it is not trusted."""
+"""Reads typed arguments of a call from the JSON that `arguments` writes. The JSON is untrusted."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def list_from_json(obj: Any, depth: int = 0) -> Tuple[Argument, ...]:
 
 
 def integers_from_json(obj: Any, what: str) -> Tuple[int, ...]:
-    """A list of whole numbers; raises CaseFormatError."""
+    """A list of integers; raises CaseFormatError."""
     if not isinstance(obj, list) or not all(type(item) is int for item in obj):
         raise CaseFormatError(f"{what} must be a list of whole numbers")
     return tuple(obj)
@@ -73,7 +73,7 @@ _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def _real_from_json(obj: Any) -> float:
-    """A finite float as it stands, or {"float": "nan"}."""
+    """A finite float as a number, others as {"float": "nan"}."""
     if type(obj) is float:
         return obj
     text = _only(obj, "float", str) if isinstance(obj, dict) else ""
@@ -148,7 +148,7 @@ def _reader_of(tag: str, kind: Callable[[str], Any]) -> Callable[[Dict[str, Any]
     return lambda obj, _: kind(_only(obj, tag, str))
 
 
-#: By tag, those that may stand beside other keys first: a tensor may have a dtype and a layout.
+#: By tag. Tags that allow further keys come first: a tensor may have a dtype and a layout.
 _READERS: Dict[str, Callable[[Dict[str, Any], int], Any]] = {
     "tensor": _tensor_from_json,
     "literal": _literal_from_json,

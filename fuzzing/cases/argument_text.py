@@ -1,4 +1,4 @@
-"""Typed arguments of a call as Python text: what a program and a reproducer say."""
+"""Typed arguments of a call as Python text, for programs and reproducers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fuzzing.cases.arguments import (
 
 
 def render(argument: Argument) -> str:
-    """The argument as a Python expression; inputs stand under their names."""
+    """The argument as a Python expression; inputs are their names."""
     if isinstance(argument, (list, tuple, dict, slice)):
         return _render_nested(argument)
     if isinstance(argument, float):
@@ -67,14 +67,14 @@ def _render_literal(literal: TensorLiteral) -> str:
 
 
 def render_call(args: Tuple[Argument, ...], kwargs: Kwargs) -> str:
-    """What stands between a call's parentheses."""
+    """The text between a call's parentheses."""
     plain = [f"{name}={render(value)}" for name, value in kwargs if not keyword.iskeyword(name)]
     odd = {name: value for name, value in kwargs if keyword.iskeyword(name)}  # torch has `from`
     return ", ".join([*map(render, args), *plain, *([f"**{render(odd)}"] if odd else [])])
 
 
 def render_subscript(argument: Argument) -> str:
-    """What stands between the brackets of a subscript."""
+    """The text between the brackets of a subscript."""
     if isinstance(argument, tuple) and argument:
         return ", ".join(map(_render_index, argument)) + ("," if len(argument) == 1 else "")
     return _render_index(argument)

@@ -1,8 +1,8 @@
-"""Typed arguments of a call: Python values that have one form as JSON and one as Python text.
+"""Typed arguments of a call: Python values with one JSON form and one Python text.
 
-JSON says null, true, 3, 1.5, "text" and [..] for themselves (a whole float keeps its point: 1.0); all
-else is an object with one tag, such as {"tuple": [1, 2]}, {"dtype": "float32"} or {"tensor": "x"}. Two
-arguments are one if their JSON is. It is read in `argument_reader`; `argument_text` has the Python text.
+null, true, 3, 1.5, "text" and [..] are themselves in JSON (a whole float keeps its point: 1.0); anything else
+is an object with one tag, such as {"tuple": [1, 2]}, {"dtype": "float32"} or {"tensor": "x"}. Two arguments
+are equal if their JSON is. `argument_reader` reads the JSON; `argument_text` writes the Python text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fuzzing.errors import CaseFormatError
 
 MAX_DEPTH = 24  # arguments of real calls nest three or four levels
 MAX_STORAGE = 1 << 28  # elements of the memory behind a strided view, as values.MAX_ELEMENTS
-_LEAST, _MOST = -(1 << 63), (1 << 64) - 1  # what torch's scalars hold: int64 and uint64
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1  # the range of torch's scalars: int64 and uint64
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEVICE = re.compile(r"[a-z]+(:[0-9]{1,3})?")
 LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc")
@@ -29,18 +29,18 @@ LITERALS: Dict[str, type] = {
     **dict.fromkeys(("float16", "bfloat16", "float32", "float64"), float),
     **dict.fromkeys(("complex64", "complex128"), complex),
 }
-MAX_LITERAL = 64  # elements of a literal tensor: it is there to be read; larger ones belong into inputs
-_RESERVED_NAMES = frozenset({"self", "torch", "keras", "np", "hashlib"})  # names the text uses itself
+MAX_LITERAL = 64  # elements of a literal tensor; larger tensors belong into inputs
+_RESERVED_NAMES = frozenset({"self", "torch", "keras", "np", "hashlib"})  # names that the text itself uses
 
 
 @dataclass(frozen=True)
 class TensorArg:
-    """An input of the case, by name; dtype and data come from there, and for torch the shape too.
+    """An input of the case, by name. Its dtype and data, for torch also its shape, are those of the input.
 
-    strides, offset   where its elements lie in memory, in elements; None for C order from the start.
-                      Strides of 0, and views that overlap, are allowed if the data agrees
-    layout            one of LAYOUTS; the data is given densely all the same
-    dtype, shape      what the program declares of it; None where the program takes what comes (torch)
+    strides, offset  its memory layout, in elements; None for C order from the start. Strides of 0 and
+                     overlapping views are allowed if the data agrees
+    layout           one of LAYOUTS; the data is dense in any case
+    dtype, shape     as declared by the program; None if the program declares none (torch)
     """
 
     name: str
@@ -68,10 +68,11 @@ class TensorArg:
 
 @dataclass(frozen=True, eq=False)
 class TensorLiteral:
-    """A small tensor told by its elements, where none can be an input: what a torch module is made from.
+    """A small tensor given by its elements, where inputs are not possible: an argument of a torch module's
+    class.
 
     dtype   one of LITERALS
-    values  its elements in C order, as Python numbers of the type that LITERALS names
+    values  its elements in C order, as Python numbers of the type in LITERALS
     """
 
     dtype: str
@@ -129,7 +130,7 @@ class MemoryFormat:
 
 @dataclass(frozen=True)
 class Device:
-    """`torch.device(<name>)`. "cpu" means the device under test: the text names it DEVICE."""
+    """`torch.device(<name>)`. "cpu" means the device under test, DEVICE in the text."""
 
     name: str
 
@@ -140,7 +141,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Name:
-    """Something of the library, by its dotted name: a function passed as an argument."""
+    """An object of the library by its dotted name, such as a function passed as an argument."""
 
     name: str
 
@@ -150,7 +151,7 @@ class Name:
 
 @dataclass(frozen=True, eq=False)
 class NewObject:
-    """An object of the library, made on the spot: the layer inside a wrapper, an initialiser."""
+    """An object of the library created for the call: the layer inside a wrapper, an initializer."""
 
     api: str
     args: Tuple[Argument, ...] = ()
@@ -168,14 +169,14 @@ class NewObject:
         return hash(self.api)
 
 
-#: None, bool, int, float, complex, str, Ellipsis, slice, list, tuple, dict with text keys, and the
-#: classes above, nested at will.
+#: None, bool, int, float, complex, str, Ellipsis, slice, list, tuple, dict with text keys, and the classes
+#: above, nested.
 Argument = Any
 Kwargs = Tuple[Tuple[str, Argument], ...]
 
 
 def check_dotted(name: object, *roots: str) -> str:
-    """`name`, if it is a dotted identifier below one of `roots`; raises CaseFormatError."""
+    """Returns `name`, a dotted identifier below one of `roots`; raises CaseFormatError if it is not."""
     parts = name.split(".") if isinstance(name, str) else []
     if len(parts) < 2 or parts[0] not in roots or not all(_is_identifier(part) for part in parts):
         raise CaseFormatError(f"{name!r} is not a dotted name below {' or '.join(roots)}")
@@ -183,7 +184,7 @@ def check_dotted(name: object, *roots: str) -> str:
 
 
 def check_name(name: object) -> str:
-    """`name`, if it can name an input in Python text; raises CaseFormatError."""
+    """Returns `name`, an identifier usable for an input in Python text; raises CaseFormatError if it is not."""
     if not isinstance(name, str) or not _is_identifier(name) or name in _RESERVED_NAMES:
         raise CaseFormatError(f"{name!r} cannot name an input: it must be a Python identifier of its own")
     return name
@@ -199,7 +200,7 @@ def _is_identifier(text: str) -> bool:
 
 
 def sorted_kwargs(kwargs: Dict[Any, Argument]) -> Kwargs:
-    """Keyword arguments in order of their names: written differently, a call is still one call."""
+    """Keyword arguments sorted by name, so that equal calls have equal forms."""
     for name in kwargs:
         if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name):
             raise CaseFormatError(f"{name!r} cannot name a keyword argument")
@@ -207,7 +208,7 @@ def sorted_kwargs(kwargs: Dict[Any, Argument]) -> Kwargs:
 
 
 def tensors_in(arguments: Iterator[Argument]) -> Tuple[TensorArg, ...]:
-    """The inputs named in `arguments`, each once; raises CaseFormatError if two descriptions differ."""
+    """The distinct inputs named in `arguments`; raises CaseFormatError if two descriptions of one differ."""
     found: Dict[str, TensorArg] = {}
     for argument in arguments:
         for tensor in _walk(argument):
@@ -231,11 +232,11 @@ def _walk(argument: Argument) -> Iterator[TensorArg]:
         yield from _walk((argument.args, dict(argument.kwargs)))
 
 
-# To JSON ---------------------------------------------------------------------------------------------
+# To JSON
 
 
 def argument_to_json(argument: Argument, depth: int = 0) -> Any:
-    """The argument as JSON; raises CaseFormatError for a Python value that has no form."""
+    """The argument as JSON; raises CaseFormatError for a Python value without a form."""
     if depth > MAX_DEPTH:
         raise CaseFormatError(f"arguments nest deeper than {MAX_DEPTH} levels")
     write = _WRITERS.get(type(argument))
@@ -245,7 +246,7 @@ def argument_to_json(argument: Argument, depth: int = 0) -> Any:
 
 
 def whole_number(value: int, _: int = 0) -> int:
-    """`value`, if JSON can hold it for torch; raises CaseFormatError."""
+    """Returns `value` if it is in torch's range; raises CaseFormatError if not."""
     if not _LEAST <= value <= _MOST:
         raise CaseFormatError("a whole number must lie in -2**63..2**64-1")
     return value

@@ -1,4 +1,4 @@
-"""Program files of JSON with one spelling each: what is equal has equal bytes, hence one case id."""
+"""Canonical JSON program files: equal content has equal bytes, and so one case id."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, Dict, FrozenSet, List, Tuple
 from fuzzing import json_encoder
 from fuzzing.errors import CaseFormatError
 
-MAX_BYTES = 1 << 20  # a call with all its arguments; the data is in the case's inputs
+MAX_BYTES = 1 << 20  # a call with all its arguments; data is in the case's inputs
 
 
-_WIDTH = 100  # what fits here stands on one line
+_WIDTH = 100  # columns; items that fit are written on one line
 _encode = json_encoder.encoder(ascii_only=False, allow_nan=False, sort_keys=True)
 
 
 def to_text(obj: Dict[str, Any]) -> bytes:
-    """The one spelling of `obj`: keys sorted, floats as Python's repr, a line for each item that is long."""
+    """The canonical text of `obj`: keys sorted, floats as Python's repr, long items split over lines."""
     return (_spell(obj, "") + "\n").encode()
 
 
@@ -33,7 +33,7 @@ def _spell(obj: Any, indent: str) -> str:
 
 
 def from_text(data: bytes, keys: FrozenSet[str], filename: str) -> Dict[str, Any]:
-    """The object with just these keys that `data` spells; raises CaseFormatError."""
+    """The object in `data`, with exactly these keys; raises CaseFormatError."""
     if len(data) > MAX_BYTES:
         raise CaseFormatError(f"{filename} has {len(data)} bytes; the limit is {MAX_BYTES}")
     try:
@@ -46,7 +46,7 @@ def from_text(data: bytes, keys: FrozenSet[str], filename: str) -> Dict[str, Any
 
 
 def check_spelling(data: bytes, canonical: bytes, filename: str) -> None:
-    """Raises CaseFormatError if `data` is another spelling of what `canonical` says."""
+    """Raises CaseFormatError if `data` is not the text of `canonical`."""
     if data != canonical:
         raise CaseFormatError(
             f"{filename} is not spelled as Assay spells it: keys sorted, indented by one space"

@@ -28,7 +28,7 @@ Comparison = Literal["values", "shapes"]
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Bounds that a source states for its own outputs: |got - want| ≤ atol + rtol·|want|."""
+    """Bounds that a source states for its outputs: |got - want| ≤ atol + rtol·|want|."""
 
     rtol: float
     atol: float
@@ -40,13 +40,13 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a case came from. Kept with the case, shown in reports, no part of its identity.
+    """The origin of a case. Stored with the case and shown in reports, but not part of its identity.
 
-    source    the case source, as `assay run --source` names it
-    test      the library's own name of the test
-    operator  the operator under test, in the library's spelling; "" if there is no single one
-    library, version   the package the test was taken from
-    seed      what a generator drew from, if anything was drawn
+    source            the case source, as in `assay run --source`
+    test              the library's name of the test
+    operator          the operator under test, in the library's spelling; "" if there is no single one
+    library, version  the package the test was taken from
+    seed              the generator's seed, if there was one
     """
 
     source: str
@@ -59,12 +59,12 @@ class Provenance:
 
 @dataclass(frozen=True)
 class TestCase:
-    """A program, its inputs, what it must give, and its provenance.
+    """A program, its inputs, its expected outputs, and its provenance.
 
     inputs      by name, in the program's order; a value or a recipe
-    expected    outputs by name, in order, as computed apart from any compiler under test; None where
-                the reference must still be run
-    tolerance   what the source itself allows, None for the oracle's default
+    expected    outputs by name, in order, computed independently of any compiler under test; None if the
+                reference must still be run
+    tolerance   the source's own bounds, None for the oracle's default
     comparison  "shapes" for programs that draw random numbers: only types and shapes are compared
     """
 
@@ -81,17 +81,17 @@ class TestCase:
     def id(self) -> str:
         """SHA-256, in hex, of everything but the provenance.
 
-        The same content found in two libraries is one case.
+        Equal content from two libraries is one case.
         """
         return manifest_id(self._manifest())
 
     @property
     def has_reference(self) -> bool:
-        """Whether it comes with what it must give."""
+        """Whether it has expected outputs."""
         return self.expected is not None
 
     def values(self) -> tuple[tuple[str, Value], ...]:
-        """The inputs with every recipe drawn."""
+        """The inputs with all recipes drawn."""
         return tuple(
             (name, given.draw() if isinstance(given, Recipe) else given) for name, given in self.inputs
         )
@@ -99,7 +99,7 @@ class TestCase:
     def files(self) -> dict[str, bytes]:
         """The case as files by name: `case.json` and the program's own. Deterministic."""
         manifest = self._manifest()
-        if "id" not in vars(self):  # whoever stores a case asks for both
+        if "id" not in vars(self):  # a caller that stores a case needs both
             vars(self)["id"] = manifest_id(manifest)
         return {"case.json": _dump(manifest), self.program.filename: self.program.to_bytes()}
 
@@ -149,7 +149,7 @@ def manifest_id(manifest: dict[str, Any]) -> str:
 
 
 def program_entry(manifest: dict[str, Any]) -> tuple[type[Program], int, str]:
-    """The program's kind, size in bytes and SHA-256, as the manifest states them."""
+    """The program's kind, size in bytes and SHA-256 in the manifest."""
     entry = manifest["program"]
     if not isinstance(entry, dict) or entry.keys() != {"kind", "size", "sha256"}:
         raise CaseFormatError("case.json: program needs kind, size and sha256")
@@ -160,7 +160,7 @@ def program_entry(manifest: dict[str, Any]) -> tuple[type[Program], int, str]:
 
 
 def case_from_manifest(manifest: dict[str, Any], program: bytes) -> TestCase:
-    """The case a manifest and its program file describe; raises CaseFormatError."""
+    """The case of a manifest and its program file; raises CaseFormatError."""
     kind, size, digest = program_entry(manifest)
     if len(program) != size or hashlib.sha256(program).hexdigest() != digest:
         raise CaseFormatError(
@@ -187,7 +187,7 @@ def case_from_manifest(manifest: dict[str, Any], program: bytes) -> TestCase:
 
 
 def _dump(manifest: dict[str, Any]) -> bytes:
-    """`case.json`: a line for each key, and for each input and output."""
+    """`case.json`: one line for each key, input and output."""
     return (
         "{\n" + ",\n".join([f' "{key}": {_lines(manifest[key])}' for key in sorted(manifest)]) + "\n}\n"
     ).encode()
@@ -204,7 +204,7 @@ def _no_constant(text: str) -> float:
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, if every key is there once: readers disagree on which of two counts."""
+    """An object without duplicate keys, of which readers may take either."""
     obj = dict(pairs)
     if len(obj) != len(pairs):
         twice = next(key for key in obj if sum(key == other for other, _ in pairs) > 1)

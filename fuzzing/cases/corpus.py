@@ -1,10 +1,10 @@
 """A corpus: cases on disk, one folder each, named by content.
 
-    ROOT/ab/ab12…/case.json     what the case is, in text
-    ROOT/ab/ab12…/model.onnx    its program, in the format of the library it belongs to
+    ROOT/ab/ab12…/case.json     the manifest, in text
+    ROOT/ab/ab12…/model.onnx    its program, in the format of its library
 
-A folder appears whole or not at all: it is written beside its place and renamed into it, so a reader
-never sees half a case and a killed writer leaves only a temporary folder, which `sweep` removes.
+Folders are atomic: each is written beside its place and renamed into it. Readers never see half a case, and a
+killed writer leaves only a temporary folder, which `sweep` removes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _TEMPORARY = ".incoming-"
 def read_case(folder: Path | str, case_id: str = "") -> TestCase:
     """The case stored in `folder`, with this id if one is given.
 
-    Raises CaseFormatError that says what is wrong with it.
+    Raises CaseFormatError with the reason.
     """
     try:
         manifest = parse_manifest(_read(f"{folder}/case.json", MAX_MANIFEST_BYTES))
-        # The text as it stands must have the id: cheaper than to rebuild the manifest from the case.
+        # The manifest's own text must have the id: cheaper than to rebuild the manifest from the case.
         if case_id and (found := manifest_id(manifest)) != case_id:
             raise CaseFormatError(f"the content has the id {found}")
         kind, size, _ = program_entry(manifest)
@@ -43,12 +43,12 @@ def read_case(folder: Path | str, case_id: str = "") -> TestCase:
     except CaseFormatError as error:
         raise CaseFormatError(f"{folder}: {error}") from None
     if case_id:
-        vars(case)["id"] = case_id  # known now; `TestCase.id` need not hash again
+        vars(case)["id"] = case_id  # saves `TestCase.id` from hashing again
     return case
 
 
 def write_case(case: TestCase, folder: Path | str) -> bool:
-    """Stores `case` as `folder`; False if the folder is there already. Atomic, safe for racing writers."""
+    """Stores `case` as `folder`; False if the folder exists. Atomic, also with concurrent writers."""
     return _write(case.files(), str(folder))
 
 
@@ -72,7 +72,7 @@ def _write(files: dict[str, bytes], folder: str) -> bool:
 
 
 def _make(folder: str) -> None:
-    """Makes a folder, and its parents where they are missing, which is seldom."""
+    """Makes a folder, and its parents in the rare case that they are missing."""
     try:
         os.mkdir(folder)  # noqa: PTH102
     except FileNotFoundError:
@@ -97,7 +97,7 @@ class Corpus:
         self.root = Path(root)
 
     def folder(self, case_id: str) -> Path:
-        """Where the case of this id lies or would lie."""
+        """The path of this id's folder, which need not exist."""
         return Path(self._folder(case_id))
 
     def _folder(self, case_id: str) -> str:
@@ -106,12 +106,12 @@ class Corpus:
         return f"{self.root}/{case_id[:2]}/{case_id}"
 
     def add(self, case: TestCase) -> bool:
-        """Stores `case`; False if it was there already."""
-        files = case.files()  # first: it settles the id, too
+        """Stores `case`; False if it exists already."""
+        files = case.files()  # first, as it also sets the id
         return _write(files, self._folder(case.id))
 
     def manifest(self, case_id: str) -> dict[str, Any]:
-        """What `case.json` of this id says, unchecked but for its keys; the program is not read.
+        """`case.json` of this id; only its keys are checked, and the program is not read.
 
         Raises CaseFormatError.
         """
@@ -122,11 +122,11 @@ class Corpus:
             raise CaseFormatError(f"{folder}: {error}") from None
 
     def get(self, case_id: str) -> TestCase:
-        """The case of this id; raises CaseFormatError if its content is another's."""
+        """The case of this id; raises CaseFormatError if its content has another id."""
         return read_case(self._folder(case_id), case_id)
 
     def find(self, prefix: str) -> str:
-        """The one id that begins with `prefix`; raises UsageError if none or several do."""
+        """The one id with this prefix; raises UsageError if there are none or several."""
         if not re.fullmatch(r"[0-9a-f]{4,64}", prefix):
             raise UsageError(f"{prefix!r} is not the beginning of a case id (4 to 64 hex digits)")
         prefix_folder = self._entries(self.root / prefix[:2])
@@ -146,7 +146,7 @@ class Corpus:
         return (self.get(case_id) for case_id in self.ids())
 
     def sweep(self) -> int:
-        """Removes what killed writers left; call only while nobody writes. Returns how many."""
+        """Removes temporary folders of killed writers; must not run beside writers. Returns their number."""
         stale = list(self.root.glob(f"*/{_TEMPORARY}*"))
         for path in stale:
             shutil.rmtree(path)
@@ -161,8 +161,8 @@ class Corpus:
 
 
 def _read(path: str, limit: int) -> bytes:
-    """At most `limit` bytes of a regular file; links and devices are refused."""
-    name = os.path.basename(path)  # noqa: PTH119 - read once per case; a Path costs as much as the read
+    """At most `limit` bytes of a regular file; links and devices are rejected."""
+    name = os.path.basename(path)  # noqa: PTH119 - once per case; a Path costs as much as the read
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -181,7 +181,7 @@ def _read_descriptor(descriptor: int, name: str, limit: int) -> bytes:
         raise CaseFormatError(f"{name} is not a regular file")
     if found.st_size > limit:
         raise CaseFormatError(f"{name} is larger than {limit} bytes")
-    data = b""  # not by a file object, whose buffers cost more than the reading
+    data = b""  # not by a file object, whose buffers cost more than the read
     while len(data) < found.st_size and (piece := os.read(descriptor, found.st_size - len(data))):
         data += piece
     return data

@@ -26,8 +26,8 @@ from fuzzing.errors import CaseFormatError
 _KEYS = frozenset({"layer", "kwargs", "inputs", "call", "seed"})
 _NARROW = frozenset({"float16", "bfloat16", "float32"})
 
-#: Weights lie in [-0.5, 0.5), variances in [0.5, 1.5); the state of a seed generator is left alone. Names
-#: of layers count up as a process makes them, so a weight goes by its own name and its place.
+#: Weights are in [-0.5, 0.5), variances in [0.5, 1.5); seed generators keep their state. Names of layers
+#: count up within a process, so weights are seeded by their own name and position.
 _FILL = (
     source_templates.DRAW
     + '''
@@ -51,9 +51,9 @@ class KerasLayer:
 
     layer   a class below keras.layers, made with `kwargs` and called with `inputs` and `call`; or a function
             (keras.activations.relu, keras.ops.add), called with `inputs` and `kwargs`
-    inputs  positional arguments of the call. Each tensor among them has its dtype and shape, batch
-            dimension included, for Keras declares its inputs
-    seed    from which the weights are drawn, 0 ≤ seed < 2**64
+    inputs  positional arguments of the call. Each tensor has its dtype and shape, batch dimension included,
+            since Keras declares its inputs
+    seed    of the weights, 0 ≤ seed < 2**64
     """
 
     kind: ClassVar[str] = "KerasLayer"
@@ -94,11 +94,11 @@ class KerasLayer:
 
     @cached_property
     def tensors(self) -> Tuple[TensorArg, ...]:
-        """The inputs, in the order in which the model takes them."""
+        """The inputs, in the order of the model's arguments."""
         return tensors_in(iter((self.inputs, dict(self.kwargs), dict(self.call))))
 
     def to_bytes(self) -> bytes:
-        """The layer as JSON, in its one spelling."""
+        """The layer as canonical JSON."""
         return canonical_json.to_text(
             {
                 "layer": self.layer,
@@ -124,7 +124,7 @@ class KerasLayer:
         return layer
 
     def widened(self) -> KerasLayer:
-        """The same layer in double precision: every narrower float type named in it is float64."""
+        """The layer in double precision: float64 for every narrower float type named in it."""
         return KerasLayer(self.layer, _widen(self.kwargs), _widen(self.inputs), _widen(self.call), self.seed)
 
     def source(self) -> str:
@@ -138,7 +138,7 @@ class KerasLayer:
         if self._is_layer:
             made = f"{self.layer}({render_call((), self.kwargs)})({render_call(self.inputs, self.call)})"
         else:
-            # Called by a layer: of symbolic tensors, some functions take fewer arguments than of others.
+            # Called by a layer: some functions take fewer arguments with symbolic tensors.
             call = f"{self.layer}({render_call(self.inputs, self.kwargs)})"
             made = f"keras.layers.Lambda(apply, autocast=False)([{names}])"
             declared = (
@@ -155,7 +155,7 @@ class KerasLayer:
 
 
 def _widen(argument: Any) -> Any:
-    """`argument` with "float64" for every narrower float type: Keras names its types by texts."""
+    """`argument` with "float64" for every narrower float type; Keras's type names are texts."""
     if isinstance(argument, str):
         return "float64" if argument in _NARROW else argument
     if isinstance(argument, (list, tuple)):

@@ -1,4 +1,4 @@
-"""The kinds of program a case may hold. A kind registers itself; the corpus knows none by name."""
+"""The kinds of program a case may hold. Kinds register themselves."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import ClassVar, Protocol, TypeVar
 
 from fuzzing.errors import CaseFormatError
 
-#: protobuf refuses messages of 2 GiB; no compiler test worth keeping comes near this.
+#: protobuf rejects messages of 2 GiB; programs of compiler tests are far smaller.
 MAX_PROGRAM_BYTES = 256 << 20
 
 
 class Program(Protocol):
-    """What a case compiles.
+    """The program that a case compiles.
 
     kind      its name in `case.json`
-    frontend  the part of a compiler that loads it, named as `--frontend` takes it: onnx, torch, keras
-    filename  the one file that holds it
+    frontend  the part of a compiler that loads it, as in `--frontend`: onnx, torch, keras
+    filename  of its one file
     """
 
     kind: ClassVar[str]
@@ -24,7 +24,7 @@ class Program(Protocol):
     filename: ClassVar[str]
 
     def to_bytes(self) -> bytes:
-        """The program's file, byte for byte."""
+        """The content of the program's file."""
         ...
 
     @classmethod
@@ -38,7 +38,7 @@ P = TypeVar("P", bound=type[Program])
 
 
 def register_kind(cls: P) -> P:
-    """Class decorator: makes a program kind known to the corpus."""
+    """Class decorator: registers a program kind."""
     _KINDS[cls.kind] = cls
     return cls
 
@@ -55,7 +55,7 @@ def get_kind(name: str) -> type[Program]:
 @register_kind
 @dataclass(frozen=True)
 class OnnxModel:
-    """A serialised ONNX ModelProto, kept as the bytes it came in."""
+    """A serialized ONNX ModelProto, with its original bytes."""
 
     kind: ClassVar[str] = "OnnxModel"
     frontend: ClassVar[str] = "onnx"
@@ -69,7 +69,7 @@ class OnnxModel:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> OnnxModel:
-        """A model of these bytes. They are not parsed here: see `fuzzing.migrate` for checking."""
+        """A model of these bytes, which are not parsed; `fuzzing.migrate` checks models."""
         if not data:
             raise CaseFormatError("model.onnx is empty")
         return cls(data)

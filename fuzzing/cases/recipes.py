@@ -1,8 +1,8 @@
-"""Seeded recipes: inputs told by how to draw them, not by their bytes.
+"""Seeded recipes: inputs given by their distribution and seed instead of their bytes.
 
-The same recipe must give the same bytes on every numpy and every machine. numpy freezes the streams of
-its bit generators but not of its distributions (NEP 19), so a recipe takes raw 64-bit words from PCG64
-and turns them into numbers with exact arithmetic only.
+A recipe must give the same bytes with every numpy on every machine. numpy freezes the streams of its bit
+generators but not its distributions (NEP 19), so a recipe takes raw 64-bit words from PCG64 and converts them
+by exact arithmetic only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING, Tensor, element_c
 from fuzzing.errors import CaseFormatError
 
 KINDS = ("uniform", "normal", "integers", "constant")
-_EXACT = 1 << 53  # float64 holds every whole number up to here
+_EXACT = 1 << 53  # float64 holds every integer up to here
 _TERMS = 12  # Irwin-Hall: twelve uniforms sum to variance 1, without libm's log and cos
 
 
@@ -26,11 +26,11 @@ _TERMS = 12  # Irwin-Hall: twelve uniforms sum to variance 1, without libm's log
 class Recipe:
     """A tensor to be drawn.
 
-    kind      uniform: floats in [low, high), before rounding to `dtype`; normal: mean `low`, deviation
-              `high` (a sum of twelve uniforms, so no value lies beyond six deviations); integers:
-              whole numbers in [low, high]; constant: `low` everywhere
-    dtype     an ONNX element type with a numpy counterpart
-    seed      of numpy's PCG64, 0 ≤ seed < 2**64
+    kind   uniform: floats in [low, high), before rounding to `dtype`; normal: mean `low`, deviation `high` (a
+           sum of twelve uniforms, so values are within six deviations); integers: in [low, high]; constant:
+           `low` everywhere
+    dtype  an ONNX element type with a numpy counterpart
+    seed   of numpy's PCG64, 0 ≤ seed < 2**64
     """
 
     kind: str
@@ -53,7 +53,7 @@ class Recipe:
             raise CaseFormatError("a recipe's seed must lie in 0..2**64-1")
 
     def _check_bounds(self) -> None:
-        """Refuses what numpy would convert by undefined behaviour, hence differently elsewhere."""
+        """Rejects bounds whose conversion by numpy is undefined behaviour and so not portable."""
         if not (math.isfinite(self.low) and math.isfinite(self.high) and math.isfinite(self.high - self.low)):
             raise CaseFormatError("a recipe's bounds, and their distance, must be finite")
         if self.kind in ("uniform", "integers") and self.low > self.high:
@@ -66,7 +66,7 @@ class Recipe:
         self._check_range(np.dtype(CARRIERS[self.dtype]))
 
     def _check_range(self, carrier: np.dtype[Any]) -> None:
-        """Floats may overflow, to infinities; integers and bools must hold what is drawn."""
+        """Floats may overflow to infinities; integers and bools must hold every drawn value."""
         if carrier.kind not in "biu":
             return
         if self.kind in ("uniform", "normal"):
@@ -76,7 +76,7 @@ class Recipe:
             _check_whole(bound, max(int(least), -_EXACT), min(int(most), _EXACT))
 
     def draw(self) -> Tensor:
-        """The tensor this recipe stands for; the same bytes each time, everywhere."""
+        """The tensor; the same bytes each time, on every machine."""
         count = element_count(self.shape)
         flat = self._draw_flat(count)
         with np.errstate(over="ignore", invalid="ignore"):

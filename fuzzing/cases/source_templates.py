@@ -1,6 +1,6 @@
-"""Python text that goes into the source of every torch or keras program. It needs torch and numpy only.
+"""Python text in the source of every torch or keras program. It needs torch and numpy only.
 
-It is kept as text because it is run as text: what the worker executes is what a reproducer prints.
+It is text because the worker runs the same text that a reproducer prints.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Tuple
 from fuzzing.cases.arguments import TensorArg
 
 #: Draws a module's parameters and buffers, each from a stream of its own, so that neither their order nor
-#: torch's generator matters. PCG64's raw words are the same in every release of numpy; 53 bits of a word
-#: make a float in [0, 1). Parameters lie in [-0.5, 0.5), variances in [0.5, 1.5); integers are left alone.
+#: torch's generator matters. PCG64's raw words are the same in every release of numpy; 53 bits of a word make
+#: a float in [0, 1). Parameters are in [-0.5, 0.5), variances in [0.5, 1.5); integers are not drawn.
 DRAW = '''
 def draw(name, shape, seed):
     """Numbers in [0, 1) that depend on the name, the shape and the seed alone."""
@@ -49,12 +49,12 @@ def restride(tensor, strides, offset):
     return memory.as_strided(tensor.shape, strides, offset)
 '''
 
-#: How a dense tensor is made one of another layout.
+#: The method that converts a dense tensor to each other layout.
 SPARSE = {"sparse_coo": "to_sparse", "sparse_csr": "to_sparse_csr", "sparse_csc": "to_sparse_csc"}
 
 
 def input_expression(tensor: TensorArg) -> str:
-    """The expression that lays out one input; always a fresh copy, for programs may write to it."""
+    """The expression for one input; always a fresh copy, since programs may write to it."""
     given = f"inputs[{tensor.name!r}]"
     if tensor.strides is not None:
         return f"restride({given}, {tensor.strides!r}, {tensor.offset})"
@@ -64,7 +64,7 @@ def input_expression(tensor: TensorArg) -> str:
 
 
 def arrange(tensors: Tuple[TensorArg, ...]) -> str:
-    """The function `arrange`: from inputs by name to the list that the module is called with."""
+    """Text of the function `arrange`: from inputs by name to the list of the module's arguments."""
     lines = "".join(f"        {input_expression(tensor)},\n" for tensor in tensors)
     body = f"[\n{lines}    ]" if lines else "[]"
     return f"\ndef arrange(inputs):\n    return {body}\n"

@@ -1,4 +1,4 @@
-"""TorchCall: one torch API with one setting of its arguments, as OPERA's operator instance."""
+"""TorchCall: one torch API with one setting of its arguments (OPERA's operator instance)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from fuzzing.errors import CaseFormatError
 
 _KEYS = frozenset({"api", "init", "args", "kwargs", "seed"})
 _TENSOR = "torch.Tensor."
-#: Attributes of a tensor that are read, not called.
+#: Attributes of a tensor that are properties, not methods.
 _PROPERTIES = frozenset({"H", "T", "data", "imag", "mH", "mT", "real", "shape"})
 
 
 @dataclass(frozen=True)
 class Init:
-    """What a module's class is called with; the call of the module itself has arguments of its own."""
+    """Arguments of a module's class, as opposed to those of the call of the module."""
 
     args: Tuple[Argument, ...] = ()
     kwargs: Kwargs = ()
@@ -50,9 +50,9 @@ class Init:
 class TorchCall:
     """A call of `api` with typed arguments; tensors among them name inputs of the case.
 
-    api    a dotted name below torch: a function, a method or property of torch.Tensor (the tensor is the
-           first argument), or the class of a module, which is made with `init` and then called
-    seed   from which a module's parameters are drawn, 0 ≤ seed < 2**64
+    api   a dotted name below torch: a function, a method or property of torch.Tensor (the tensor is the first
+          argument), or the class of a module, which is made with `init` and then called
+    seed  of a module's parameters, 0 ≤ seed < 2**64
     """
 
     kind: ClassVar[str] = "TorchCall"
@@ -71,7 +71,7 @@ class TorchCall:
         object.__setattr__(self, "kwargs", sorted_kwargs(dict(self.kwargs)))
         if type(self.seed) is not int or not 0 <= self.seed < 1 << 64:
             raise CaseFormatError("a program's seed must lie in 0..2**64-1")
-        self.tensors  # noqa: B018 - two descriptions of one input are refused here
+        self.tensors  # noqa: B018 - raises if two descriptions of one input differ
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TorchCall) and self.to_bytes() == other.to_bytes()
@@ -81,11 +81,11 @@ class TorchCall:
 
     @cached_property
     def tensors(self) -> Tuple[TensorArg, ...]:
-        """The inputs, in the order in which the module takes them."""
+        """The inputs, in the order of the module's arguments."""
         return tensors_in(iter((self.args, dict(self.kwargs))))
 
     def to_bytes(self) -> bytes:
-        """The call as JSON, in its one spelling."""
+        """The call as canonical JSON."""
         return canonical_json.to_text(
             {
                 "api": self.api,
@@ -121,7 +121,7 @@ class TorchCall:
         if self.init is not None:
             made = f"{self.api}({render_call(self.init.args, self.init.kwargs)})"
             init = f"    def __init__(self):\n        super().__init__()\n        self.layer = {made}\n\n"
-        # What a module was given as literals lies in its buffers: a loss keeps the weights it was given.
+        # Literal arguments of a module become its buffers: a loss keeps the given weights.
         keep = ", keep=True" if _holds(self.init, TensorLiteral) else ""
         made = f"fill(Call(), {self.seed}{keep})" if module else "Call()"
         return (
@@ -140,7 +140,7 @@ class TorchCall:
         return _holds((self.args, dict(self.kwargs)), Device) or _holds(self.init, Device)
 
     def _expression(self) -> str:
-        """The call as a person would write it: methods and properties behind their tensor."""
+        """The call in idiomatic Python: methods and properties after their tensor."""
         if self.init is not None:
             return f"self.layer({render_call(self.args, self.kwargs)})"
         method = self.api[len(_TENSOR) :] if self.api.startswith(_TENSOR) else ""
@@ -167,7 +167,7 @@ def _init_from_json(obj: object) -> Optional[Init]:
 
 
 def _holds(argument: Argument, kind: type) -> bool:
-    """Whether something of `kind` lies anywhere in an argument, or in what a module is made with."""
+    """Whether an object of `kind` occurs in an argument, or in the arguments of a module's class."""
     if isinstance(argument, (list, tuple)):
         return any(_holds(item, kind) for item in argument)
     if isinstance(argument, dict):

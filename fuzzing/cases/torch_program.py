@@ -1,4 +1,4 @@
-"""TorchProgram: Python source, run as it stands. In the worker only: it may do anything."""
+"""TorchProgram: Python source, run unchanged. Run in the worker only, as it may do anything."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def arrange(inputs):
 class TorchProgram:
     """Text that defines `forward(…)` or `class Model(torch.nn.Module)`; the case's inputs are its arguments.
 
-    A Model's parameters are drawn from the constant `SEED` of the text, 0 if it has none. A text that
-    needs inputs of other strides or layouts defines `arrange(inputs)` itself: a dict of tensors to a list.
+    A Model's parameters are drawn with the seed `SEED`, a constant of the text, by default 0. A text with
+    inputs of other strides or layouts defines `arrange(inputs)` itself: a dict of tensors to a list.
     """
 
     kind: ClassVar[str] = "TorchProgram"
@@ -60,7 +60,7 @@ class TorchProgram:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TorchProgram:
-        """The inverse of `to_bytes`; the text is parsed, never run. Raises CaseFormatError."""
+        """The inverse of `to_bytes`; the text is parsed, but not run. Raises CaseFormatError."""
         try:
             return cls(data.decode("utf-8"))
         except UnicodeDecodeError as error:
@@ -80,7 +80,7 @@ class TorchProgram:
         return frozenset(names | {target.id for target in targets if isinstance(target, ast.Name)})
 
     def source(self) -> str:
-        """The text, and after it `make()` and `arrange(inputs)`."""
+        """The text, followed by `make()` and `arrange(inputs)`."""
         model = "Model" in self._defined
         return (
             self.text.rstrip("\n")

@@ -1,8 +1,7 @@
-"""Values that go into and come out of programs, held as bytes.
+"""Inputs and outputs of programs, held as bytes.
 
-A compiler's environment may be years old, so values may use nothing but numpy: element types
-that numpy lacks (bfloat16, float8, int4) travel as raw unsigned integers of the same width, and each
-backend reinterprets them.
+A compiler's environment may be years old, so values use nothing but numpy: element types that numpy lacks
+(bfloat16, float8, int4) are raw unsigned integers of the same width, and each backend reinterprets them.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ import numpy as np
 
 from fuzzing.errors import CaseFormatError
 
-#: Element types by their ONNX name, with the numpy type that carries them. 4-bit types take one byte
-#: per element, as `onnx.numpy_helper.to_array` yields them.
+#: Element types by ONNX name, with the numpy type that carries them. 4-bit types take one byte per element,
+#: as from `onnx.numpy_helper.to_array`.
 CARRIERS: dict[str, str] = {
     "bool": "bool",
     "int8": "int8",
@@ -50,11 +49,11 @@ CARRIERS: dict[str, str] = {
 STRING = "string"
 _WIDTHS = {name: np.dtype(carrier).itemsize for name, carrier in CARRIERS.items()}
 
-#: The element types whose carrier holds raw bits rather than values.
+#: The element types whose carrier holds raw bits instead of values.
 RAW_DTYPES = frozenset(name for name, carrier in CARRIERS.items() if np.dtype(carrier).name != name)
 
-#: numpy's types that need no conversion, by which nearly all arrays are; numpy makes a type's name up anew
-#: each time it is asked.
+#: numpy's types that need no conversion, which nearly all arrays have. A table, since numpy computes a type's
+#: name anew at each access.
 _NATIVE_DTYPES = {np.dtype(carrier): name for name, carrier in CARRIERS.items() if name not in RAW_DTYPES}
 
 MAX_RANK = 32  # numpy 1.x cannot hold more (NPY_MAXDIMS)
@@ -73,7 +72,7 @@ class Tensor:
     data: bytes
 
     def __init__(self, dtype: str, shape: tuple[int, ...], data: bytes) -> None:
-        # A case has several, and what a frozen class does by itself takes twice as long.
+        # There are several per case, and a frozen dataclass's own __init__ takes twice as long.
         self.__dict__.update(dtype=dtype, shape=shape, data=data)
         count = element_count(shape)
         width = _WIDTHS.get(dtype)
@@ -86,7 +85,7 @@ class Tensor:
 
     def _check_strings(self, count: int) -> None:
         try:
-            items = json.loads(self.data.decode("utf-8"))  # given bytes, json would guess an encoding
+            items = json.loads(self.data.decode("utf-8"))  # json would guess the encoding of bytes
         except (ValueError, RecursionError) as error:
             raise CaseFormatError(f"a string tensor's data is not JSON: {error}") from None
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
@@ -98,17 +97,17 @@ class Tensor:
 
     @classmethod
     def unvalidated(cls, dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
-        """A tensor of which somebody has seen already that all of it fits together."""
+        """A tensor without checks, of parts known to fit together."""
         tensor = object.__new__(cls)
         tensor.__dict__.update(dtype=dtype, shape=shape, data=data)
         return tensor
 
     @classmethod
     def of(cls, array: Any, dtype: str | None = None) -> Tensor:
-        """A tensor with `array`'s elements; `dtype` names its element type where numpy's does not.
+        """A tensor with `array`'s elements; `dtype` names its element type if numpy's does not.
 
-        A raw element type takes an array of its carrier's type, or one of a numpy extension that has the
-        element type's name; any other takes an array of any numbers, which are converted.
+        A raw element type takes an array of its carrier's type, or of a numpy extension type of that name;
+        any other takes an array of any numbers, which are converted.
         """
         array = np.asarray(array)
         if dtype is None and array.dtype in _NATIVE_DTYPES:
@@ -143,14 +142,14 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Absent:
-    """An ONNX optional that holds nothing."""
+    """An empty ONNX optional."""
 
 
 Value = Union[Tensor, Sequence, Absent]
 
 
 def value_to_json(value: Value) -> dict[str, Any]:
-    """`value` as JSON; tensors' bytes in base64, so that every bit survives."""
+    """`value` as JSON; tensors' bytes in base64."""
     if isinstance(value, Tensor):
         text = base64.b64encode(value.data).decode("ascii")
         return {"dtype": value.dtype, "shape": list(value.shape), "data": text}
@@ -182,20 +181,20 @@ def _tensor_from_json(obj: object) -> Tensor:
         raise CaseFormatError(f"a shape must be a list of integers, not {shape!r}")
     try:
         raw = base64.b64decode(data, validate=True)
-    except ValueError as error:  # binascii.Error, or what b64decode says of other alphabets
+    except ValueError as error:  # binascii.Error, or b64decode's error for other alphabets
         raise CaseFormatError(f"tensor data is not base64: {error}") from None
     return Tensor(dtype, tuple(shape), raw)
 
 
-@lru_cache(maxsize=1 << 12)  # the same few shapes come thousands of times
+@lru_cache(maxsize=1 << 12)  # the same few shapes occur thousands of times
 def element_count(shape: Tuple[int, ...]) -> int:
-    """How many elements a tensor of `shape` has; raises CaseFormatError if numpy could not hold it.
+    """Number of elements of a tensor of `shape`; raises CaseFormatError if numpy could not hold it.
 
-    Zeros do not excuse the other dimensions: numpy multiplies those all the same.
+    A zero does not help: numpy multiplies the other dimensions as well.
     """
     if len(shape) > MAX_RANK:
         raise CaseFormatError(f"a tensor of {len(shape)} dimensions is over the limit of {MAX_RANK}")
-    if not shape or 0 < min(shape) <= max(shape) < 1 << 63:  # as nearly all are, which are many
+    if not shape or 0 < min(shape) <= max(shape) < 1 << 63:  # nearly all shapes, of which there are many
         count = math.prod(shape)
         if count <= MAX_ELEMENTS:
             return count
@@ -204,13 +203,13 @@ def element_count(shape: Tuple[int, ...]) -> int:
         if dim < 0:
             raise CaseFormatError(f"a tensor cannot have the shape {_shown(shape)}")
         extent *= dim or 1
-        if extent > MAX_ELEMENTS:  # at once: the product of hostile numbers may not fit on paper
+        if extent > MAX_ELEMENTS:  # at once: the product of hostile numbers may be huge
             raise CaseFormatError(f"shape {_shown(shape)} is over the limit of {MAX_ELEMENTS} elements")
     return 0 if 0 in shape else extent
 
 
 def check_text(text: str) -> str:
-    """`text`, or CaseFormatError if it is not Unicode: JSON can spell halves of surrogate pairs."""
+    """Returns `text`; raises CaseFormatError for unpaired surrogates, which JSON can hold."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -219,12 +218,12 @@ def check_text(text: str) -> str:
 
 
 def _shown(shape: Tuple[int, ...]) -> str:
-    """A shape for a message; numbers beyond any machine's are not spelled out."""
+    """A shape for a message; huge numbers are abbreviated."""
     return "[" + ", ".join(str(dim) if abs(dim) < 1 << 64 else "…" for dim in shape) + "]"
 
 
 def _string(item: object) -> str:
-    """One element of a string array; numpy hands out bytes and str alike."""
+    """One element of a string array, which may be bytes or str."""
     if isinstance(item, bytes):
         try:
             return item.decode()

@@ -1,9 +1,9 @@
-"""Ablation: which component of a compiler a failure belongs to.
+"""Ablation: finds the component of a compiler that causes a failure.
 
 `Backend.ablation` lists levels from the least of the compiler to all of it. A failing case runs at one level
-after another, each in a fresh process, until one shows the failure; what that level adds is the component.
-PyTorch's minifier and bisector separate dynamo, AOTAutograd and inductor in the same way
-(torch/_dynamo/repro, torch/_inductor/compiler_bisector.py).
+after another, each in a fresh process, until it fails; the component is what that level adds. PyTorch's
+minifier and bisector separate dynamo, AOTAutograd and inductor in the same way (torch/_dynamo/repro,
+torch/_inductor/compiler_bisector.py).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def run_ablation(
 ) -> AblationResult:
     """Runs the levels of `backend.ablation` until one fails as `failing` did.
 
-    `run` runs `case` with the given options added to those it failed with, in a fresh process. The last
-    level is all of the compiler: a failure that does not recur there has no component. Raises InternalError
-    if `failing` is no failure, and what `run` raises.
+    `run` runs `case` in a fresh process with the given options added to the failing ones. The last level is
+    the whole compiler: a failure that does not recur there has no component. Raises InternalError if
+    `failing` is not a failure, and the exceptions of `run`.
     """
     if not failing.verdict.is_failure:
         raise InternalError(
@@ -54,9 +54,9 @@ def run_ablation(
 def is_same_failure(one: Outcome, other: Outcome) -> bool:
     """Whether two outcomes of one case are the same kind of failure.
 
-    The verdicts must agree; deaths must be of the same signal, or both an exception; wrong results must
-    share a kind of difference. Exceptions are not compared further: each layer of a compiler wraps those
-    of the layer below in its own class and text.
+    The verdicts must agree; crashes must be of the same signal, or both exceptions; wrong results must share
+    a kind of difference. Exceptions are not compared further: each layer of a compiler wraps those of the
+    layer below in its own class and text.
     """
     if one.verdict is not other.verdict:
         return False

@@ -1,4 +1,4 @@
-"""What a worker's answer says of a case, checked: it is a process that may have lost its mind."""
+"""Validates a worker's answer, which may be corrupt, and turns it into an execution."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fuzzing.execute.protocol import PHASES, ProtocolError, decode_values
 from fuzzing.execution import Execution, MatchingExecution
 from fuzzing.outcomes import MAX_TEXT, Phase
 
-#: What was printed between two places in a log.
+#: The text between two positions in a log.
 LogTail = Callable[[int, int], str]
 
 _NAMES = tuple(phase.value for phase in PHASES[1:])
 
 
 def parse_execution(answer: Answer, case: TestCase, peak: int, log_tail: LogTail) -> Execution:
-    """The execution of `case` that an answer tells of; raises ProtocolError if it tells of none."""
+    """The execution of `case` that an answer describes; raises ProtocolError if the answer is malformed."""
     marks = answer.marks
     durations = {
         name: (end - begin) / 1e9 for name, begin, end in zip(_NAMES, marks, marks[1:], strict=False)
@@ -49,5 +49,6 @@ def _raised(
             peak_bytes=peak,
             notes=answer.notes,
         )
-    except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:  # OSError: before the log
+    # OSError: a position before the log
+    except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:
         raise ProtocolError(f"a worker sent an answer that is none: {error!r}") from None

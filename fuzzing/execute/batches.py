@@ -1,4 +1,4 @@
-"""Batches of cases and answers: one frame costs as much as a small case.
+"""Batches of cases and answers: a frame costs as much as a small case.
 
 The worker imports this too: Python 3.8, the standard library and numpy only.
 """
@@ -23,7 +23,7 @@ from fuzzing.execute.protocol import (
 if TYPE_CHECKING:
     from fuzzing.cases import TestCase
 
-#: Bytes from which a batch of cases is sent: a worker starts with the first only when it has the last.
+#: Size in bytes at which a batch is sent: a worker cannot start before it has the whole batch.
 FULL = 1 << 16
 
 _NEVER = 1 << 63  # nanoseconds: some three centuries of uptime
@@ -33,7 +33,7 @@ Notes = Tuple[Tuple[str, str], ...]
 
 
 class CaseRequest(NamedTuple):
-    """A case as the worker gets it.
+    """A case as sent to the worker.
 
     instrumentation  arguments of `fuzzing.backends.base.Instrumentation`; None for a plain run
     """
@@ -76,17 +76,17 @@ class RequestBatch:
         self.size = 0
 
     def __bool__(self) -> bool:
-        """Whether any case waits."""
+        """Whether there is any case."""
         return bool(self._headers)
 
     def add(self, number: int, description: bytes, blob: bytes) -> None:
-        """Has a case wait, of which `encode_request` says the rest."""
+        """Adds a case; the remaining arguments are those of `encode_request`."""
         self._headers.append(b"[%d,%b" % (number, description))
         self._blobs.append(blob)
         self.size += len(blob)
 
     def frame(self) -> List[bytes]:
-        """The frame of those that wait, of which there must be one at least, in parts; then none waits."""
+        """The frame of all cases, at least one, in parts; empties the batch."""
         text = b'{"instrumentation":%b,"cases":[%b]}' % (
             encode_json(dict(self.instrumentation)),
             b",".join(self._headers),
@@ -97,7 +97,7 @@ class RequestBatch:
 
 
 def encode_request(case: TestCase) -> Tuple[bytes, bytes]:
-    """A case in a frame: its part of the header, without the number; program and inputs."""
+    """A case for a frame: its part of the header, without the number; program and inputs."""
     program = case.program.to_bytes()
     description, blob = describe_values(case.values())
     return f"{encode_json(case.program.kind).decode()},{len(program)},{description}]".encode(), program + blob
@@ -114,7 +114,7 @@ def parse_requests(header: Header, blob: bytes) -> List[CaseRequest]:
 
 
 class AnswerBatch:
-    """Worker: answers that wait to be sent in one frame."""
+    """Worker: answers to send in one frame."""
 
     def __init__(self) -> None:
         self._headers: List[Tuple[Any, ...]] = []
@@ -128,22 +128,22 @@ class AnswerBatch:
         outputs: Tuple[int, bytes] = (0, b""),
         notes: Iterable[Tuple[str, str]] = (),
     ) -> None:
-        """Has an answer wait; outputs as `protocol.encode_values` gives them, the others as in Answer."""
+        """Adds an answer; outputs as from `protocol.encode_values`, the other arguments as in Answer."""
         size, data = outputs
         self._headers.append((number, marks, error, size, len(data), notes))
         self._blobs.append(data)
 
     def frame(self) -> bytes:
-        """The frame of those that wait; then none waits."""
+        """The frame of all answers; empties the batch."""
         text, blobs = encode_json({"answers": self._headers}), self._blobs
         self._headers, self._blobs = [], []
         return b"".join([frame_prefix(text, sum(map(len, blobs))), *blobs])
 
 
 def parse_answers(header: Header, blob: bytes) -> Iterator[Answer]:
-    """Supervisor: the answers of a frame, as they can be read; raises ProtocolError.
+    """Supervisor: the answers of a frame that are readable; raises ProtocolError.
 
-    Each has its own part of the blob, so that one that lies of its outputs takes none of another's.
+    Each answer has its own part of the blob, so that wrong lengths in one do not corrupt another's outputs.
     """
     cursor = BlobReader(blob)
     try:

@@ -1,17 +1,17 @@
-"""Cases as a run reads them: what `Corpus.get` gives, kept beside the corpus in a form that is read quickly.
+"""A cache of a corpus's cases in a form that is fast to read: what `Corpus.get` returns, beside the corpus.
 
-`case.json` is for people and for ever: JSON, base64, and a hash of both to check. To read it takes a quarter
-of what a fast compiler takes for the case. So what was read and checked once is kept as bytes, each case a
-record of the pack that its id begins with:
+Reading and checking `case.json` (JSON, base64 and a hash) takes a quarter of a fast compiler's time for a
+case. So each case that was read and checked once is kept as a record of bytes, in the pack named by the first
+digit of its id:
 
     ROOT/.prepared/4/a     sizes, request, rest (JSON all), program and inputs, expected outputs
 
-To open a pack takes 2 µs for each of its records, which a shard of one case would spend on all of a corpus
-if they were one pack; sixteen are few enough that a run has all of them open.
+Opening a pack takes 2 µs for each of its records; with a single pack, a shard of one case would pay that for
+the whole corpus. Sixteen are few enough to keep all open during a run.
 
-as `.references` keeps what a library said. A worker is sent parts of such a record as they are, and an answer
-is compared with parts of it: of most cases nothing else is ever read. It is a cache and nothing more: what is
-torn, or of another version, is made anew, and where nothing can be written there is nothing.
+Parts of a record are sent to the worker unchanged, and an answer is compared with parts of it; for most cases
+nothing else is read. Truncated records and those of another version are made anew, and where nothing can be
+written there is no cache. Reference outputs are in `.references`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fuzzing.execute.batches import encode_request
 from fuzzing.execute.record_file import RecordFile
 
 _FOLDER, _VERSION = ".prepared", "4"
-#: Of request, rest, program and inputs, of what tells of the expected outputs; and how many these are.
+#: Sizes of request, rest, program and inputs, and the description of expected outputs; number of outputs.
 _SIZES = struct.Struct("<IIQII")
 _parsed = json.JSONDecoder().raw_decode
 
@@ -41,12 +41,12 @@ class CaseCache:
         self._corpus = corpus
         self._folder = corpus.root / _FOLDER / _VERSION
         self._packs: dict[str, RecordFile] = {}
-        with contextlib.suppress(OSError):  # where there is no corpus, either
+        with contextlib.suppress(OSError):  # there may be no corpus either
             self._folder.parent.mkdir(exist_ok=True)
             self._folder.mkdir(exist_ok=True)
 
     def get(self, case_id: str) -> TestCase:
-        """As `Corpus.get`; raises the same."""
+        """As `Corpus.get`, with the same exceptions."""
         pack = self._packs.get(case_id[:1]) or self._opened(case_id)
         data = pack.get(case_id)
         if data is None:
@@ -58,15 +58,15 @@ class CaseCache:
         return found
 
     def _opened(self, case_id: str) -> RecordFile:
-        self._corpus.folder(case_id)  # it is an id: nothing else may name a file
+        self._corpus.folder(case_id)  # checks the id: no other text may name a file
         pack = self._packs[case_id[:1]] = RecordFile(f"{self._folder}/{case_id[:1]}")
         return pack
 
 
 class _Field:
-    """A field of a case that is read when it is first asked for, with those that stand beside it.
+    """A field of a case that is read on first access, together with the fields beside it.
 
-    read  the name of the method that gives them
+    read  the name of the method that reads them
     """
 
     def __init__(self, name: str, read: str) -> None:
@@ -81,7 +81,7 @@ class _Field:
 
 
 class CachedCase(TestCase):
-    """A case of which most is still the bytes of its record. It reads itself when it is asked for more.
+    """A case that is mostly still the bytes of its record, and reads its fields on access.
 
     data   the record
     sizes  those at its beginning
@@ -96,7 +96,7 @@ class CachedCase(TestCase):
     sizes: tuple[int, int, int, int, int]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> TestCase:  # type: ignore[misc]
-        """A plain case, where one is made of this one by `dataclasses.replace`: it has no record."""
+        """Returns a plain TestCase when called by `dataclasses.replace`, as that has no record."""
         return TestCase(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
@@ -113,7 +113,7 @@ class CachedCase(TestCase):
 
     @property
     def count(self) -> int:
-        """How many outputs are expected."""
+        """Number of expected outputs."""
         return self.sizes[4]
 
     def encode_request(self) -> tuple[bytes, bytes]:
@@ -123,20 +123,20 @@ class CachedCase(TestCase):
         return self.data[_SIZES.size : begin], self.data[begin + rest : begin + rest + given]
 
     def expects(self, size: int, outputs: bytes) -> bool:
-        """Whether outputs, as `protocol.encode_values` gives them, are those expected, byte for byte."""
+        """Whether outputs, as from `protocol.encode_values`, equal the expected ones byte for byte."""
         data = self.data
         told, rest, given, expected, _ = self.sizes
         whole = _SIZES.size + told + rest + given + len(outputs)
         return size == expected > 0 and len(data) == whole and data.endswith(outputs)
 
     def read_expected(self) -> dict[str, Any]:
-        """The outputs."""
+        """Reads the expected outputs."""
         told, rest, given, expected, _ = self.sizes
         begin = _SIZES.size + told + rest + given
         return {"expected": tuple(protocol.decode_values(expected, self.data[begin:])) if expected else None}
 
     def read_given(self) -> dict[str, Any]:
-        """Program and inputs."""
+        """Reads program and inputs."""
         text, data = self.encode_request()
         kind, size, described = _parsed(f"[{text.decode('ascii')}")[0]
         cursor = protocol.BlobReader(data)
@@ -147,13 +147,13 @@ class CachedCase(TestCase):
         return {"program": program, "inputs": tuple(inputs)}
 
     def read_allowed(self) -> dict[str, Any]:
-        """Tolerance and comparison: all that is asked of a case whose outputs are not quite as expected."""
+        """Reads tolerance and comparison, needed only if outputs differ from the expected bytes."""
         begin = _SIZES.size + self.sizes[0]
         (tolerance, comparison), _ = _parsed(self.data[begin : begin + self.sizes[1]].decode("ascii"))
         return {"tolerance": tolerance and Tolerance(*tolerance), "comparison": comparison}
 
     def read_provenance(self) -> dict[str, Any]:
-        """Where the case is from."""
+        """Reads the provenance."""
         return {"provenance": Provenance(*self._rest()[1])}
 
     def _rest(self) -> Any:
@@ -163,7 +163,7 @@ class CachedCase(TestCase):
 
 
 def cached_request(case: TestCase) -> tuple[bytes, bytes]:
-    """As `batches.encode_request`, of a prepared case at no cost."""
+    """As `batches.encode_request`, without encoding for a cached case."""
     return case.encode_request() if isinstance(case, CachedCase) else encode_request(case)
 
 

@@ -1,4 +1,4 @@
-"""Where a backend keeps what one worker makes and the next can use, such as a precompiled header."""
+"""The folder for a backend's reusable files, such as a precompiled header."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _PLACE = "{cache}"
 
 
 def resolve_cache_folder(command: WorkerCommand) -> str:
-    """The folder, which is there now; "" for a backend whose environment has no "{cache}".
+    """The folder, created if needed; "" for a backend whose environment has no "{cache}".
 
-    What is left of a case in there reaches the next one, so that only a backend which asks has any; and
-    no two toolchains, nor two releases of a compiler in one, ever share theirs. Raises ToolchainError.
+    Files there may carry over from one case to the next, so only backends that request it have one;
+    toolchains, and releases of a compiler within one, never share theirs. Raises ToolchainError.
     """
     if not command.cache and not any(_PLACE in value for value in _environment(command).values()):
         return ""

@@ -1,18 +1,18 @@
-"""One case on many compilers, as one table.
+"""Runs one case on many compilers and prints one table.
 
 `python -m fuzzing.execute.compiler_comparison SPEC.json` reads
 
     {"corpus": folder, "case": id, "backends": [{"backend": name, "options": {…}, "device": "CPU",
      "python": interpreter}, …], "limits": {…}}
 
-where all but "corpus", "case" and each "backend" may be left out, and prints one JSON object
+where all but "corpus", "case" and each "backend" are optional, and prints one JSON object
 
     {"case": id, "invalid": "" | why, "rows": [{"label", "backend", "options", "verdict", "summary",
      "seconds", "to_reference", "to_float64", "group", "outlier"}, …]}
 
-with the rows in the order given; described in `fuzzing.oracles.differential.Row`. A compiler
-that cannot be started, or takes no such programs, has the verdict "" and says why in its summary. Errors
-are printed as in `fuzzing.entry_point`.
+with the rows in the order given, see `fuzzing.oracles.differential.Row`. A compiler that cannot be started,
+or takes no such programs, has the verdict "" and the reason as its summary. Errors are printed as in
+`fuzzing.entry_point`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from fuzzing.outcomes import Outcome
 
 @dataclass(frozen=True)
 class ComparedBackend:
-    """A backend in one configuration; its label is its name and what is not its default."""
+    """A backend in one configuration; its label is its name and its options that are not the default."""
 
     backend: str
     options: dict[str, str]
@@ -54,7 +54,7 @@ class ComparedBackend:
 
     @property
     def label(self) -> str:
-        """How the table calls it."""
+        """Its name in the table."""
         cls = backends.get(self.backend)
         device = [] if self.device == cls.devices[0] else [self.device]
         return " ".join(filter(None, [cls.name, *device, format_configuration(self.options)]))
@@ -62,7 +62,7 @@ class ComparedBackend:
 
 @dataclass(frozen=True)
 class ComparisonSpec:
-    """What to compare. Raises UsageError if two contenders are the same."""
+    """What to compare. Raises UsageError if two backends are the same."""
 
     corpus: str
     case: str
@@ -104,7 +104,7 @@ def _compared_backend(given: dict[str, Any]) -> ComparedBackend:
 
 
 class ComparisonTable:
-    """One case and its contenders. The reference library is the first contender's, if not ours."""
+    """One case on several backends. A reference library that Assay does not bundle is the first backend's."""
 
     def __init__(self, spec: ComparisonSpec) -> None:
         self._spec = spec
@@ -114,7 +114,7 @@ class ComparisonTable:
         self._rechecker = Rechecker(self._reference_runners)
 
     def to_json(self) -> dict[str, Any]:
-        """The table, as the module's text says."""
+        """The table, as in the module docstring."""
         [(case, error)] = ReferenceOutputs(self._reference_runners).complete([self._case])
         if error:
             return {"case": self._spec.case, "invalid": error, "rows": []}
@@ -143,7 +143,7 @@ class ComparisonTable:
         return {"case": self._spec.case, "invalid": "", "rows": rows_json}
 
     def _run(self, one: ComparedBackend, case: TestCase) -> tuple[Outcome | str, Execution | None]:
-        """The outcome, or why there is none, and what was seen."""
+        """The outcome, or the reason why there is none, and the execution."""
         cls = backends.get(one.backend)
         if case.program.kind not in cls.kinds:
             return f"{cls.name} takes no {case.program.kind} programs", None
@@ -171,7 +171,7 @@ def _outputs(execution: Execution | None) -> tuple[tuple[str, Any], ...] | None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command line of the module; see above."""
+    """The command line of the module."""
 
     def work() -> None:
         if len(arguments) != 1:

@@ -1,7 +1,7 @@
-"""The evaluator: decides about a few cases at a time, in workers that stay.
+"""The evaluator: runs and decides a few cases at a time, in workers that stay.
 
-A shard runs thousands of cases and ends; a reducer needs a handful some hundred times. Its cases lie in no
-corpus, so references go to a temporary folder.
+A shard runs thousands of cases and ends; a reducer needs a few at a time, hundreds of times. Its cases are in
+no corpus, so references go to a temporary folder.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Notes = tuple[tuple[str, str], ...]
 
 
 class Evaluator:
-    """Runs cases and decides as a shard of these settings does; `shard.corpus` and `shard.cases` are unused.
+    """Runs and decides cases like a shard of these settings; `shard.corpus` and `shard.cases` are unused.
 
     A context manager: its workers end with it.
 
@@ -78,7 +78,7 @@ class Evaluator:
         return made
 
     def evaluate(self, cases: Sequence[TestCase]) -> list[Outcome]:
-        """The outcome of each case, in their order."""
+        """The outcome of each case, in order."""
         return [outcome for outcome, _ in self.instrumented(cases, None)]
 
     def instrumented(
@@ -101,7 +101,7 @@ class Evaluator:
             if instrumentation:
                 logged_notes, log = split_notes(execution.log)
                 notes[place] = execution.notes or logged_notes
-                execution = replace(execution, log=log)  # noqa: PLW2901 - without what we have put there
+                execution = replace(execution, log=log)  # noqa: PLW2901 - without the notes written there
             outcome = self._decide(runnable[place], execution)
             found[place] = outcome
             if needs_recheck(outcome, self._shard.profile):
@@ -117,7 +117,7 @@ class Evaluator:
         ]
 
     def reference(self, case: TestCase) -> Outputs | None:
-        """The library's outputs of a case that ships none; None if it fails."""
+        """The library's outputs of a case without expected ones; None if the library fails."""
         [(completed, error)] = self._references.complete([case])
         return None if error else completed.expected
 

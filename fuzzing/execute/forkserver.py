@@ -1,11 +1,11 @@
 """Fork servers: processes that have imported a compiler and fork workers.
 
-Replacing a worker then costs a fork, some ten milliseconds, not the import of the compiler, 0.3 s (OpenVINO)
-to 20 s (inductor). A fork server has the walls and limits of its workers, runs no case, has one worker at a
-time, and dies with the supervisor. Its workers share memory layout and hash seed; evidence comes from fresh
-interpreters (`Supervisor.fresh`).
+Replacing a worker then costs a fork, some ten milliseconds, instead of the compiler's import, 0.3 s
+(OpenVINO) to 20 s (inductor). A fork server has the sandbox and limits of its workers, runs no case, has one
+worker at a time, and ends with the supervisor. Its workers share memory layout and hash seed, so evidence
+comes from fresh interpreters (`Supervisor.fresh`).
 
-A compiler whose import leaves threads cannot be forked: the process is then the only worker itself.
+A compiler whose import starts threads cannot be forked: that process is then the only worker itself.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from fuzzing.execute.scratch_folder import InnerFolder, ScratchFolder
 if TYPE_CHECKING:
     from fuzzing.execute.worker_process import WorkerCommand
 
-_EXIT_REPORT_S = 10.0  # for a forkserver to say that a worker which was killed is dead
+_EXIT_REPORT_S = 10.0  # for a forkserver's report that a killed worker is dead
 _CREDENTIALS = struct.Struct("iII")  # struct ucred: process, user, group
-_EXIT_S = 5.0  # for a forkserver to end that is not needed any more
+_EXIT_S = 5.0  # for an unneeded forkserver to exit
 
-#: Starts the process behind one end of a pair of sockets.
+#: Starts the process behind one end of a socket pair.
 Start = Callable[[socket.socket], "subprocess.Popen[bytes]"]
 
 
 class ForkServer:
-    """The supervisor's side of a forkserver. It starts with the first worker.
+    """The supervisor's side of a forkserver, which starts with the first worker.
 
-    command  what its workers are for
-    path     its scratch folder, in which those of its workers are
+    command  starts its workers
+    path     its scratch folder, which contains those of its workers
     """
 
     def __init__(self, command: WorkerCommand) -> None:
@@ -54,7 +54,7 @@ class ForkServer:
 
     @property
     def usable(self) -> bool:
-        """Whether it can have another worker: its last is dead, and it lives."""
+        """Whether it can have another worker: its last is dead, and it is alive."""
         return self._process is None or (self._control is not None and self._worker is None)
 
     def folder(self) -> InnerFolder:
@@ -62,27 +62,29 @@ class ForkServer:
         return self._folder.make_inner()
 
     def spawn(self, start: Start, request: dict[str, Any], descriptors: dict[str, int]) -> ForkedWorker:
-        """A worker that is, or will be when the compiler is imported. `start` is for the first.
+        """A worker that exists now or once the compiler is imported. `start` is for the first.
 
-        request  its environment, scratch folder and cores
+        request      its environment, scratch folder and cores
         descriptors  by name, those of PASSED_DESCRIPTORS
         """
         if self._process is None:
             self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            # The kernel adds the sender's number as it is here: in there, processes have other numbers.
+            # The kernel adds the sender's pid as seen here: inside the namespace, pids differ.
             self._control.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
             with theirs:
                 self._process = start(theirs)
         assert self._control is not None
         data = json.dumps(request).encode()
         assert len(data) <= MAX_REQUEST
-        with contextlib.suppress(BrokenPipeError):  # it died meanwhile, which its worker's end will tell
+        with contextlib.suppress(BrokenPipeError):  # it died meanwhile, which its worker's exit will show
             socket.send_fds(self._control, [data], [descriptors[name] for name in PASSED_DESCRIPTORS])
         self._worker = ForkedWorker(self, self._process)
         return self._worker
 
     def receive(self, timeout: float) -> dict[str, Any] | None:
-        """What it says within `timeout` seconds; {} if it says nothing, None if it never will any more."""
+        """A message received within `timeout` seconds; {} if there was none, None if it has closed the
+        socket.
+        """
         if self._control is None:
             return None
         if not select.select([self._control], [], [], timeout)[0]:
@@ -99,13 +101,13 @@ class ForkServer:
         return {**message, "sender": senders[0] if senders else 0}
 
     def is_ancestor_of(self, pid: int) -> bool:
-        """Whether the forkserver, or the launcher that it runs under, started the process `pid`."""
+        """Whether the forkserver, or its launcher, started the process `pid`."""
         assert self._process is not None
         parent = _parent(pid)
         return self._process.pid in (parent, _parent(parent))
 
     def mark_worker_exited(self) -> None:
-        """Its worker is dead."""
+        """Records that its worker is dead."""
         self._worker = None
 
     def _close_control(self) -> None:
@@ -114,9 +116,9 @@ class ForkServer:
             self._control = None
 
     def close(self) -> None:
-        """Ends it, and a worker that it may have.
+        """Ends it, and its worker if there is one.
 
-        One that waits ends by itself, having seen off its workers, whose times the kernel adds to ours then.
+        An idle one ends by itself after reaping its workers, so that the kernel adds their times to ours.
         """
         self._close_control()
         if self._process is not None:
@@ -127,7 +129,7 @@ class ForkServer:
 
 
 def end_process(process: subprocess.Popen[bytes] | ForkedWorker) -> None:
-    """Ends a process and its group, if it has not ended. A launcher ends what its program has left, first."""
+    """Ends a process and its group if it is alive. A launcher first ends the processes its program left."""
     if process.poll() is not None:
         return
     process.terminate()
@@ -139,7 +141,7 @@ def end_process(process: subprocess.Popen[bytes] | ForkedWorker) -> None:
 
 
 def _parent(pid: int) -> int:
-    """The parent of a process; 0 if there is none, or no such process."""
+    """The pid of a process's parent; 0 if there is none, or no such process."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -148,9 +150,9 @@ def _parent(pid: int) -> int:
 
 
 class ForkedWorker:
-    """A worker that a forkserver has forked, or will, as `subprocess.Popen` shows a process.
+    """A worker forked by a forkserver, now or later, with the interface of `subprocess.Popen`.
 
-    Until it is forked, or if it never is, it is the forkserver itself: what there is to wait for and to kill.
+    Until it is forked, or if it never is, waiting and killing apply to the forkserver.
     """
 
     def __init__(self, forkserver: ForkServer, server: subprocess.Popen[bytes]) -> None:
@@ -161,7 +163,7 @@ class ForkedWorker:
 
     @property
     def pid(self) -> int:
-        """The process to look at and to kill."""
+        """The process to inspect and to kill."""
         while self._pid is None and self._listen(0):
             pass
         return self._server.pid if self._pid is None else self._pid
@@ -183,7 +185,7 @@ class ForkedWorker:
     def wait(self, timeout: float | None = None) -> int:
         """Its exit code, once it has ended; raises subprocess.TimeoutExpired.
 
-        Without `timeout` for one that has been killed: a forkserver that does not say so is killed too.
+        Without `timeout` for a killed worker: a forkserver that does not report its exit is killed too.
         """
         given = _EXIT_REPORT_S if timeout is None else timeout
         until = time.monotonic() + given
@@ -191,7 +193,7 @@ class ForkedWorker:
             pass
         if self._code is None:
             try:
-                # Not heard of any more: a forkserver that died, or had to be the worker itself.
+                # No report: the forkserver died, or is the worker itself.
                 self._code = self._server.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 if timeout is not None:
@@ -201,7 +203,7 @@ class ForkedWorker:
         return self._code
 
     def _listen(self, timeout: float) -> bool:
-        """Takes one thing that the forkserver says; False if there was none."""
+        """Processes one message of the forkserver; False if there was none."""
         message = self._forkserver.receive(timeout)
         if not message:
             return False

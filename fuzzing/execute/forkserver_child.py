@@ -1,7 +1,7 @@
-"""The forkserver's side of a fork: a process that has imported a compiler becomes one worker after another.
+"""The forkserver's side of a fork: a process with an imported compiler becomes one worker after another.
 
-Python 3.8 and the standard library only: this runs in the toolchain's interpreter. The other side,
-and why, is in `fuzzing.execute.forkserver`.
+Python 3.8 and the standard library only: this runs in the toolchain's interpreter. See
+`fuzzing.execute.forkserver` for the other side.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from fuzzing.execute.sandbox.isolation import LIBC, NAMESPACES, NONE, NotPermitt
 # linux/prctl.h
 _PR_SET_PDEATHSIG, _PR_GET_DUMPABLE, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 3, 4, 36
 _SIGKILL = 9
-_REAP_S = 5.0  # for orphans to end that are killed
+_REAP_S = 5.0  # for killed orphans to end
 MAX_REQUEST = 1 << 16
-#: What a worker is handed, in this order.
+#: Descriptors passed to a worker, in order.
 PASSED_DESCRIPTORS = ("in", "out", "log", "page")
-_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - under namespaces a file system of our own
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - under namespaces a private file system
 
 _Request = Tuple[Dict[str, Any], List[int]]
 
 
 def fork_workers(spec: Dict[str, Any], level: str, *, may_fork: bool = True) -> Dict[str, Any]:
-    """Returns in each worker, with `spec` made its own; the process that forks them stays in here.
+    """Returns in each worker, with `spec` changed to the worker's; the forking process stays in here.
 
-    A process with more than one thread is not forked, for the child would have locks that nobody frees:
-    it is the first worker itself, and the only one. So it is where not `may_fork`.
+    A process with more than one thread, or without `may_fork`, is not forked, since the child would have
+    locks that nobody releases: it is the first worker itself, and the only one.
     """
     control = socket.socket(fileno=spec["forkserver"])
     parent = os.getpid()
     forks = may_fork and len(os.listdir("/proc/self/task")) == 1
     dumpable = LIBC.prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0)
     if forks:
-        gc.freeze()  # what was imported stays: to look through it would copy every page of it
-        # Workers are of the same user: none shall trace this process, or look into it.
+        gc.freeze()  # else garbage collection in a child copies every page of the imports
+        # Workers have the same user: none may trace this process or read its memory.
         LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     while True:
@@ -63,13 +63,13 @@ def fork_workers(spec: Dict[str, Any], level: str, *, may_fork: bool = True) -> 
             _empty_folder(_SHARED_MEMORY)
     if forks:
         _detach(parent, dumpable, level)
-        control.send(json.dumps({"spawned": True}).encode())  # the kernel adds which process
+        control.send(json.dumps({"spawned": True}).encode())  # the kernel adds the pid
     control.close()
     return _apply_request(spec, request, descriptors)
 
 
 def _receive(control: socket.socket) -> Optional[_Request]:
-    """What a worker is to be; None when none will be needed any more."""
+    """The next worker's settings; None when no more are needed."""
     numbers = array.array("i")
     room = socket.CMSG_SPACE(len(PASSED_DESCRIPTORS) * numbers.itemsize)
     data, more, _, _ = control.recvmsg(MAX_REQUEST, room)
@@ -82,17 +82,17 @@ def _receive(control: socket.socket) -> Optional[_Request]:
 
 
 def _report_exit(control: socket.socket, child: int) -> None:
-    """Says how a worker ended, and keeps its number from others until the supervisor has ended its group."""
+    """Reports how a worker ended, and keeps its pid reserved until the supervisor has ended its group."""
     ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     assert ended is not None
     code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
     control.send(json.dumps({"exited": code}).encode())
-    control.recv(1, socket.MSG_PEEK)  # the next request, or the end
+    control.recv(1, socket.MSG_PEEK)  # the next request, or the end of the stream
     os.waitpid(child, 0)
 
 
 def _end_orphans() -> None:
-    """Ends what a dead worker has left: its orphans are children of this process now."""
+    """Ends the processes that a dead worker left: its orphans are children of this process now."""
     until = time.monotonic() + _REAP_S
     while time.monotonic() < until:
         try:
@@ -109,10 +109,10 @@ def _end_orphans() -> None:
 
 
 def _detach(parent: int, dumpable: int, level: str) -> None:
-    """Makes the new process one of its own, which dies with its parent as that does with the supervisor."""
+    """Makes the new process a group of its own that dies with its parent."""
     if level != NONE:
         with contextlib.suppress(NotPermitted):
-            landlock.scope_signals()  # once more: the parent is outside now, and cannot be signalled
+            landlock.scope_signals()  # again: the parent is outside now, and cannot be signalled
     os.setsid()
     LIBC.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
@@ -124,7 +124,7 @@ def _apply_request(spec: Dict[str, Any], request: Dict[str, Any], descriptors: L
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["scratch"])
-    tempfile.tempdir = None  # it may have been asked for, and would be remembered
+    tempfile.tempdir = None  # it may be cached
     if request["cores"]:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, request["cores"])
@@ -137,7 +137,7 @@ def _apply_request(spec: Dict[str, Any], request: Dict[str, Any], descriptors: L
 
 
 def _empty_folder(folder: str) -> None:
-    """What a worker leaves in shared memory would be missing to the next."""
+    """Empties shared memory, where a worker's leftovers would leave less room for the next."""
     for entry in os.scandir(folder):
         with contextlib.suppress(OSError):
             if entry.is_dir(follow_symlinks=False):

@@ -1,7 +1,7 @@
 """GPU slots: one for each CUDA device, held by one worker at a time.
 
-Two programs on one device disturb each other's memory and clocks, and one that kills the device kills
-both. So a slot is a lock file, whoever runs Assay here: the kernel frees it when its holder dies.
+Two programs on one device disturb each other's memory and clocks, and a device failure kills both. A slot is
+a lock file shared by all runs on this machine; the kernel releases it when its holder dies.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _LISTED = re.compile(r"^(GPU|\s+MIG)\b.*\(UUID: ([\w/-]+)\)\s*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class GpuSlot:
-    """A device that is ours: its name for CUDA_VISIBLE_DEVICES, and the lock (a file descriptor)."""
+    """A locked device: its name for CUDA_VISIBLE_DEVICES, and the lock's file descriptor."""
 
     name: str
     lock: int
 
 
 def list_devices() -> tuple[str, ...]:
-    """The devices there are, as CUDA_VISIBLE_DEVICES names them: those it allows us, or all."""
+    """The devices, as CUDA_VISIBLE_DEVICES names them: those it allows, or all."""
     if VISIBLE_DEVICES in os.environ:
         return tuple(name.strip() for name in os.environ[VISIBLE_DEVICES].split(",") if name.strip())
     program = shutil.which("nvidia-smi")
@@ -47,13 +47,13 @@ def list_devices() -> tuple[str, ...]:
         return ()
     try:
         listed = subprocess.run([program, "-L"], capture_output=True, text=True, timeout=_ASK_S, check=True)
-    except (OSError, subprocess.SubprocessError):  # a driver that does not answer has no devices for us
+    except (OSError, subprocess.SubprocessError):  # a driver that does not answer has no usable devices
         return ()
     return parse_device_list(listed.stdout)
 
 
 def parse_device_list(listed: str) -> tuple[str, ...]:
-    """The devices of `nvidia-smi -L`; a device in parts (MIG) counts as its parts."""
+    """The devices of `nvidia-smi -L`; a partitioned device (MIG) counts as its parts."""
     found: list[tuple[str, list[str]]] = []
     for kind, name in _LISTED.findall(listed):
         if kind == "GPU":
@@ -64,9 +64,9 @@ def parse_device_list(listed: str) -> tuple[str, ...]:
 
 
 class GpuPool:
-    """The slots of one supervisor: taken as its workers need them, kept from one worker to the next.
+    """The slots of one supervisor: acquired as workers need them, and kept from one worker to the next.
 
-    kinds   the devices that the compiler has, which say what can be done where there is no CUDA device
+    kinds  the devices that the compiler supports, for the message if there is no CUDA device
     """
 
     def __init__(self, devices: Iterable[str] | None = None, *, kinds: Iterable[str] = ()) -> None:
@@ -105,11 +105,11 @@ class GpuPool:
         return slot
 
     def return_slot(self, slot: GpuSlot) -> None:
-        """The worker that had the slot is gone; the next one can have it."""
+        """Makes the slot of an ended worker available to the next one."""
         self._free.append(slot)
 
     def close(self) -> None:
-        """Leaves all slots to others."""
+        """Releases all slots."""
         for slot in self._held:
             os.close(slot.lock)
         self._held.clear()
@@ -127,7 +127,7 @@ def _try_lock(device: str) -> GpuSlot | None:
 
 
 def _folder() -> Path:
-    """Where this user's locks lie: all runs of one user must find the same, and no other user's."""
+    """The folder of this user's locks: the same for all runs of a user, another for each user."""
     base = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
     if not base.is_dir():
         base = Path(tempfile.gettempdir())

@@ -1,4 +1,4 @@
-"""What a case may use before it is stopped."""
+"""Limits of a case's time and memory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fuzzing.outcomes import Phase
 class Limits:
     """Wall-clock seconds for each phase, and bytes.
 
-    The times are generous beside what phases take (milliseconds for one operator), because a
-    hang is an accusation: ten thousand times the usual, not ten.
+    The times are ten thousand times the usual ones (milliseconds for one operator), since a hang counts as a
+    compiler failure.
 
-    memory_bytes  resident memory of a worker, compiler included, and of each program that it starts
+    memory_bytes  resident memory of a worker, compiler included, and of each of its child processes
     file_bytes    largest file a worker may write
     """
 
@@ -33,7 +33,7 @@ class Limits:
                 raise UsageError(f"the limit {name} must be a number above 0, not {value!r}")
 
     def seconds(self, phase: Phase) -> float:
-        """The time that `phase` may take."""
+        """The time limit of `phase`."""
         allowed: float = getattr(self, f"{phase.value}_s")
         return allowed
 

@@ -1,15 +1,14 @@
-"""The numbers of one case: what a compiler gives beside what it ought to give, element by element.
+"""The outputs of one case beside the reference, element by element.
 
-`python -m fuzzing.execute.output_values SHARD.json` runs the shard's one case once and prints, for each output of
-numbers whose type and shape are right, a JSON line
+`python -m fuzzing.execute.output_values SHARD.json` runs the shard's one case once and prints, for each
+output of numbers whose type and shape are right, a JSON line
 
     {"event": "output", "output": NAME, "dtype": …, "shape": […], "elements": N, "at": [N, …],
      "want": [X, …], "got": [X, …], "wrong": [BOOL, …]}
 
-of at most SHOWN elements, those that are wrong before others, in the order of the tensor; `at` are their
-places in it when it is read row by row. NaN and infinities are the texts "nan", "inf" and "-inf". Then
-{"event": "end", "outputs": N}, which is 0 where the program did not run to its end. Errors are told
-as `fuzzing.entry_point` does.
+of at most SHOWN elements, wrong ones preferred, in the order of the tensor; `at` are their flat indices in
+row-major order. NaN and infinities are the texts "nan", "inf" and "-inf". Then {"event": "end", "outputs":
+N}, with N = 0 if the program did not complete. Errors are printed as in `fuzzing.entry_point`.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from fuzzing.execution import Execution
 from fuzzing.oracles.mismatches import OutputPair
 from fuzzing.oracles.output_comparison import bounds_for, elements_within, match_outputs, split_sequences
 
-#: Elements of one output: what a picture of a page's width can tell apart.
+#: Elements shown of one output: the resolution of a picture as wide as a page.
 SHOWN = 256
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command line of the module; see above."""
+    """The command line of the module."""
 
     def work() -> None:
         if len(arguments) != 1:

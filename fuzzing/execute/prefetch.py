@@ -1,21 +1,20 @@
-"""How many cases a worker should have ahead of it, going by what its last ones took."""
+"""How many cases to send ahead to a worker, by the time its last ones took."""
 
 from __future__ import annotations
 
-#: A worker must never wait for us, so it has cases for so many seconds ahead of it, and two at least: some
-#: end in 50 µs, at a missing operator. More would be taken from the other workers, and from a budget: what is
-#: sent is run.
+#: Seconds of work to queue for a worker, at least two cases: some end in 50 µs, at a missing operator. More
+#: would be taken from other workers and from the budget, as all sent cases are run.
 PREFETCH_S = 0.16
 MAX_PREFETCH = 512
-_FIRST = 4  # while nothing is known
-_WEIGHT = 0.5  # of the last case: the first of a worker are slow, and soon forgotten
+_FIRST = 4  # before the first result
+_WEIGHT = 0.5  # of the last case: a worker's first ones are slow, and soon forgotten
 
 
 class Prefetch:
     """The pace of one worker.
 
-    seconds  what its last cases took each, the very last most; 0 before the first
-    ahead    how many cases it should have
+    seconds  weighted average time of its last cases; 0 before the first
+    ahead    how many cases it should have queued
     """
 
     def __init__(self) -> None:
@@ -23,7 +22,7 @@ class Prefetch:
         self.depth = _FIRST
 
     def record(self, seconds: float) -> None:
-        """Takes note of what a case took."""
+        """Records the time of a case."""
         if self.seconds:
             self.seconds += _WEIGHT * (seconds - self.seconds)
         else:

@@ -1,23 +1,20 @@
-"""The words between supervisor and worker: frames on pipes, and one shared page.
+"""The protocol between supervisor and worker: frames on pipes, and one shared page.
 
-A frame is a JSON header and a blob: magic, length of the header, length of the blob, header, blob. Tensors
-travel in the blob, in the order in which the header tells of them, so that they are neither copied
-twice nor turned into text. The worker's side of the pipe is untrusted: lengths are bounded and every
-header is checked before it is used.
+A frame is magic, length of the header, length of the blob, JSON header, blob. Tensors are in the blob, in the
+order of their descriptions in the header, so that they are neither copied twice nor turned into text. The
+worker's side of the pipe is untrusted: lengths are bounded and every header is checked before use.
 
-Cases and answers travel several to a frame, since some cases take no longer than a frame does to be made,
-sent and read:
+Frames hold several cases or answers, since a frame can cost more than a case:
 
     {"instrumentation": {}, "cases": [[number, kind, bytes of the program, inputs], ...]}   blob: program, inputs, ...
-    {"answers": [[number, marks, error, bytes that tell, bytes in all, seen], ...]}   blob: outputs, ...
+    {"answers": [[number, marks, error, bytes of descriptions, bytes in all, notes], ...]}  blob: outputs, ...
 
-where marks tell when each phase that was entered began and the last one ended, in nanoseconds of the
-monotonic clock, and an error is an object, or null. What tells of outputs stands before them in the blob, not
-in the header: those that are as expected are known by their bytes, and nothing of them is parsed. See
-`fuzzing.execute.batches`.
+marks are the start of each phase entered and the end of the last one, in nanoseconds of the monotonic clock;
+error is an object or null. Descriptions of outputs precede them in the blob, so that expected outputs are
+recognized by their bytes, without parsing. See `fuzzing.execute.batches`.
 
-The page answers "what is it doing right now" without a system call on the worker's side, and still
-answers after the worker is dead.
+The page shows what the worker is doing without a system call on the worker's side, and stays readable after
+the worker's death.
 """
 
 from __future__ import annotations
@@ -43,17 +40,17 @@ _quote = json.encoder.encode_basestring_ascii
 _DECODER = json.JSONDecoder()
 MAX_HEADER = 16 << 20
 MAX_BLOB = 2 << 30
-_AT_ONCE = (1 << 17) - 64  # glibc maps and unmaps larger buffers anew each time
+_AT_ONCE = (1 << 17) - 64  # glibc maps and unmaps larger buffers each time
 
 Header = Dict[str, Any]
 
 
 class ProtocolError(InfrastructureError):
-    """What came through the pipe is none of ours; a case may have written there."""
+    """The pipe's content is malformed; a case may have written there."""
 
 
 def encode_json(obj: Any) -> bytes:
-    """JSON as it stands in headers."""
+    """JSON as in headers."""
     return _encode(obj).encode()
 
 
@@ -63,12 +60,12 @@ def pack(header: Header, blob: bytes = b"") -> bytes:
 
 
 def frame_prefix(text: bytes, size: int) -> bytes:
-    """A frame of a header that is spelled already, but for its blob of `size` bytes."""
+    """The start of a frame with an encoded header and a blob of `size` bytes."""
     return _PREFIX.pack(_MAGIC, len(text), size) + text
 
 
 def read_frame(pipe: int) -> Optional[Tuple[Header, bytes]]:
-    """Worker: the next frame, once it is there; None if no more come. It is copied once, by the kernel."""
+    """Worker: the next frame, blocking; None at the end. Copied once, by the kernel."""
     prefix = _read_exactly(pipe, _PREFIX.size)
     if len(prefix) < _PREFIX.size:
         return None
@@ -78,7 +75,7 @@ def read_frame(pipe: int) -> Optional[Tuple[Header, bytes]]:
 
 
 def _read_exactly(pipe: int, size: int) -> bytes:
-    """So many bytes, or all that come before the end."""
+    """`size` bytes, or fewer at the end of the file."""
     data = os.read(pipe, min(size, _AT_ONCE))
     if len(data) == size:
         return data
@@ -91,15 +88,15 @@ def _read_exactly(pipe: int, size: int) -> bytes:
 
 
 class FrameReader:
-    """Turns bytes as they come from a pipe into frames."""
+    """Splits the bytes of a pipe into frames."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._needed = 0  # bytes that the frame at the buffer's beginning takes
+        self._needed = 0  # bytes of the frame at the buffer's beginning
 
     def feed(self, data: bytes) -> Iterator[tuple[Header, bytes]]:
-        """The frames that `data` completes; raises ProtocolError if they are none of ours."""
-        whole = data  # most often it is whole frames, which then are copied out of it alone
+        """The frames that `data` completes; raises ProtocolError if they are malformed."""
+        whole = data  # mostly whole frames, which are then copied out of it alone
         if self._buffer:
             self._buffer += data
             if len(self._buffer) < self._needed:
@@ -144,14 +141,14 @@ def _parse_json(data: bytes, what: str) -> Any:
 
 
 def describe_values(values: Iterable[tuple[str, Value]]) -> tuple[str, bytes]:
-    """Named values as (JSON that tells of them, blob)."""
+    """Named values as (JSON description, blob)."""
     blobs: list[bytes] = []
     items = [f"[{_quote(name)},{_describe_value(value, blobs)}]" for name, value in values]
     return f"[{','.join(items)}]", b"".join(blobs)
 
 
 def encode_values(values: Iterable[tuple[str, Value]]) -> tuple[int, bytes]:
-    """Named values as bytes that need no header: how many of these, JSON, tell of the rest; all of them."""
+    """Named values as bytes without a header: (size of the description at their beginning, bytes)."""
     text, blob = describe_values(values)
     return len(text), text.encode() + blob
 
@@ -170,9 +167,9 @@ def decode_values(size: int, data: bytes) -> list[tuple[str, Value]]:
 
 
 def decode_inputs(decode_values: Any, blob: bytes, begin: int) -> tuple[list[tuple[str, Value]], int]:
-    """Worker: values, as `describe_values` tells of them, from a place in a blob on; and where the next ones begin.
+    """Worker: values described as in `describe_values`, from an offset in a blob; and the next offset.
 
-    They are the supervisor's, which has checked them.
+    They are the supervisor's and not checked again.
     """
     values: list[tuple[str, Value]] = []
     for name, item in decode_values:
@@ -188,7 +185,7 @@ def decode_inputs(decode_values: Any, blob: bytes, begin: int) -> tuple[list[tup
 
 
 class BlobReader:
-    """A place in a blob, from which what headers tell of is read, one after the other."""
+    """Reads the described parts of a blob, one after the other."""
 
     __slots__ = ("blob", "offset")
 
@@ -197,7 +194,7 @@ class BlobReader:
         self.offset = offset
 
     def take(self, size: int) -> bytes:
-        """The next `size` bytes; raises ValueError if there are not as many."""
+        """The next `size` bytes; raises ValueError if there are fewer."""
         begin = self.offset
         end = self.offset = begin + size
         if not begin <= end <= len(self.blob):
@@ -205,7 +202,7 @@ class BlobReader:
         return self.blob[begin:end]
 
     def values(self, decode_values: Any) -> list[tuple[str, Value]]:
-        """The next values, as `describe_values` tells of them; raises ProtocolError."""
+        """The next values, described as in `describe_values`; raises ProtocolError."""
         try:
             return [
                 (str(name), self._tensor(*item) if type(item) is list else self._other(item))
@@ -215,7 +212,7 @@ class BlobReader:
             raise ProtocolError(f"a worker sent values that are none: {error}") from None
 
     def _tensor(self, dtype: str, shape: list[int], size: int) -> Tensor:
-        begin = self.offset  # as in `take`: a case has several of these
+        begin = self.offset  # as in `take`, inlined: a case has several of these
         end = self.offset = begin + size
         if not begin <= end <= len(self.blob):
             raise ValueError(f"{size} bytes are none of those that were sent")
@@ -250,12 +247,12 @@ IDLE = 0
 
 @dataclass(frozen=True)
 class Status:
-    """What the shared page says.
+    """Content of the shared page.
 
-    seq      number of the case in hand, IDLE between cases and while importing
-    phase    the phase it is in
-    since    when that began, on the monotonic clock, in seconds
-    log      size of the log when the case began, in bytes
+    seq    number of the current case, IDLE between cases and while importing
+    phase  its current phase
+    since  start of that phase on the monotonic clock, in seconds
+    log    size of the log when the case began, in bytes
     """
 
     seq: int
@@ -267,15 +264,15 @@ class Status:
 def page_view(page: Any) -> memoryview:
     """Worker: the page as integers: number of the case, size of the log, and four times, in nanoseconds.
 
-    Those tell when the case began to be converted, compiled and run, and when it ended. One is written at
-    each step; those of earlier cases stay, so the newest says what is going on. No function of ours stands
-    before the page, since it is written to several times a case.
+    The times are the starts of convert, compile and run, and the end. One is written at each step; those of
+    earlier cases stay, so the newest gives the state. It is written directly, without a function, since that
+    happens several times a case.
     """
     return memoryview(page)[:PAGE_BYTES].cast("Q")
 
 
 def read_status(page: Any) -> Status:
-    """Supervisor: what the worker said last. May be torn if read while written: look twice."""
+    """Supervisor: the worker's last status. May be torn if read during a write: read twice."""
     seq, log, *times = _PAGE.unpack_from(page, 0)
     newest = 0
     for place, time in enumerate(times):

@@ -1,8 +1,8 @@
-"""Rechecks: the library's further runs of cases whose outputs differ, and the decisions they lead to.
+"""Rechecks: further reference runs of cases whose outputs differ, and the resulting decisions.
 
-Appeals are heard many at once, so that the library is imported once for all of them in each of the ways it
-is run; what it says is kept beside its references, so that a case is heard once for all compilers, releases
-and repeats. A passing case costs nothing. The decision itself is `fuzzing.oracles.float64_check`'s.
+Requests are batched, so that the library is imported once per batch for each way of running it. Results are
+stored beside the references and serve all compilers, releases and repeats. Passing cases cost nothing.
+`fuzzing.oracles.float64_check` decides.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from fuzzing.outcomes import Outcome
 
 Outputs = tuple[tuple[str, Value], ...]
 
-#: glibc fills what malloc hands out with this byte's complement and what is freed with the byte itself
-#: (mallopt(3), M_PERTURB): who reads memory before it is written reads something else than usual.
+#: glibc fills allocated memory with this byte's complement and freed memory with the byte itself (mallopt(3),
+#: M_PERTURB), so that reads of uninitialized memory return other values than usual.
 _PERTURBED = {"MALLOC_PERTURB_": "165"}
-_MAX_KEPT = 8 << 20  # bytes of outputs kept for one case; larger ones are heard again
-_SUFFIX = ".recheck1"  # with another number, what was heard otherwise is heard again
+_MAX_KEPT = 8 << 20  # bytes of outputs stored for one case; larger ones are computed again
+_SUFFIX = ".recheck1"  # another number invalidates stored results
 
 _WIDE = {"precision": "float64"}
 
 
 @dataclass(frozen=True)
 class RecheckRequest:
-    """A case whose outputs differ, or whose program divided integers as nobody may.
+    """A case whose outputs differ, or whose program trapped in an integer division.
 
     case      with its reference
     computed  whether the library computed the reference, rather than shipping it with its test
-    outputs   what the compiled program gave
+    outputs   of the compiled program
     outcome   as decided so far
     """
 
@@ -54,7 +54,7 @@ class RecheckRequest:
 
     @property
     def subject(self) -> _Subject:
-        """What the library is asked about."""
+        """The case to run on the library."""
         return _Subject(self.case, self.computed)
 
 
@@ -73,7 +73,7 @@ class Rechecker:
         self._reference_runners = reference_runners
 
     def recheck(self, recheck_requests: list[RecheckRequest]) -> Iterator[Outcome]:
-        """The outcome of each request, in their order."""
+        """The outcome of each request, in order."""
         subjects = {recheck_request.case.id: recheck_request.subject for recheck_request in recheck_requests}
         reference_runs: dict[str, ReferenceRuns] = {}
         for runner, some in self._reference_runners.groups(subject.case for subject in subjects.values()):
@@ -89,20 +89,20 @@ class Rechecker:
             )
 
     def float64(self, case: TestCase, *, computed: bool) -> Outputs | None:
-        """What a float64 run of a case gives; None if that cannot be had. `computed` as in Appeal."""
+        """The outputs of a float64 run; None if there can be none. `computed` as in RecheckRequest."""
         run_batch = _ReferenceRunBatch(self._reference_runners.of(case), [_Subject(case, computed)])
         return run_batch.reference_runs()[case.id].float64
 
 
 def _decide(recheck_request: RecheckRequest, reference_runs: ReferenceRuns) -> Decision | None:
-    """None if the outcome stands."""
+    """The new decision; None if the outcome is unchanged."""
     if is_integer_trap(recheck_request.outcome):
         return decide_trap(reference_runs)
     return decide_outputs(recheck_request.case, recheck_request.outputs, reference_runs)
 
 
 class _ReferenceRunBatch:
-    """One library's word on several cases."""
+    """One library's further runs of several cases."""
 
     def __init__(self, runner: ReferenceRunner, subjects: list[_Subject]) -> None:
         self._runner = runner
@@ -111,7 +111,7 @@ class _ReferenceRunBatch:
         self._executions: dict[tuple[str, str], Execution] = {}
 
     def reference_runs(self) -> dict[str, ReferenceRuns]:
-        """What the library makes of each case, by id."""
+        """The library's runs of each case, by id."""
         if self._subjects:
             self._run_all()
         for subject in self._subjects:
@@ -177,7 +177,7 @@ class _ReferenceRunBatch:
         return tuple(run for run in runs if run is not None)
 
     def _problem(self, case: TestCase) -> str:
-        """Why there is no float64 run beside one of the library's own; "" if there is."""
+        """Why there is no float64 run for a case that the library ran; "" if there is one."""
         for how in ("run", "again", "float64"):
             execution = self._executions.get((how, case.id))
             if execution is not None and execution.ending != "returned":
@@ -187,7 +187,7 @@ class _ReferenceRunBatch:
         return ""
 
     def _is_transient(self, case: TestCase) -> bool:
-        """Whether some run ended for its time or memory: others' limits may suffice."""
+        """Whether a run ended for its time or memory, so that other limits may suffice."""
         mine = (execution for (_, case_id), execution in self._executions.items() if case_id == case.id)
         return any(execution.ending in ("hung", "out_of_memory") for execution in mine)
 

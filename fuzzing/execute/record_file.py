@@ -1,10 +1,9 @@
-"""A pack: byte records by name in one file that only grows, for what can always be made anew.
+"""A pack: named byte records in one append-only file, for data that can be recomputed.
 
-To open, read and close a file takes as long as a third of what there is to do for a case; a record of a pack
-takes one read. Any number of processes may add to one pack at the same time: each record is one write to the
-file's end, which Linux keeps whole (O_APPEND, write(2)). What a killed process or a full disk left there is
-stepped over, and its CRC-32 tells whether a record is what was written. Nothing is ever changed or removed;
-delete the file to be rid of it.
+Opening, reading and closing a file takes a third of a case's time; a record of a pack takes one read. Any
+number of processes may append at the same time: each record is one write to the file's end, which Linux keeps
+whole (O_APPEND, write(2)). Partial records of a killed process or a full disk are skipped, and a CRC-32
+detects corruption. Records are never changed or removed; delete the file to clear it.
 """
 
 from __future__ import annotations
@@ -19,28 +18,28 @@ from typing import BinaryIO
 _MAGIC = b"assaypk1"
 #: Magic, CRC-32 of all that follows it, size of the data, size of the name; then the name and the data.
 _PREFIX = struct.Struct("<8sIQI")
-_CHECKED = 12  # where that which the CRC is of begins
+_CHECKED = 12  # offset of the data covered by the CRC
 _FLAGS = os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAX_NAME = 256  # bytes of a name
-_MAX_DATA = 8 << 20  # bytes of data; larger ones are not kept
-_BUFFER = 1 << 16  # bytes read at a time while the file is looked through
+_MAX_DATA = 8 << 20  # bytes of data; larger records are not stored
+_BUFFER = 1 << 16  # bytes read at a time while indexing
 
 
 class RecordFile:
-    """The records of a file, which is made if it is not there. Where it cannot be, there are none.
+    """The records of a file, created if missing. If it cannot be, there are no records.
 
-    What other processes add after it was opened is not seen.
+    Records that other processes append after it was opened are not visible.
     """
 
     def __init__(self, path: str) -> None:
-        self._places: dict[str, tuple[int, int]] = {}  # name → where its record begins, and how long it is
+        self._places: dict[str, tuple[int, int]] = {}  # name → offset and size of its record
         self._fd = _open(path)
         if self._fd >= 0:
             weakref.finalize(self, os.close, self._fd)
             self._index()
 
     def get(self, name: str) -> bytes | None:
-        """The data of a record; None if there is none, or it is spoiled."""
+        """The data of a record; None if it is missing or corrupt."""
         place = self._places.get(name)
         if place is None:
             return None
@@ -54,7 +53,7 @@ class RecordFile:
         return record[begin:]
 
     def put(self, name: str, data: bytes) -> None:
-        """Keeps a record, whole or not at all; the one that had the name is forgotten."""
+        """Appends a record, whole or not at all; it replaces an earlier one of this name."""
         if self._fd < 0 or len(data) > _MAX_DATA:
             return
         encoded_name = name.encode("ascii")
@@ -62,7 +61,7 @@ class RecordFile:
         record = record[:8] + _checksum(record).to_bytes(4, "little") + record[_CHECKED:]
         try:
             written = os.write(self._fd, record)
-            end = os.lseek(self._fd, 0, os.SEEK_CUR)  # of our own write, wherever others write now
+            end = os.lseek(self._fd, 0, os.SEEK_CUR)  # of this write, wherever others write now
         except OSError:
             return
         if written == len(record):
@@ -78,7 +77,7 @@ class RecordFile:
                 at = at + length if length else _next(file, at + 1, size)
 
     def _index_record(self, file: BinaryIO, at: int) -> int:
-        """Remembers the record that begins here; how long it is, 0 if none does."""
+        """Indexes the record at this offset; returns its size, 0 if there is none."""
         file.seek(at)
         prefix = file.read(_PREFIX.size)
         if len(prefix) < _PREFIX.size:
@@ -92,7 +91,7 @@ class RecordFile:
 
 
 def _open(path: str) -> int:
-    """A descriptor of the file; -1 if there can be none."""
+    """A descriptor of the file; -1 if it cannot be opened."""
     for access in (os.O_RDWR, os.O_RDONLY):
         try:
             descriptor = os.open(path, access | _FLAGS, 0o644)
@@ -109,7 +108,7 @@ def _checksum(record: bytes) -> int:
 
 
 def _next(file: BinaryIO, begin: int, size: int) -> int:
-    """Where the next record may begin; `size` if nowhere."""
+    """Offset of the next possible record; `size` if there is none."""
     while begin < size:
         file.seek(begin)
         found = file.read(_BUFFER)

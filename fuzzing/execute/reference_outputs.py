@@ -1,7 +1,6 @@
-"""Reference outputs for cases that ship none: their own library in a worker of its own, cached by content.
+"""Reference outputs for cases without expected ones, computed by their own library and cached by content.
 
-Computed once per case, never once per compiler. A case that fails here fails in its own
-library, so it is invalid, whatever a compiler makes of it.
+Computed once per case, not once per compiler. A case that fails in its own library is invalid.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from fuzzing.execute.reference_runner import (
 from fuzzing.execution import Execution
 from fuzzing.oracles.reference import needs_reference, with_reference
 
-#: Outputs, or why there are none.
+#: Outputs, or the reason why there are none.
 Record = tuple[tuple[tuple[str, Value], ...], str]
 
 
 class ReferenceOutputs:
     """The references of a corpus's cases.
 
-    cached  how many of them had been computed before
+    cached  number of references that had been computed before
     """
 
     def __init__(self, reference_runners: ReferenceRunners) -> None:
         self._reference_runners = reference_runners
-        self._transient: dict[str, Record] = {}  # what says more about limits and machine than about a case
+        self._transient: dict[str, Record] = {}  # depends on limits and machine more than on the case
         self.cached = 0
 
     def complete(self, cases: Iterable[TestCase]) -> Iterator[tuple[TestCase, str]]:

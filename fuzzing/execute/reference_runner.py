@@ -1,4 +1,4 @@
-"""Runs the library of a program for references: which backend, interpreter and folder."""
+"""Runs a program's own library for references: which backend, interpreter and folder."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from fuzzing.execute.supervisor import Supervisor, Tag
 from fuzzing.execute.worker_process import WorkerCommand
 from fuzzing.execution import Execution
 
-#: Kinds whose library comes with Assay. That of any other kind is the toolchain's own: a compiler is held to
-#: what the torch or Keras beside it does, not to another release.
+#: Kinds whose library is bundled with Assay. For other kinds it is the toolchain's: a compiler is compared
+#: with the torch or Keras beside it, not with another release.
 _BUNDLED_KINDS = frozenset({"OnnxModel"})
 
 
 class ReferenceRunner:
     """The library for programs of one kind, and the folder of its outputs beside a corpus.
 
-    Where nothing can be written beside the corpus, a folder of our own keeps it for as long as this lives.
+    If nothing can be written beside the corpus, a temporary folder is used.
 
     python   the interpreter of the toolchain
     lasting  keep the workers from one `run` to the next, until `close`
@@ -47,7 +47,7 @@ class ReferenceRunner:
         self._fallback_folder: Path | None = None
 
     def _version(self) -> str:
-        """The library's version; "unknown" where the interpreter has none, which its worker will tell."""
+        """The library's version; "unknown" if the interpreter lacks it, which its worker reports."""
         package = self.backend.package
         if self._python == sys.executable:
             return metadata.version(package)
@@ -62,7 +62,7 @@ class ReferenceRunner:
         options: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> Iterator[tuple[Tag, Execution]]:
-        """The execution of each case in a worker of its own, as they end."""
+        """The execution of each case in the library's workers, as they end."""
         command = WorkerCommand(
             self._python,
             self.backend.name,
@@ -77,13 +77,13 @@ class ReferenceRunner:
         return supervisor.serve(cases)
 
     def close(self) -> None:
-        """Ends the workers that were kept."""
+        """Ends the workers kept."""
         for supervisor in self._workers.values():
             supervisor.close()
         self._workers.clear()
 
     def load(self, case: TestCase, suffix: str = "") -> dict[str, Any] | None:
-        """What was stored for a case; None too where a full disk or a crash has left no whole record."""
+        """The stored record of a case; None if there is none, or only a partial one."""
         for folder in filter(None, (self._folder, self._fallback_folder)):
             with contextlib.suppress(OSError, ValueError):
                 record = json.loads(_path(folder, case, suffix).read_bytes())
@@ -92,11 +92,13 @@ class ReferenceRunner:
         return None
 
     def store(self, case: TestCase, record: Mapping[str, Any], suffix: str = "") -> None:
-        """Keeps a record for a case, whole or not at all. Raises InfrastructureError if it can nowhere."""
+        """Stores a record for a case, whole or not at all. Raises InfrastructureError if it cannot be
+        written.
+        """
         text = json.dumps(record)
         try:
             _write(_path(self._folder, case, suffix), text)
-        except OSError:  # a corpus may lie on a disk that is read-only, or full
+        except OSError:  # the corpus's disk may be read-only or full
             self._store_in_fallback(case, text, suffix)
 
     def _store_in_fallback(self, case: TestCase, text: str, suffix: str) -> None:
@@ -118,7 +120,7 @@ def _path(folder: Path, case: TestCase, suffix: str) -> Path:
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes a file, whole or not at all."""
+    """Writes a file atomically."""
     temporary = path.with_suffix(f".{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +133,7 @@ def _write(path: Path, text: str) -> None:
 
 
 class ReferenceRunners:
-    """The libraries of all kinds of program in a corpus; `keep_workers` ones keep their workers until `close`."""
+    """The libraries of all kinds of program in a corpus. With `keep_workers` workers stay until `close`."""
 
     def __init__(self, corpus: Path, python: str, limits: Limits, *, keep_workers: bool = False) -> None:
         self._given = corpus, python, limits
@@ -139,19 +141,19 @@ class ReferenceRunners:
         self._known: dict[str, ReferenceRunner] = {}
 
     def of(self, case: TestCase) -> ReferenceRunner:
-        """The library of a case; raises UnknownNameError if none does."""
+        """The library of a case; raises UnknownNameError if there is none."""
         kind = case.program.kind
         if kind not in self._known:
             self._known[kind] = ReferenceRunner(kind, *self._given, keep_workers=self._keep_workers)
         return self._known[kind]
 
     def close(self) -> None:
-        """Ends the workers that were kept."""
+        """Ends the workers kept."""
         for runner in self._known.values():
             runner.close()
 
     def groups(self, cases: Iterable[TestCase]) -> list[tuple[ReferenceRunner, list[TestCase]]]:
-        """The cases by their library; kinds may share one, and one worker."""
+        """The cases by library; kinds may share one, and its worker."""
         groups: dict[str, tuple[ReferenceRunner, list[TestCase]]] = {}
         for case in cases:
             runner = self.of(case)
@@ -160,12 +162,12 @@ class ReferenceRunners:
 
 
 def describe_failure(backend: str, execution: Execution) -> str:
-    """In words, how a library failed to run a case."""
+    """Describes how a library failed to run a case."""
     how = execution.error or execution.ending
     if execution.ending == "killed":
         how = execution.signal or f"exit code {execution.exit_code}"
     return f"{backend} fails: {how} {execution.message}".strip()[:2000]
 
 
-#: What reading a record that something else wrote may raise.
+#: Exceptions of reading a record that another program wrote.
 UNREADABLE_RECORD_ERRORS = (ValueError, TypeError, KeyError, CaseFormatError)

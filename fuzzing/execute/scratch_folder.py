@@ -1,6 +1,6 @@
-"""Scratch folders: one for each worker, gone with it; what a killed supervisor left, with the next.
+"""Scratch folders: one for each worker, removed with it, or by the next supervisor if theirs was killed.
 
-The folder is locked for as long as its owner lives: the kernel frees the lock of whoever is killed.
+A folder is locked while its owner lives; the kernel releases the lock of a killed owner.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PREFIX = "assay-worker-"
 class ScratchFolder:
     """A new folder, removed by `remove`. Raises ToolchainError if it cannot be made.
 
-    path  where it is
+    path  absolute
     """
 
     def __init__(self) -> None:
@@ -34,14 +34,14 @@ class ScratchFolder:
                 continue
             if _try_lock(self._lock) and os.path.isdir(self.path):  # noqa: PTH112
                 return
-            os.close(self._lock)  # somebody sweeps, and saw it before it was locked
+            os.close(self._lock)  # another process saw it before it was locked, and sweeps it
 
     def make_inner(self) -> InnerFolder:
-        """A new folder within, which may go before this one does. Raises ToolchainError."""
+        """A new folder within, which may be removed earlier. Raises ToolchainError."""
         return InnerFolder(_make_folder(self.path))
 
     def remove(self) -> None:
-        """Removes the folder with all that is in it."""
+        """Removes the folder with its content."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 
@@ -53,7 +53,7 @@ class InnerFolder:
     path: str
 
     def remove(self) -> None:
-        """Removes the folder with all that is in it."""
+        """Removes the folder with its content."""
         shutil.rmtree(self.path, ignore_errors=True)
 
 
@@ -68,7 +68,7 @@ def _make_folder(within: str | None = None) -> str:
 
 
 def sweep() -> int:
-    """Removes the folders whose owners are dead; how many those were."""
+    """Removes the folders whose owners are dead; returns their number."""
     removed = 0
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with _open_folder(path) as folder:
@@ -82,7 +82,7 @@ def sweep() -> int:
 def _open_folder(path: Path) -> Iterator[int | None]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:  # gone, no folder, or another user's
+    except OSError:  # gone, not a folder, or another user's
         yield None
         return
     try:

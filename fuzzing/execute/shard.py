@@ -1,15 +1,15 @@
 """A shard: cases for one toolchain, run in a process of their own.
 
-`python -m fuzzing.execute.shard SHARD.json` prints what happens as JSON lines on stdout:
+`python -m fuzzing.execute.shard SHARD.json` prints events as JSON lines on stdout:
 
     {"event": "start", "cases": N}
-    {"event": "outcome", "repeat": R, "outcome": {…}}            in the order in which they are settled
+    {"event": "outcome", "repeat": R, "outcome": {…}}            in the order of decisions
     {"event": "end", "outcomes": N, "respawns": R, "seconds": S, "busy": B, "stopped": "" | "budget",
      "versions": {…}, "cached": {"references": N}, "phases": {phase: seconds}}
 
-Errors are printed as `fuzzing.entry_point` does. Exit codes: 0 after "end", 2 for a bad shard, 3 if the toolchain
-cannot be started. A case whose files are spoiled, or that fails in its own library, is an outcome like
-others: invalid.
+Errors are printed as in `fuzzing.entry_point`. Exit codes: 0 after "end", 2 for a bad shard, 3 if the
+toolchain cannot be started. A case whose files are corrupt, or that fails in its own library, has the outcome
+invalid.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ from fuzzing.execute.shard_run import ShardRun
 
 @dataclass(frozen=True)
 class Shard:
-    """What to run, on what, and within which bounds.
+    """Cases, toolchain and bounds of one run.
 
     corpus     folder of the cases
-    cases      their ids, in the order in which to run them
+    cases      their ids, in the order of execution
     toolchain  digest, copied into the outcomes
-    python     interpreter that holds the compiler
-    fresh      a new process for every single run: evidence rather than speed
+    python     interpreter with the compiler
+    fresh      a new process for every single run: evidence instead of speed
     repeats    how often each case is run
     budget_s   stop drawing cases after so many seconds; None for no bound
-    ablate     find the part of the compiler that is to blame for what fails, by the backend's ablation; only
-               the first repeat of a case gets an ablation
+    ablate     find the failing component by the backend's ablation, for the first repeat of a case only
     """
 
     corpus: str
@@ -107,7 +106,7 @@ class Shard:
 
 
 def run_shard(shard: Shard) -> None:
-    """Runs `shard`, printing its events, flushed: after a crash, cases without one are run again."""
+    """Runs `shard` and prints its events, flushed: after a crash, cases without an event are run again."""
     run = ShardRun(shard)
     emit_event_now(event="start", cases=len(shard.cases))
     begin = time.monotonic()
@@ -129,7 +128,7 @@ def run_shard(shard: Shard) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command line of the module; see above."""
+    """The command line of the module."""
 
     def work() -> None:
         if len(arguments) != 1:

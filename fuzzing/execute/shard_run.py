@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from fuzzing.execute.shard import Shard
 
 Key = tuple[str, int]  # case id, repeat
-#: Cases looked up at a time, which is what is held of a corpus of any size. Each time waits for the library,
-#: for their references: the first outcomes must not wait long, later ones may as long as has passed.
+#: Cases read at a time, which bounds memory for a corpus of any size. Each chunk waits for its references:
+#: the first outcomes must come soon, later chunks may take as long as has passed.
 _CHUNK, _LARGEST_CHUNK = 64, 1024
-#: Appeals heard at once, by up to four workers of the library.
+#: Cases rechecked at once, by up to four workers of the library.
 _RECHECK_BATCH = 64
 _RECHECK_BATCH_BYTES = 64 << 20
 
 
 class ShardRun:
-    """One execution of a shard. Raises UsageError for a shard that nothing can execute."""
+    """One execution of a shard. Raises UsageError for a shard that cannot be executed."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
@@ -102,7 +102,7 @@ class ShardRun:
         yield from self._take_unrunnable()
 
     def _decide(self, case_id: str, case: TestCase, execution: Execution) -> Outcome:
-        """Under the id that was asked for: a case that got its reference here has another."""
+        """The outcome under the requested id: a case that got its reference here has another."""
         shard = self._shard
         return decide_outcome(
             case,
@@ -116,7 +116,7 @@ class ShardRun:
         )
 
     def _add_ablation(self, key: Key, case: TestCase, computed: bool, outcome: Outcome) -> Outcome:
-        """The last word, with the component blamed."""
+        """The final outcome, with the failing component."""
         if self._shard.ablate and key[1] == 0 and outcome.verdict.is_failure:
             ablation = run_ablation(
                 case, lambda options: self._run_level(key[0], case, computed, options), self._backend, outcome
@@ -127,7 +127,7 @@ class ShardRun:
             outcome = replace(outcome, evidence=evidence)
         return outcome
 
-    # -- rechecks and ablation ----------------------------------------------------------------------
+    # Rechecks and ablation
 
     def _pending_bytes(self) -> int:
         return sum(_size(recheck_request) for _, recheck_request in self._pending_rechecks)
@@ -140,7 +140,7 @@ class ShardRun:
                 yield key[1], self._add_ablation(key, recheck_request.case, recheck_request.computed, outcome)
 
     def _run_level(self, case_id: str, case: TestCase, computed: bool, options: dict[str, str]) -> Outcome:
-        """The case with other options, in a process of its own."""
+        """Runs the case with other options, in a process of its own."""
         command = self._command(self._backend.resolve_options(self._options | options))
         [(_, execution)] = Supervisor[None](command, fresh=True).run([(None, case)])
         outcome = self._decide(case_id, case, execution)
@@ -149,10 +149,10 @@ class ShardRun:
         [rechecked] = self._rechecker.recheck([RecheckRequest(case, computed, execution.outputs, outcome)])
         return rechecked
 
-    # -- the cases ---------------------------------------------------------------------------------
+    # Cases
 
     def _iterate_cases(self) -> Iterator[tuple[Key, TestCase]]:
-        """The cases with their references; those that cannot be run are set aside."""
+        """Runs that can be executed, with their references, until the budget is spent."""
         for case_id, case, computed in self._cases_with_references():
             for repeat in range(self._shard.repeats):
                 if time.monotonic() > self._deadline:
@@ -169,7 +169,7 @@ class ShardRun:
             begin, waited = time.monotonic(), 0.0
             completed = self.references.complete([case for _, case in found])
             for (case_id, bare), (case, error) in zip(found, completed, strict=True):
-                waited = waited or time.monotonic() - begin  # the first one waits for all
+                waited = waited or time.monotonic() - begin  # all of them wait for the first one
                 if error:
                     self._record_unrunnable(case_id, Verdict.INVALID, error)
                 else:
@@ -177,14 +177,14 @@ class ShardRun:
             size = self._next_chunk(size, waited)
 
     def _next_chunk(self, size: int, seconds: float) -> int:
-        """Twice as many cases; a quarter if their references would take half of the time that is left."""
+        """Twice the chunk; a quarter if its references would take half of the remaining time."""
         left = self._deadline - time.monotonic()
         return min(2 * size, _LARGEST_CHUNK) if 4 * seconds < left else max(size // 4, _CHUNK)
 
     def _read_case(self, case_id: str) -> TestCase | None:
-        """The case, unless its files are spoiled or the backend does not take its kind of program.
+        """The case; None if its files are corrupt or the backend does not take its kind of program.
 
-        Raises UsageError for one that was never there: that is the shard's mistake, not the case's.
+        Raises UsageError for an id that is not in the corpus, which is an error of the shard.
         """
         try:
             case = self._case_cache.get(case_id)
@@ -221,6 +221,6 @@ class ShardRun:
 
 
 def _size(recheck_request: RecheckRequest) -> int:
-    """Bytes of outputs held for a recheck, roughly."""
+    """Approximate bytes of outputs held for a recheck."""
     values = [*dict(recheck_request.outputs).values(), *dict(recheck_request.case.expected or ()).values()]
     return sum(len(getattr(value, "data", b"")) for value in values)

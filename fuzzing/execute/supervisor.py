@@ -1,8 +1,8 @@
-"""The supervisor: feeds cases to persistent workers and turns what happens into executions.
+"""The supervisor: feeds cases to persistent workers and turns the results into executions.
 
-One thread serves all workers. Each has a few cases ahead in its pipe, so that it never waits for us. A
-crash, a hang or memory out of bounds is charged to the case in hand, costs one new process, and the
-cases that were waiting behind it go to that one.
+One thread serves all workers. Each has a few cases queued in its pipe, so that it never waits. A crash, a
+hang or a memory limit is charged to the current case and costs one new process, which gets the cases queued
+behind it.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from fuzzing.execute.worker_process import ProcessExit, WorkerCommand, WorkerPro
 from fuzzing.execution import Ending, Execution
 from fuzzing.outcomes import MAX_TEXT, Phase
 
-PREFETCH_BYTES = 8 << 20  # sent ahead of a worker, or waiting to be
-BATCH_CASES = 16  # cases that a worker is given at a time
-CHECK_INTERVAL_S = 0.05  # how often clocks and memory are looked at
-#: While every worker has more than twice this ahead we look away so long: to wake us at each answer costs a
-#: worker more than to give it (a pipe whose reader sleeps needs an interrupt to another core).
+PREFETCH_BYTES = 8 << 20  # sent ahead to a worker, or buffered
+BATCH_CASES = 16  # cases sent to a worker at a time
+CHECK_INTERVAL_S = 0.05  # between checks of clocks and memory
+#: Sleep while every worker has more than twice this queued: waking the supervisor at each answer costs a
+#: worker more than the answer (a pipe with a sleeping reader needs an interrupt to another core).
 SLEEP_S = 0.04
 _MAX_IDLE_EXITS = 3  # a compiler that dies this often between cases is broken, not its cases
 _START_TRIES = 2
 _RESPONSE_MARGIN_S = 5.0  # beyond the time of all phases: a worker that has not answered by then never will
-#: A wait of SLEEP_S and CHECK_INTERVAL_S that took so long was none: we were stopped, and the workers with us. Far more
-#: than a busy machine makes us wait each time, for then a hang would never be one.
+#: A wait of SLEEP_S and CHECK_INTERVAL_S that took this long means that the supervisor and its workers were
+#: stopped. Far more than the delays of a busy machine, which would otherwise hide hangs.
 _PAUSE_THRESHOLD_S = 5.0
-#: For a process that has closed its pipe to be gone. It writes no core; but on a busy machine it may not run
-#: for seconds, and if we kill it then, its crash looks like memory running out.
+#: For a process that has closed its pipe to exit. It writes no core, but on a busy machine it may not run for
+#: seconds, and if it is killed then, its crash looks like memory exhaustion.
 _EXIT_GRACE_S = 20.0
 
 Tag = TypeVar("Tag")
@@ -54,32 +54,32 @@ class _QueuedCase(NamedTuple, Generic[Tag]):
 
 @dataclass(eq=False)
 class _Slot(Generic[Tag]):
-    """One place for a worker, and what is known about the one that has it."""
+    """The place of one worker, and its state."""
 
     worker: WorkerProcess
     gpu_slot: gpu_slots.GpuSlot | None = None
-    last_answer: float = 0.0  # when it last answered, or was given what it has to answer
+    last_answer: float = 0.0  # when it last answered, or got a case while idle
     ready: bool = False
     waiting: dict[int, _QueuedCase[Tag]] = field(default_factory=dict)
     overdue: protocol.Status | None = None  # seen late once; the page may have been torn
     uncounted: tuple[float, float] = (
         0.0,
         0.0,
-    )  # the beginning of a phase, and seconds of it that do not count
+    )  # the start of a phase, and seconds of it that do not count
     peak: tuple[int, int] = (0, 0)  # seq, bytes
     prefetch: Prefetch = field(default_factory=Prefetch)
 
 
 class Supervisor(Generic[Tag]):
-    """Runs cases on `workers` processes of one toolchain; on CUDA, on no more than there are free devices.
+    """Runs cases on `workers` processes of one toolchain; on CUDA, at most one per free device.
 
-    fresh      every case gets a process of its own, for evidence rather than speed
-    response_timeout     how long a worker may owe an answer, whatever it says that it is doing; by default the time
-               of all phases and some more
-    respawns   how many processes were started to replace one that a case had ended
-    busy_s     seconds spent inside the compiler's phases, all workers together
-    versions   what the toolchain says it holds, known once the first worker is up
-    isolation  the level that holds for the workers (isolation.LEVELS), known then too; "" before
+    fresh             every case gets a process of its own, for evidence instead of speed
+    response_timeout  longest wait for an answer, whatever the status page shows; by default the time of all
+                      phases and a margin
+    respawns          number of processes started to replace one that a case had ended
+    busy_s            seconds spent inside the compiler's phases, all workers together
+    versions          of the toolchain's packages, known once the first worker is up
+    isolation         the workers' level (isolation.LEVELS), known then too; "" before
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Supervisor(Generic[Tag]):
         self._idle_exits = 0
         self._failed_starts = 0
         self._instrumentation: Mapping[str, Any] = {}
-        self._one_at_a_time = 0  # cases next in turn that must be alone in their worker's pipe
+        self._one_at_a_time = 0  # next cases that must be alone in their worker's pipe
         self._next_check = 0.0
         self._retry: deque[_QueuedCase[Tag]] = deque()
         self._slots: list[_Slot[Tag]] = []
@@ -119,7 +119,7 @@ class Supervisor(Generic[Tag]):
 
     @property
     def ready(self) -> int:
-        """How many workers have imported their compiler and take cases now."""
+        """Number of workers that have imported their compiler and take cases now."""
         return sum(slot.ready for slot in self._slots)
 
     def run(self, cases: Iterable[tuple[Tag, TestCase]]) -> Iterator[tuple[Tag, Execution]]:
@@ -135,9 +135,9 @@ class Supervisor(Generic[Tag]):
     def serve(
         self, cases: Iterable[tuple[Tag, TestCase]], instrumentation: Mapping[str, Any] | None = None
     ) -> Iterator[tuple[Tag, Execution]]:
-        """As `run`, but the workers stay and wait for the next cases, until `close`.
+        """As `run`, but the workers stay for the next cases, until `close`.
 
-        watch  how the backend is to take them: arguments of `fuzzing.backends.base.Instrumentation`
+        watch  instrumentation of the cases: arguments of `fuzzing.backends.base.Instrumentation`
         """
         source = iter(cases)
         self._instrumentation = instrumentation or {}
@@ -160,16 +160,16 @@ class Supervisor(Generic[Tag]):
         if self._gpus is not None:
             self._gpus.close()
 
-    # -- feeding ---------------------------------------------------------------------------------
+    # Feeding
 
     def _feed(self, source: Iterator[tuple[Tag, TestCase]]) -> bool:
-        """Sends ahead what there is room for; False when nothing is left to do.
+        """Sends cases ahead while there is room; False when nothing is left to do.
 
-        A few cases at a time, each time to whoever has least: the last ones leave none alone with its rest.
+        A few cases at a time, each time to the least loaded worker, so that the last cases are spread evenly.
         """
         short_of_work = [slot for slot in self._slots if len(slot.waiting) < BATCH_CASES]
         while (slot := self._least_loaded()) is not None and self._assign_batch(slot, source):
-            if slot in short_of_work:  # to draw all there is room for takes longer than it has work
+            if slot in short_of_work:  # drawing all there is room for takes longer than its queued work
                 self._flush(slot)
         for slot in self._slots:
             self._flush(slot)
@@ -183,12 +183,12 @@ class Supervisor(Generic[Tag]):
         return any(slot.waiting for slot in self._slots)
 
     def _least_loaded(self) -> _Slot[Tag] | None:
-        """The slot that has least ahead of it and room for more."""
+        """The slot with the least queued and room for more."""
         open_to_more = [slot for slot in self._slots if self._room(slot) > 0]
         return min(open_to_more, key=lambda slot: len(slot.waiting) * slot.prefetch.seconds, default=None)
 
     def _assign_batch(self, slot: _Slot[Tag], source: Iterator[tuple[Tag, TestCase]]) -> bool:
-        """Gives a slot a few cases; False when none are left."""
+        """Sends a slot a few cases; False when none are left."""
         for _ in range(min(BATCH_CASES, self._room(slot))):
             queued = self._next(source)
             if queued is None:
@@ -197,7 +197,7 @@ class Supervisor(Generic[Tag]):
         return True
 
     def _room(self, slot: _Slot[Tag]) -> int:
-        """How many cases more a slot should have."""
+        """How many more cases a slot should have."""
         if slot.worker.unsent >= PREFETCH_BYTES:
             return 0
         depth = 1 if self._fresh or self._one_at_a_time else slot.prefetch.depth
@@ -221,11 +221,11 @@ class Supervisor(Generic[Tag]):
             slot.last_answer = time.monotonic()
         slot.waiting[self._sent] = queued
         slot.worker.queue(self._sent, queued.case, self._instrumentation)
-        if idle:  # it need not wait for those that follow, which may take their time
+        if idle:  # it need not wait for the following ones, which may take time to draw
             self._flush(slot)
 
     def _open(self) -> _Slot[Tag] | None:
-        """A slot with a new worker; None if there is no device for one more. The first waits for its own."""
+        """A slot with a new worker; None if no device is free. The first waits for a device."""
         device = None
         if self._gpus is not None:
             device = self._gpus.try_acquire() if self._slots else self._gpus.acquire()
@@ -249,11 +249,11 @@ class Supervisor(Generic[Tag]):
             raise
 
     def _free_cores(self) -> tuple[int, ...]:
-        """A share of the processors for one more worker, so that none has another's; () to leave it all.
+        """A share of the processors for one more worker that no other has; () for no restriction.
 
-        Some compilers hand each case to and fro between threads of their own though only one works at a time
-        (OpenVINO). The kernel wakes those on any processor, behind another worker's turn there, and two
-        workers then wait for each other a third of their time.
+        Some compilers pass each case between threads of their own though only one works at a time (OpenVINO).
+        The kernel wakes those on any processor, behind another worker's time slice, and two workers then wait
+        for each other a third of their time.
         """
         cores = sorted(os.sched_getaffinity(0))
         if self._gpus is not None or not 1 < self._workers <= len(cores):
@@ -263,7 +263,7 @@ class Supervisor(Generic[Tag]):
         return tuple(next((share for share in shares if share not in taken), ()))
 
     def _flush(self, slot: _Slot[Tag]) -> None:
-        """Writes what the pipe takes, and sees to the rest when it takes more."""
+        """Writes what the pipe takes, and watches the pipe for the rest."""
         slot.worker.flush()
         watched = slot.worker.write_fd in self._selector.get_map()
         if slot.worker.unsent and not watched:
@@ -271,10 +271,10 @@ class Supervisor(Generic[Tag]):
         elif watched and not slot.worker.unsent:
             self._selector.unregister(slot.worker.write_fd)
 
-    # -- what comes back ---------------------------------------------------------------------------
+    # Answers
 
     def _wait(self) -> None:
-        """Takes what has come within one tick; once a tick looks at clocks and memory."""
+        """Processes what arrives within one tick; once a tick checks clocks and memory."""
         begin = time.monotonic()
         if all(len(slot.waiting) * slot.prefetch.seconds > 2 * SLEEP_S for slot in self._slots):
             time.sleep(SLEEP_S)
@@ -323,7 +323,7 @@ class Supervisor(Generic[Tag]):
         if queued is None:
             raise protocol.ProtocolError("a worker answered a case that it was not given")
         execution = parse_execution(answer, queued.case, self._peak_of(slot, number), slot.worker.log_tail)
-        del slot.waiting[number]  # not before its answer could be read, or it would be lost
+        del slot.waiting[number]  # not before its answer was parsed, or the case would be lost
         seconds = (answer.marks[-1] - answer.marks[0]) / 1e9 if answer.marks else 0.0
         slot.prefetch.record(seconds)
         self.busy_s += seconds
@@ -356,10 +356,10 @@ class Supervisor(Generic[Tag]):
             f"{header.get('error')}: {header.get('message')}"
         )
 
-    # -- ends ------------------------------------------------------------------------------------
+    # Ends of workers
 
     def _close(self, slot: _Slot[Tag], log_begin: int = 0, *, grace_s: float = 0.0) -> ProcessExit:
-        """Ends a slot's worker; what was waiting goes to the next one."""
+        """Ends a slot's worker; its queued cases go to the next one."""
         self._slots.remove(slot)
         for fd in (slot.worker.read_fd, slot.worker.write_fd):
             if fd in self._selector.get_map():
@@ -373,17 +373,17 @@ class Supervisor(Generic[Tag]):
         return process_exit
 
     def _reuse_forkserver(self, worker: WorkerProcess) -> None:
-        """Keeps the forkserver of a worker that is dead for the next, if it can have one."""
+        """Keeps the forkserver of a dead worker for the next, if it can have one."""
         if worker.forkserver is not None and worker.forkserver.usable:
             self._forkservers.append(worker.forkserver)
         elif worker.forkserver is not None:
             worker.forkserver.close()
 
     def _end_unreadable(self, slot: _Slot[Tag], reason: str) -> None:
-        """Ends a worker whose words make no sense: a case wrote into the pipe.
+        """Ends a worker whose frames are malformed: a case wrote into the pipe.
 
-        Answers leave the worker several at a time, so any of those that wait may have been the one. None is
-        accused for its neighbours: they are run again, each alone in the pipe.
+        Answers leave the worker several at a time, so it may have been any of the queued cases. All are run
+        again, each alone in the pipe.
         """
         slot.worker.abort()
         if not slot.ready or len(slot.waiting) <= 1:
@@ -394,12 +394,12 @@ class Supervisor(Generic[Tag]):
         self.respawns += 1
 
     def _handle_exit(self, slot: _Slot[Tag], protocol_error: str = "") -> None:
-        """The worker is gone by itself, or of no use any more because its words are `protocol_error`."""
+        """Handles a worker that exited, or that is ended because of `protocol_error`."""
         status = slot.worker.status()
         if not slot.ready:
             self._handle_failed_start(self._close(slot, grace_s=_EXIT_GRACE_S))
             return
-        if protocol_error and status.seq not in slot.waiting:  # the page is scribbled over too
+        if protocol_error and status.seq not in slot.waiting:  # the page is overwritten too
             status = protocol.Status(min(slot.waiting, default=protocol.IDLE), Phase.RUN, time.monotonic(), 0)
         queued = slot.waiting.pop(status.seq, None)
         peak = self._peak_of(slot, status.seq)
@@ -409,7 +409,7 @@ class Supervisor(Generic[Tag]):
         if queued is None:
             self._handle_idle_exit(process_exit)
             return
-        # A SIGKILL that we did not send is the kernel's answer to memory running out.
+        # A SIGKILL from anyone else comes from the kernel when memory runs out.
         ending: Ending = "out_of_memory" if process_exit.signal == "SIGKILL" else "killed"
         self._record_failure(queued, ending, status, now, peak, process_exit, protocol_error)
 
@@ -456,10 +456,10 @@ class Supervisor(Generic[Tag]):
             )
         )
 
-    # -- clocks and memory -------------------------------------------------------------------------
+    # Clocks and memory
 
     def _discount_pause(self, seconds: float) -> None:
-        """Has no worker charged for a time in which all stood still: on a frozen machine, or in Ctrl-Z."""
+        """Does not charge workers for time in which the machine or the supervisor stood still, as by Ctrl-Z."""
         for slot in self._slots:
             since = slot.worker.status().since
             before = slot.uncounted[1] if slot.uncounted[0] == since else 0.0
@@ -506,12 +506,12 @@ class Supervisor(Generic[Tag]):
         return seconds if since == status.since else 0.0
 
     def _check_response(self, slot: _Slot[Tag], now: float) -> None:
-        """The page is the worker's word, too; whatever it says, an answer is due some time."""
+        """An answer is due at some time, whatever the page shows, which the worker writes."""
         if now - slot.last_answer > self._response_timeout:
             self._end_unreadable(slot, "a worker has given no answer, though it says that it is not late")
 
     def _kill(self, slot: _Slot[Tag], ending: Ending, status: protocol.Status, now: float) -> None:
-        """Ends a worker for what its case does, unless that case has just ended."""
+        """Ends a worker for its current case, unless that case has just ended."""
         if slot.waiting and status.seq in slot.waiting:
             with contextlib.suppress(protocol.ProtocolError):  # it is ended anyway
                 self._drain(slot)
@@ -524,7 +524,7 @@ class Supervisor(Generic[Tag]):
         self._record_failure(queued, ending, status, now, peak, process_exit)
 
     def _drain(self, slot: _Slot[Tag]) -> None:
-        """Takes the answers that are in the pipe already, but not the end of the worker."""
+        """Processes the answers in the pipe, but not the end of the worker."""
         for frame in slot.worker.receive():
             if frame is not None:
                 self._handle_frame(slot, *frame)

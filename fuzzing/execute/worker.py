@@ -1,6 +1,6 @@
 """The worker: one compiler, imported once, serving many cases.
 
-Started by the supervisor as a script, under any toolchain's interpreter, in isolated mode. It needs the
+The supervisor starts it as a script, under any toolchain's interpreter, in isolated mode. It needs the
 standard library, numpy and the compiler only. It decides nothing: it reports what happened.
 """
 
@@ -15,7 +15,7 @@ import re
 import sys
 from functools import lru_cache
 from os import SEEK_END, lseek
-from time import monotonic_ns  # on Linux perf_counter's clock, too
+from time import monotonic_ns  # on Linux the same clock as perf_counter
 from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from fuzzing.backends.base import Backend
     from fuzzing.execute.batches import CaseRequest, Named
 
-    #: Of a case that has ended: number, when each phase began and the last ended, outputs, exception, what
-    #: was seen of it if it was watched.
+    #: A case that has ended: number, start of each phase and end of the last, outputs, exception, and notes
+    #: if it was instrumented.
     _Ended = tuple[int, list[int], Named, Optional["_CaughtError"], Sequence[tuple[str, str]]]
 
 _FLUSH_NS = 20_000_000
@@ -35,11 +35,11 @@ _FLUSH_NS = 20_000_000
 def import_package(root: str) -> None:
     """Makes the package `fuzzing` at `root` importable, and nothing beside it.
 
-    Putting its parent on the path would expose the supervisor's own site-packages, with another numpy.
+    Its parent on the path would expose the supervisor's own site-packages, with another numpy.
     """
     if "fuzzing" in sys.modules:
         return
-    init = os.path.join(root, "__init__.py")  # noqa: PTH118 - before the package, keep to the least
+    init = os.path.join(root, "__init__.py")  # noqa: PTH118 - the standard library only, so far
     spec = importlib.util.spec_from_file_location("fuzzing", init, submodule_search_locations=[root])
     if spec is None or spec.loader is None:
         raise SystemExit(f"there is no package at {root}")
@@ -49,11 +49,11 @@ def import_package(root: str) -> None:
 
 
 class _CaughtError(NamedTuple):
-    """An exception, without what it holds on to: frames, and in them the compiler's objects.
+    """An exception without its frames, which hold the compiler's objects.
 
-    codes   of the functions it came through, the outermost first
-    log     where in the log it begins that the case has printed, and where it ends
-    sticky  whether nothing that runs here is worth anything after it
+    codes   of the functions in its traceback, outermost first
+    log     start and end in the log of what the case has printed
+    sticky  whether the process is unusable after it
     """
 
     kind: type[BaseException]
@@ -80,15 +80,15 @@ class Worker:
         self._root: str = spec["root"]
 
     def serve(self, backend: Backend) -> None:
-        """Runs cases until the pipe is closed, or until an error after which nothing here is worth a case.
+        """Runs cases until the pipe is closed, or until an error that makes the process unusable.
 
-        Or until the log, which is a file like any other, leaves too little room for what a case may print.
+        Or until the log, which has the file size limit, has too little room for a case's output.
 
-        Cases are read and answers written several at a time: between two compiles the caches are cold,
-        and each then costs four times as much. What a crash swallows is at most _FLUSH_NS of answers,
-        which the supervisor has run again.
+        Cases are read and answers written several at a time: between two compilations the caches are cold,
+        and each costs four times as much. A crash loses at most _FLUSH_NS of answers, whose cases the
+        supervisor runs again.
         """
-        # One expression, which costs a quarter of several; the one for nothing matches nothing.
+        # One expression, which costs a quarter of several; without patterns it matches nothing.
         sticky = re.compile("|".join([f"(?:{pattern})" for pattern in backend.sticky]) or "(?!)")
         page, full = self._page, self._full
         ended: list[_Ended] = []
@@ -125,18 +125,18 @@ class Worker:
         return number, marks, outputs, caught, notes
 
     def ready(self, versions: dict[str, str], isolation: str) -> None:
-        """Says that the compiler is imported, and behind which walls."""
+        """Reports that the compiler is imported, and the sandbox level."""
         self._send({"ready": True, "versions": versions, "isolation": isolation})
 
     def fail(self, error: BaseException) -> None:
-        """Says that the compiler cannot be imported."""
+        """Reports that the compiler cannot be imported."""
         self._send({"ready": False, **self._describe_error(_caught(error))})
 
     def _send(self, header: dict[str, Any]) -> None:
         self._write(self._protocol.pack(header))
 
     def _flush(self, ended: list[_Ended]) -> int:
-        """Writes the answers, empties the list and tells the time."""
+        """Writes the answers, empties the list and returns the time."""
         if ended:
             add, encode = self._answers.add, self._protocol.encode_values
             for number, marks, outputs, caught, notes in ended:
@@ -144,7 +144,7 @@ class Worker:
                 if caught is None:
                     try:
                         told = encode(outputs)
-                    except Exception as error:  # noqa: BLE001 - what a backend gives may be anything
+                    except Exception as error:  # noqa: BLE001 - a backend's outputs may be anything
                         caught = _caught(error)  # noqa: PLW2901
                 add(number, marks, caught and self._describe_error(caught), told, notes)
             self._write(self._answers.frame())
@@ -159,12 +159,12 @@ class Worker:
     def _run_case(self, backend: Backend, case_request: CaseRequest) -> _Ended:
         """Runs a case.
 
-        This runs between two compiles, when the caches hold nothing of ours and each line takes several times
-        as long as usual: what can wait, waits for `_flush`.
+        This runs between two compilations, with cold caches, where each line takes several times as long as
+        usual; all work that can be deferred is in `_flush`.
         """
         number, program, inputs, _ = case_request
         page = self._page
-        page[1] = log = lseek(self._log, 0, SEEK_END)  # its size, for a fifth of what fstat takes
+        page[1] = log = lseek(self._log, 0, SEEK_END)  # its size, at a fifth of fstat's cost
         page[0] = number
         caught = None
         outputs: Named = []
@@ -179,7 +179,7 @@ class Worker:
             page[4] = now = monotonic_ns()
             marks.append(now)
             outputs = backend.run(executable, inputs)
-        except Exception as error:  # noqa: BLE001 - whatever a compiler raises is evidence, not our error
+        except Exception as error:  # noqa: BLE001 - any exception of a compiler is evidence
             caught = _caught(error, log, lseek(self._log, 0, SEEK_END))
         # Destructors belong to the case: a crash in them must not be charged to the next one.
         del model, executable
@@ -188,7 +188,7 @@ class Worker:
         return number, marks, outputs, caught, ()
 
     def _describe_error(self, caught: _CaughtError) -> dict[str, Any]:
-        """What there is to say of an exception; functions of ours are left out."""
+        """Description of an exception, without Assay's own functions."""
         theirs = [code for code in caught.codes if not code.co_filename.startswith(self._root)]
         return {
             "error": caught.kind.__name__,
@@ -201,7 +201,7 @@ class Worker:
 
 
 def _caught(error: BaseException, begin: int = 0, end: int = 0) -> _CaughtError:
-    """An exception, and where in the log it stands what its case has printed."""
+    """An exception, and the case's part of the log."""
     codes = []
     trace = error.__traceback__
     while trace is not None:  # not `traceback`, which reads every source file
@@ -213,12 +213,12 @@ def _caught(error: BaseException, begin: int = 0, end: int = 0) -> _CaughtError:
 def _error_text(error: BaseException) -> str:
     try:
         return str(error)[:16_000]
-    except Exception as other:  # noqa: BLE001 - it is a compiler's class, whose code may be wrong, too
+    except Exception as other:  # noqa: BLE001 - the compiler's class may be wrong, too
         return f"({type(other).__name__} when it was asked for its text)"
 
 
 def _max_file_bytes() -> int:
-    """How large a file may become, in bytes."""
+    """The limit of a file's size, in bytes."""
     import resource
 
     bound, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -257,7 +257,7 @@ def main(argument: str) -> None:
 
     spec = json.loads(argument)
     import_package(spec["root"])
-    isolation = os.environ.pop("ASSAY_SANDBOX_LEVEL", "none")  # by `fuzzing.execute.sandbox.launcher`
+    isolation = os.environ.pop("ASSAY_SANDBOX_LEVEL", "none")  # set by `fuzzing.execute.sandbox.launcher`
     faulthandler.enable(spec["log"])
     failure = None
     try:
@@ -277,7 +277,7 @@ def main(argument: str) -> None:
         return
     worker.ready(versions, isolation)
     worker.serve(backend)
-    # Compilers' own exit handlers may crash or hang; nothing of ours is left to do.
+    # Compilers' own exit handlers may crash or hang, and Assay has none.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""One worker process, as the supervisor sees it: pipes, status page, log, exit."""
+"""The supervisor's view of one worker process: pipes, status page, log, exit."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ from fuzzing.outcomes import MAX_TEXT
 
 _PACKAGE = Path(fuzzing.__file__).parent
 _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
-#: Of the supervisor's environment a worker sees only these; no credential has one of these names.
+#: The only variables of the supervisor's environment that a worker gets; none holds a credential.
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "TZ")
-#: numpy's linear algebra would start a thread for each processor, and what has threads is not forked.
+#: numpy's linear algebra would start a thread for each processor, and threads prevent forking.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
-PIPE_BYTES = 1 << 20  # so that what is sent ahead fits, both ways; Linux lets anyone ask for this much
+PIPE_BYTES = 1 << 20  # room for queued cases and answers; Linux allows this size without privilege
 #: Between SIGABRT, at which faulthandler writes, and SIGKILL. On a busy machine a process may not run for
-#: seconds, and without the traceback nobody learns where it hung.
+#: seconds, and without the traceback the place of the hang is lost.
 _ABORT_GRACE_S = 5.0
-_MAX_TREE = 64  # processes of one worker that are looked at each time; a compiler has three or four
+_MAX_TREE = 64  # processes of one worker that are checked each time; a compiler has three or four
 
 
 @dataclass(frozen=True)
 class WorkerCommand:
     """How to start a worker: an interpreter, a backend, a device, the backend's options, limits.
 
-    environment  variables beside the backend's own
-    cache  folder that outlives workers, for a backend whose environment asks for one with "{cache}";
-           by default one for each backend and toolchain in the user's cache folder
-    isolation  the best level to take (isolation.LEVELS); the kernel may allow only a lower one
+    environment  variables in addition to the backend's own
+    cache        folder that outlives workers, for a backend whose environment has "{cache}"; by default one
+                 for each backend and toolchain in the user's cache folder
+    isolation    the best level to take (isolation.LEVELS); the kernel may allow only a lower one
     """
 
     python: str
@@ -71,7 +71,7 @@ class WorkerCommand:
 
 @dataclass(frozen=True)
 class ProcessExit:
-    """How a worker ended: `signal` by name or "", exit code or None, and the texts it left."""
+    """How a worker ended: `signal` by name or "", exit code or None, and its last output."""
 
     signal: str
     exit_code: int | None
@@ -81,17 +81,17 @@ class ProcessExit:
 
 @cache
 def _sweep_once() -> None:
-    """The first worker of a process removes what those of killed processes left."""
+    """Removes the folders of killed workers, once per process."""
     sweep()
 
 
 class WorkerProcess:
-    """A started worker. Never blocks: writes are buffered, reads take what is there.
+    """A started worker. Never blocks: writes are buffered, reads return what is available.
 
-    cuda     the CUDA device it sees, none by default
-    cores    the processors it may use, those of the supervisor by default
-    forkserver  what forks it; None for an interpreter of its own
-    started  when
+    cuda        the CUDA device it sees, none by default
+    cores       the processors it may use, those of the supervisor by default
+    forkserver  forks it; None for an interpreter of its own
+    started     when it was started
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class WorkerProcess:
             raise ToolchainError(f"cannot start {command.python}: {error.strerror}") from error
 
     def _open(self, resources: contextlib.ExitStack) -> subprocess.Popen[bytes] | ForkedWorker:
-        """The process. What it takes, to which `resources` adds all that is to be let go of later."""
+        """Starts the process. Everything to be closed later is added to `resources`."""
         folder = self.forkserver.folder() if self.forkserver else ScratchFolder()
         resources.callback(folder.remove)
         self.scratch = folder.path
@@ -178,9 +178,9 @@ class WorkerProcess:
                 readable=[_PACKAGE, *([command.backend] if Path(command.backend).is_absolute() else [])],
                 best=command.isolation,
                 cores=self.cores,
-                # Private writable memory, touched or not. The supervisor watches resident memory, which is
-                # what counts; this catches one huge allocation before it is touched, and compilers reserve
-                # generously.
+                # Private writable memory, touched or not. The supervisor limits resident memory; this stops
+                # one huge allocation before it is touched. Generous, since compilers reserve more than they
+                # use.
                 memory_bytes=4 * int(command.limits.memory_bytes),
                 file_bytes=int(command.limits.file_bytes),
             ),
@@ -205,16 +205,16 @@ class WorkerProcess:
 
     @property
     def write_fd(self) -> int:
-        """Where to wait until more can be written."""
+        """The descriptor to poll for writing."""
         return self._write_fd
 
     @property
     def unsent(self) -> int:
-        """Bytes that wait to be written."""
+        """Number of buffered bytes."""
         return self._write_buffer.size + self._batch.size
 
     def queue(self, number: int, case: TestCase, instrumentation: Mapping[str, Any]) -> None:
-        """Has a case wait for the next `flush`: several at once wake the worker once.
+        """Queues a case for the next `flush`: several at once wake the worker once.
 
         instrumentation  arguments of `fuzzing.backends.base.Instrumentation`
         """
@@ -228,7 +228,7 @@ class WorkerProcess:
             self._write_buffer.add(batch.frame())
 
     def flush(self) -> None:
-        """Writes what the pipe takes. A worker that is dead is noticed when reading, not here."""
+        """Writes what the pipe takes. A dead worker is noticed when reading, not here."""
         if self._batch:
             self._write_buffer.add(self._batch.frame())
         try:
@@ -237,7 +237,7 @@ class WorkerProcess:
             self._write_buffer.clear()
 
     def receive(self) -> Iterator[tuple[protocol.Header, bytes] | None]:
-        """The frames that have come; None last if the worker has closed its end."""
+        """The frames received; None last if the worker has closed its end."""
         while True:
             try:
                 data = os.read(self.read_fd, 1 << 16)
@@ -253,31 +253,31 @@ class WorkerProcess:
         return protocol.read_status(self._page)
 
     def resident(self) -> int:
-        """Resident memory in bytes, of the process or of the largest that it has started; 0 if it is gone.
+        """Resident memory in bytes, of the process or its largest child; 0 if it is gone.
 
-        Not of all together: what forked processes share would count several times.
+        Not the sum, which would count pages shared by forked processes several times.
         """
         return max(map(_resident, _process_tree(self._process.pid)))
 
     def log_tail(self, begin: int, end: int | None = None) -> str:
-        """The end of what was printed between two byte positions, by default up to now."""
+        """The end of the log between two byte positions, by default up to now."""
         end = os.fstat(self._log.fileno()).st_size if end is None else end
         begin = max(begin, end - MAX_TEXT)
         return os.pread(self._log.fileno(), max(0, end - begin), begin).decode(errors="replace")
 
     def abort(self) -> None:
-        """Asks for a traceback in the log: SIGABRT, which faulthandler answers before it kills."""
+        """Requests a traceback in the log by SIGABRT, which faulthandler handles before the process dies."""
         if self._process.poll() is None:
-            os.kill(self._process.pid, signal.SIGABRT)  # which a launcher passes on
+            os.kill(self._process.pid, signal.SIGABRT)  # a launcher passes it on
             try:
                 self._process.wait(_ABORT_GRACE_S)
             except subprocess.TimeoutExpired:
                 return  # `end` sends SIGKILL
 
     def end(self, log_begin: int = 0, *, grace_s: float = 0.0) -> ProcessExit:
-        """Ends the worker and all its children, frees what it held, and says how it died.
+        """Ends the worker and all its children, frees its resources, and returns how it died.
 
-        One that is dying by itself gets `grace_s` seconds, so that its own status is kept.
+        A worker that is exiting by itself gets `grace_s` seconds, so that its own status is kept.
         """
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(grace_s)
@@ -307,7 +307,7 @@ def _process_tree(pid: int) -> list[int]:
             for thread in os.listdir(f"/proc/{one}/task"):
                 with open(f"/proc/{one}/task/{thread}/children", "rb") as file:
                     found += map(int, file.read().split())
-        except OSError:  # it has ended, or this kernel does not tell (CONFIG_PROC_CHILDREN)
+        except OSError:  # it has ended, or the kernel lacks CONFIG_PROC_CHILDREN
             continue
         if len(found) > _MAX_TREE:
             break
@@ -318,6 +318,6 @@ _NATIVE = re.compile(r"^Fatal Python error: |^Fatal error", re.MULTILINE)
 
 
 def split_native_traceback(text: str) -> tuple[str, str]:
-    """What a process printed, and what faulthandler added at the end."""
+    """The process's output, and the text that faulthandler added at the end."""
     begins = [found.start() for found in _NATIVE.finditer(text)]
     return (text[: begins[-1]], text[begins[-1] :]) if begins else (text, "")

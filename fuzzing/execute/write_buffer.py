@@ -1,4 +1,4 @@
-"""What waits to be written into a pipe, in the parts it was made of: only the kernel copies them."""
+"""Buffered writes to a pipe, kept in parts: only the kernel copies them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _AT_ONCE = os.sysconf("SC_IOV_MAX")  # parts
 
 
 class WriteBuffer:
-    """Bytes on their way.
+    """Bytes to write.
 
-    size  how many
+    size  their number
     """
 
     def __init__(self) -> None:
@@ -21,13 +21,13 @@ class WriteBuffer:
         self.size = 0
 
     def add(self, parts: Iterable[bytes]) -> None:
-        """Has bytes wait."""
+        """Appends bytes."""
         for part in parts:
             self._parts.append(part)
             self.size += len(part)
 
     def write(self, descriptor: int) -> None:
-        """Writes what the pipe takes now; raises BrokenPipeError if nobody reads it any more."""
+        """Writes what the pipe takes; raises BrokenPipeError if its reader is gone."""
         while self.size:
             try:
                 written = os.writev(descriptor, list(islice(self._parts, _AT_ONCE)))
@@ -36,7 +36,7 @@ class WriteBuffer:
             self._drop(written)
 
     def clear(self) -> None:
-        """Nothing waits any more."""
+        """Discards all bytes."""
         self._parts.clear()
         self.size = 0
 

@@ -1,4 +1,4 @@
-"""Crash: an exception, a signal or an exit where outputs should have come."""
+"""Crash: an exception, a signal or an exit instead of outputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fuzzing.outcomes import Verdict
 
 @register_oracle(rank=50)
 def crash(oracle_input: OracleInput) -> Decision | None:
-    """Speaks for whatever ended a case before its outputs."""
+    """Decides every case that ended before its outputs."""
     execution = oracle_input.execution
     if execution.ending == "raised":
         said = parse_message(execution.message).headline

@@ -1,17 +1,16 @@
-"""Judging: the oracles of this package, each one file, asked in order of rank until one speaks.
+"""Runs the oracles of this package, one file each, in order of rank until one decides.
 
-    rank  oracle         speaks when
+    rank  oracle         decides if
     10    invalid        the case has no reference: its own library could not run it
     20    hang           a phase was ended for its time
-    30    out_of_memory  the process was ended for its memory, or its allocator gave up
-    40    unsupported    the exception is one by which the backend says so
+    30    out_of_memory  the process was ended for its memory, or its allocator failed
+    40    unsupported    the exception is one by which the backend reports a missing feature
     50    crash          any other exception, signal or exit
     60    wrong_result   the outputs differ from the reference
 
-Silence of all of them is a pass, and outputs that are, byte for byte, those expected are one before any is
-asked. The order matters where several could speak: what says nothing about
-the compiler (invalid, unsupported) or names the cause (hang, out_of_memory) goes before what only says
-that it failed.
+If none decides the verdict is pass; outputs equal to the expected bytes pass without running any. Verdicts
+that do not blame the compiler (invalid, unsupported) or name a cause (hang, out_of_memory) precede general
+failures.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ _PHASE_WORDS = {
 
 
 class BackendInfo(Protocol):
-    """What an oracle must know of a backend.
+    """The facts about a backend that oracles need.
 
-    unsupported  (class regex, message regex, why): exceptions that only say "not supported"; both are
-                 searched for, in the exception's class name and its text
+    unsupported  (class regex, message regex, why): exceptions that only report a missing feature; searched
+                 for in the exception's class name and its text
     """
 
     @property
@@ -58,7 +57,7 @@ class BackendInfo(Protocol):
 
 @dataclass(frozen=True)
 class OracleInput:
-    """What is put before an oracle."""
+    """The evidence that an oracle decides on."""
 
     case: TestCase
     execution: Execution
@@ -67,13 +66,13 @@ class OracleInput:
 
     @property
     def where(self) -> str:
-        """The last phase, in words: "in compilation"."""
+        """The last phase, for people: "in compilation"."""
         return _PHASE_WORDS[self.execution.phase.value]
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What an oracle found; `summary` is one line for people."""
+    """An oracle's verdict; `summary` is one line for people."""
 
     verdict: Verdict
     summary: str
@@ -93,7 +92,7 @@ _ORACLES: dict[int, Oracle] = {}
 
 
 def register_oracle(rank: int) -> Callable[[Oracle], Oracle]:
-    """Decorator: has a function asked at its place in the order above."""
+    """Decorator: registers a function at its rank."""
 
     def register(function: Oracle) -> Oracle:
         other = _ORACLES.setdefault(rank, function)
@@ -122,9 +121,9 @@ def decide_outcome(
     configuration: str = "",
     case_id: str = "",
 ) -> Outcome:
-    """The outcome of `execution`. The case must come with its reference, see `fuzzing.oracles.reference`.
+    """The outcome of `execution`. The case must have its reference, see `fuzzing.oracles.reference`.
 
-    `case_id` is the id to tell, the case's own by default, which may have to be computed for it. Raises
+    `case_id` is the id in the outcome, by default the case's own, whose computation it avoids. Raises
     UnknownNameError for an unknown tolerance profile.
     """
     if execution.matches_expected:
@@ -172,7 +171,7 @@ _EMPTY_EVIDENCE = Evidence()
 
 
 def _evidence(execution: Execution, mismatches: tuple[Mismatch, ...]) -> Evidence:
-    """Messages are cut at their end, logs at their beginning: what matters is said first and last."""
+    """The evidence of an execution. Messages are cut at their end, logs at their beginning."""
     if execution.ending == "returned" and not (mismatches or execution.log):
         return _EMPTY_EVIDENCE  # of which a campaign has thousands
     return Evidence(

@@ -1,8 +1,8 @@
-"""The differential oracle: one case on many compilers, and who stands alone. Pure.
+"""The differential oracle: which compiler disagrees with all others on one case. Pure.
 
-Implementations made apart seldom err alike: where all but one agree, the one is the first to look at. The
-library counts as one of them. Agreement is that of profile `without-float64` with the first member of a group, in
-the order given, so that groups are the same on every run.
+Independent implementations seldom have the same error: if all but one agree, that one is the suspect. The
+library counts as one of them. Agreement is that of profile `without-float64` with the first member of a
+group, in the order given, so that groups are deterministic.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ from fuzzing.oracles.element_types import decode
 from fuzzing.oracles.output_comparison import Outputs, compare, match_outputs, split_sequences
 from fuzzing.oracles.tolerance_profiles import WITHOUT_FLOAT64
 
-_ENOUGH = 2  # implementations that must agree against one for it to be alone
+_ENOUGH = 2  # implementations that must agree against one
 
 
 @dataclass(frozen=True)
 class Row:
-    """One backend's place in the table.
+    """One backend's row in the table.
 
-    to_reference, to_float64  largest distance of any element; None where there is nothing to measure:
-                 no such outputs, another shape or type, or NaN or infinity on one side only
-    group        backends with the same number agree, those in group 0 with the library; None where
-                 there are no outputs
-    outlier       whether all others that gave outputs, and the library, agree with one another and not with
-                 this; they are at least two
+    to_reference, to_float64  largest distance of any element; None if there is nothing to measure: no such
+             outputs, another shape or type, or NaN or infinity on one side only
+    group    backends with the same number agree, those in group 0 with the library; None without outputs
+    outlier  whether all others with outputs, and the library, agree with one another and not with this; they
+             are at least two
     """
 
     to_reference: float | None
@@ -48,7 +47,7 @@ def differential(
     tolerance: Tolerance | None = None,
     comparison: Comparison = "values",
 ) -> dict[str, Row]:
-    """The row of each label; `outputs` holds None for a backend that gave none."""
+    """The row of each label; `outputs` holds None for a backend without outputs."""
     aligned = {
         label: None if given is None else _aligned(reference, given) for label, given in outputs.items()
     }
@@ -66,7 +65,7 @@ def differential(
 
 
 def _aligned(reference: Outputs, given: Outputs) -> Outputs:
-    """The outputs under the reference's names, so that compilers that rename theirs can be compared."""
+    """The outputs under the reference's names, as some compilers rename theirs."""
     found = zip(reference, match_outputs(reference, given), strict=True)
     return tuple((name, value) for (name, _), value in found if value is not None)
 
@@ -99,7 +98,7 @@ def _agree(one: Outputs, other: Outputs, tolerance: Tolerance | None, comparison
 
 
 def _find_outlier(groups: Mapping[str, int]) -> str | None:
-    """The one label that has its group for itself while all others share one."""
+    """The one label that is alone in its group while all others share one."""
     members: dict[int, list[str]] = {0: [""]}  # the library
     for label, group in groups.items():
         members.setdefault(group, []).append(label)

@@ -1,7 +1,7 @@
-"""Element types as numbers: those that numpy lacks, decoded with numpy alone, and the order of all floats.
+"""Decodes element types that numpy lacks, with numpy alone, and orders all floats.
 
-Layouts are those of the ONNX standard (docs/docsgen/source/technical/float8.md, float4.md, int4.md) and
-of the OCP Microscaling specification for e8m0 and e2m1.
+Layouts are those of the ONNX standard (docs/docsgen/source/technical/float8.md, float4.md, int4.md) and of
+the OCP Microscaling specification for e8m0 and e2m1.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class _Layout:
-    """A small float: sign bit, exponent, mantissa, and what its odd codes mean.
+    """A small float: sign bit, exponent, mantissa, and its special codes.
 
-    nan   codes, without the sign bit, that are NaN; inf likewise
-    uz    "unsigned zero": the code of -0 is the one NaN
+    nan  codes, without the sign bit, that are NaN; inf likewise
+    uz   "unsigned zero": the code of -0 is the one NaN
     """
 
     exponent: int
@@ -44,7 +44,7 @@ _INTEGER_BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
 
 
 def decode(dtype: str, raw: Array) -> Array:
-    """The numbers that an array of `dtype`'s carrier stands for; itself where it is no raw carrier."""
+    """The numbers in an array of `dtype`'s carrier; the array itself if the carrier is not raw."""
     if dtype not in RAW_DTYPES:
         return raw
     if dtype == "bfloat16":  # the upper half of a float32
@@ -65,10 +65,10 @@ ROUNDING = {
 
 
 def ulp_ranks(dtype: str, raw: Array) -> Array:
-    """Where each element stands in the order of its float type, as int64: neighbours differ by one.
+    """Rank of each element in the order of its float type, as int64: neighbours differ by one.
 
-    Both zeros stand at 0. NaN and infinities get a place too; it means nothing. Complex types have no order:
-    take the ranks of their parts.
+    Both zeros have rank 0. Ranks of NaN and infinities have no meaning. Complex types have no order: use
+    their parts.
     """
     if dtype in ROUNDING:
         bits = raw.dtype.itemsize * 8
@@ -88,7 +88,7 @@ def is_float(dtype: str) -> bool:
 def _values(dtype: str) -> Array:
     if dtype in _INTEGER_BITS:
         return _integers(_INTEGER_BITS[dtype], signed=dtype.startswith("int"))
-    if dtype == "float8_e8m0fnu":  # an exponent and nothing else; the last code is NaN
+    if dtype == "float8_e8m0fnu":  # an exponent only; the last code is NaN
         table = np.ldexp(1.0, np.arange(256) - 127)
         table[0xFF] = np.nan
         return table
@@ -107,7 +107,7 @@ def _small_ulp_ranks(dtype: str) -> Array:
 
 
 def _integers(bits: int, *, signed: bool) -> Array:
-    """Only the low bits count: some libraries extend the sign over the byte, some do not."""
+    """Integers of the low bits: some libraries extend the sign over the byte, some do not."""
     codes = np.arange(256, dtype=np.int64) & ((1 << bits) - 1)
     return np.where(codes >> (bits - 1), codes - (1 << bits), codes) if signed else codes
 

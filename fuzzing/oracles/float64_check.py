@@ -1,20 +1,20 @@
-"""The referee: whether what differs from the library is worse than the library itself.
+"""The float64 check: whether a compiled program is worse than the library itself.
 
-Two correct implementations of one program differ by rounding, and how far is a matter of the program. So an
-output outside the tolerance of profile `default` is appealed: the library runs the program again, in float64
-and on inputs moved by a rounding, and says by that how far rounding can carry each element. Pure: the runs
-are made by `fuzzing.execute.recheck`.
+Two correct implementations of one program differ by rounding, by an amount that depends on the program. So an
+output outside the tolerance of profile `default` is rechecked: the library runs the program again, in float64
+and on inputs moved by a rounding, which measures how far rounding can move each element. Pure: the runs are
+made by `fuzzing.execute.recheck`.
 
 The measure. One unit, for each element, is one rounding of the output's type (IEEE 754's u times the float64
-result) plus what moving the inputs by a rounding moves it. Where the compiled program is at most
+result) plus the effect of moving the inputs by a rounding. The compiled program is as good as the library if
+it is at most
 
     ROUNDINGS + factor · (the library's own largest error in units)
 
-units off the float64 result, it is as good as the library. Where terms cancel, ROUNDINGS of the largest
-element are allowed besides. The largest of the elements counts, not the root
-of their mean square, which torch._dynamo.utils.same takes from whole models: there one wrong element among a
-million vanishes, and one wrong element is what a wrong index or a wrong border looks like. The factors are
-those of that function, which stand for chance: the fewer elements, the less their maximum says.
+units off the float64 result. Where terms cancel, ROUNDINGS of the largest element are allowed in addition.
+The largest error of the elements counts. torch._dynamo.utils.same takes the root mean square for whole
+models, where one wrong element among a million vanishes; a wrong index or border looks like that. The factors
+are that function's and allow for chance: the maximum over few elements is less reliable.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
 Array = np.ndarray[Any, Any]
 
-#: How a runtime says that it looked before it divided (onnxruntime: "Integer division by zero").
+#: A runtime's message when it checks the divisor (onnxruntime: "Integer division by zero").
 _DIVISION_BY_ZERO = re.compile(r"integer division by zero", re.IGNORECASE)
 
-#: Units allowed whatever the library does. The default tolerance of float32 allows 22 roundings of a result
-#: (1.3e-6 / 2**-24); this is the next power of two. The half types are computed in float32 and rounded at
-#: the edges of operators, and their tolerance allows 2 to 4.
+#: Units always allowed. The default tolerance of float32 allows 22 roundings of a result (1.3e-6 / 2**-24);
+#: this is the next power of two. The half types are computed in float32 and rounded at the edges of
+#: operators, and their tolerance allows 2 to 4.
 ROUNDINGS = 32
 _HALF_ROUNDINGS = 8
-#: Where moving the inputs by a rounding moves any element by more than this many of its own, terms cancel in
-#: the program. Algorithms for such sums (a fast Fourier transform, Winograd's convolution) keep the error
-#: small beside the largest element, not beside each (Higham, chapters 23 and 24).
+#: If moving the inputs by a rounding moves any element by more than this many of its own roundings, terms
+#: cancel in the program. Algorithms for such sums (a fast Fourier transform, Winograd's convolution) keep the
+#: error small relative to the largest element, not to each (Higham, chapters 23 and 24).
 _CANCELS = 8
 _HALVES = frozenset({"float16", "bfloat16"})
-#: Library and test, both of one house, say different things: nobody who sides with either is to blame.
+#: Library and test disagree, so a compiler that agrees with either has no failure.
 _LIBRARY_DISAGREES = "the library does not give what its test expects"
 
 #: (elements up to, factor): get_multiplier in torch._dynamo.utils.same, torch 2.13, as PyTorch's own
@@ -67,7 +67,7 @@ _FACTOR, _HALF_FACTOR = 2.0, 3.0
 
 
 def error_factor(dtype: str, size: int) -> float:
-    """How many times the library's own error is allowed in an output of `size` elements."""
+    """The multiple of the library's own error allowed in an output of `size` elements."""
     for most, times in _SMALL:
         if size <= most:
             return times
@@ -76,14 +76,14 @@ def error_factor(dtype: str, size: int) -> float:
 
 @dataclass(frozen=True)
 class ReferenceRuns:
-    """What the library makes of a case in other ways. Outputs by name, in its own order.
+    """Further runs of a case by the library. Outputs by name, in its own order.
 
-    runs     as the case says, in different processes with different bytes in fresh memory
-    float64  with every narrower float widened; None if that cannot be had, then `problem` says why
+    runs      unchanged, in different processes with different bytes in fresh memory
+    float64   with every narrower float widened; None if that is not possible, with the reason in `problem`
     perturbed_equally  float64, inputs moved by at most a rounding, equal numbers by the same amount
     perturbed_independently  the same, each element by its own amount, so that ties break; one run has all
-             opposite moves
-    refilled the same as `float64` with another number wherever the standard leaves a result open
+              moves reversed
+    refilled  as `float64`, with another number wherever the standard leaves a result open
     """
 
     runs: tuple[Outputs, ...] = ()
@@ -95,9 +95,9 @@ class ReferenceRuns:
 
 
 def needs_recheck(outcome: Outcome, profile: str) -> bool:
-    """Whether the library must be asked again: numbers or shapes differ, or the program was `is_integer_trap`.
+    """Whether reference runs are needed: numbers or shapes differ, or the program was `is_integer_trap`.
 
-    Under the default profile alone.
+    Under the default profile only.
     """
     if profile != DEFAULT:
         return False
@@ -109,9 +109,9 @@ def needs_recheck(outcome: Outcome, profile: str) -> bool:
 
 
 def is_integer_trap(outcome: Outcome) -> bool:
-    """Whether a division of integers ended the program, by 0 or of the least by -1.
+    """Whether an integer division ended the program, by 0 or of the least integer by -1.
 
-    The processor ends it while it runs, or whoever looks first raises, which may be to fold constants.
+    The processor traps it during the run, or a check raises, possibly while folding constants.
     """
     if outcome.verdict is not Verdict.CRASH:
         return False
@@ -150,7 +150,7 @@ def decide_outputs(case: TestCase, outputs: Outputs, reference_runs: ReferenceRu
 
 
 def _find_nondeterminism(case: TestCase, runs: tuple[Outputs, ...]) -> tuple[Mismatch, ...]:
-    """How the library differs from itself, beyond the tolerance."""
+    """Differences between the library's own runs beyond the tolerance; () if there are none."""
     for other in runs[1:]:
         found = compare(runs[0], other, comparison=case.comparison)
         if found:
@@ -159,7 +159,7 @@ def _find_nondeterminism(case: TestCase, runs: tuple[Outputs, ...]) -> tuple[Mis
 
 
 def _float64_problem(case: TestCase, reference_runs: ReferenceRuns) -> str:
-    """Why no float64 run can be gone by; "" if one can."""
+    """Why no float64 run can be used; "" if one can."""
     if reference_runs.float64 is None or not reference_runs.runs:
         return reference_runs.problem or "no float64 run"
     assert case.expected is not None
@@ -170,7 +170,7 @@ def _float64_problem(case: TestCase, reference_runs: ReferenceRuns) -> str:
 
 
 def _differences(case: TestCase, want: Outputs, outputs: Outputs) -> tuple[Mismatch, ...]:
-    """How outputs differ from what is wanted, where nobody says what rounding may do."""
+    """How outputs differ from the expected ones, without knowledge of rounding."""
     return compare(
         want, outputs, tolerance=case.tolerance, comparison=case.comparison, profile=WITHOUT_FLOAT64
     )
@@ -186,7 +186,7 @@ def _decide_without_float64(case: TestCase, outputs: Outputs, problem: str) -> D
 
 @dataclass
 class _Tally:
-    """Elements that differ and are no error, by reason."""
+    """Elements that differ without being errors, by reason."""
 
     rounding: int = 0
     undecided: int = 0
@@ -225,7 +225,7 @@ def _decide_with_float64(
 
 @dataclass(frozen=True)
 class _PartViews:
-    """One part of the outputs of each reference run; None where a run lacks it."""
+    """One part of the outputs of each reference run; None if a run lacks it."""
 
     library: Value | None
     float64: Value | None
@@ -237,7 +237,7 @@ class _PartViews:
         return (self.library, self.float64, *self.perturbed_equally, *self.perturbed_independently)
 
     def of_shape(self, shape: tuple[int, ...]) -> _PartViews:
-        """Without the moved runs of another shape: a size was moved there, and the rest cannot be likened."""
+        """Without the perturbed runs of another shape, where a size changed: they cannot be compared."""
         perturbed_equally, perturbed_independently = (
             tuple(run for run in runs if _shape(run) == shape)
             for runs in (self.perturbed_equally, self.perturbed_independently)
@@ -278,10 +278,10 @@ class _RunsByPart:
 def _check_part(
     first: Mismatch, got: Value | None, want: Value, views: _PartViews, case: TestCase, tally: _Tally
 ) -> Iterator[Mismatch]:
-    """The part of a mismatch that the reference runs do not explain: all, less, or None."""
+    """The part of a mismatch that the reference runs do not explain: all, some, or None."""
     if first.kind == "shape":
         if isinstance(want, Tensor) and all(_shape(view) == want.shape for view in views.all()):
-            yield first  # shapes that depend on numbers, as NonZero's, are compared where all agree
+            yield first  # data-dependent shapes, such as NonZero's, are compared if all runs agree
         elif not isinstance(want, Tensor) and all(type(view) is type(want) for view in views.all()):
             yield first
         return
@@ -311,7 +311,7 @@ class _Elements:
     views: _PartViews
 
     def remaining_mismatch(self, tally: _Tally) -> Iterator[Mismatch]:
-        """The mismatch that is left, if any; what is not goes into `tally`."""
+        """The mismatch that remains, if any; explained elements go into `tally`."""
         with np.errstate(all="ignore"):
             if self.pair.want.dtype in ROUNDING:
                 undecided, wrong_, errors = self._floats()
@@ -333,9 +333,10 @@ class _Elements:
         return ~OutputPair("", _like(other, one), one).same
 
     def _discrete(self) -> tuple[Array, Array, tuple[float | None, float | None]]:
-        """Integers, bools, strings and floats of a byte: compared only where all reference runs agree.
+        """Integers, bools, strings and one-byte floats: compared only where all reference runs agree.
 
-        A comparison of equal numbers is no tie to be broken: bools hear only runs that keep equals equal.
+        A comparison of equal numbers must not break ties: for bools only the runs that keep equal numbers
+        equal count.
         """
         views = self.views
         compared = [views.library, views.float64, *views.perturbed_equally]
@@ -397,12 +398,12 @@ def _numbers(view: Value | None) -> Array:
 
 
 def _like(other: Tensor, one: Tensor) -> Tensor:
-    """`other` with the element type of `one`, which it has unless the library is at odds with itself."""
+    """`other` with the element type of `one`, which differs only if the library is inconsistent."""
     return other if other.dtype == one.dtype else replace(one)
 
 
 def _kind(numbers: Array) -> Array:
-    """0 for numbers, 1 and 2 for the infinities, 3 for NaN; complex infinities are one."""
+    """0 for numbers, 1 and 2 for the infinities, 3 for NaN; all complex infinities are one."""
     if numbers.dtype.kind == "c":
         return np.where(np.isnan(numbers), 3, np.where(np.isinf(numbers), 1, 0))
     return np.select([np.isnan(numbers), numbers == np.inf, numbers == -np.inf], [3, 1, 2], 0)

@@ -1,4 +1,4 @@
-"""Hang: a phase that was ended for taking too long."""
+"""Hang: a phase that exceeded its time limit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fuzzing.outcomes import Verdict
 
 @register_oracle(rank=20)
 def hang(oracle_input: OracleInput) -> Decision | None:
-    """Speaks when the supervisor ended a phase at its limit."""
+    """Decides if the supervisor ended a phase at its limit."""
     if oracle_input.execution.ending != "hung":
         return None
     spent = oracle_input.execution.durations.get(oracle_input.execution.phase.value)

@@ -1,4 +1,4 @@
-"""Invalid: a case that fails in its own library says nothing about any compiler."""
+"""Invalid: a case that fails in its own library, which says nothing about compilers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fuzzing.outcomes import Verdict
 
 @register_oracle(rank=10)
 def invalid(oracle_input: OracleInput) -> Decision | None:
-    """Speaks when no reference could be had."""
+    """Decides if there is no reference."""
     if not needs_reference(oracle_input.case):
         return None
     return Decision(Verdict.INVALID, "no reference: the case's own library could not run it")

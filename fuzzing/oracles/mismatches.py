@@ -1,6 +1,6 @@
-"""What is kept of a difference: how far, where, how often, and what would have let it pass.
+"""Evidence of a difference: size, place, frequency, and the tolerance that would have passed it.
 
-Computed only once something is wrong; a passing case never comes here.
+Computed only for wrong outputs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _POWERS = np.array([1 << bit for bit in range(64)], np.uint64)
 
 @dataclass(frozen=True)
 class OutputPair:
-    """What one output is and what it ought to be: two tensors of one element type and one shape."""
+    """An output and its reference: two tensors of one element type and one shape."""
 
     name: str
     got: Tensor
@@ -33,17 +33,17 @@ class OutputPair:
 
     @cached_property
     def mine(self) -> Array:
-        """The numbers (or strings) given."""
+        """The output's numbers or strings."""
         return decode(self.got.dtype, self.got.array())
 
     @cached_property
     def reference(self) -> Array:
-        """The numbers (or strings) wanted."""
+        """The reference's numbers or strings."""
         return decode(self.want.dtype, self.want.array())
 
     @cached_property
     def same(self) -> Array:
-        """Where both are the same number or string; NaN is the same as NaN, 0 as -0."""
+        """Where both are the same number or string; NaN equals NaN, 0 equals -0."""
         same: Array = np.equal(self.mine, self.reference).astype(bool)
         if self.mine.dtype.kind in "fc":
             same |= np.isnan(self.mine) & np.isnan(self.reference)
@@ -61,7 +61,7 @@ class OutputPair:
 
     @cached_property
     def ulps(self) -> Array:
-        """How many representable numbers of a float type lie between, as uint64."""
+        """Number of representable values of a float type between both, as uint64."""
         mine, reference = self.got.array(), self.want.array()
         if self.want.dtype.startswith("complex"):
             part = f"f{mine.dtype.itemsize // 2}"
@@ -77,7 +77,7 @@ class OutputPair:
 def mismatch(pair: OutputPair, wrong: Array, bounds: Bounds, detail: str = "") -> Mismatch:
     """The evidence that the elements where `wrong` holds, at least one, are wrong under `bounds`.
 
-    `detail` is added to what is said about the worst.
+    `detail` is added to the description of the worst element.
     """
     with np.errstate(all="ignore"):
         worst = _worst(pair, wrong)
@@ -105,8 +105,8 @@ def mismatch(pair: OutputPair, wrong: Array, bounds: Bounds, detail: str = "") -
 def ulp_histogram(pair: OutputPair) -> tuple[int, ...]:
     """How many elements are off by 0, 1, 2-3, 4-7, 8-15, … units in the last place, up to the farthest.
 
-    One more number stands last, 0 or not: elements that are NaN or infinite on one side only, or infinite
-    with two signs. () for types that are no floats.
+    A last number, possibly 0, counts elements that are NaN or infinite on one side only, or infinite with
+    different signs. () for types that are not floats.
     """
     if not is_float(pair.want.dtype):
         return ()
@@ -120,7 +120,7 @@ def ulp_histogram(pair: OutputPair) -> tuple[int, ...]:
 def passes_at(pair: OutputPair) -> float | None:
     """The smallest t such that |got - want| ≤ t + t·|want| everywhere; None if NaN or infinity differ.
 
-    None too for strings and bools, which no tolerance is for.
+    None too for strings and bools, which have no tolerance.
     """
     if pair.want.dtype == STRING or pair.mine.dtype.kind == "b":
         return None
@@ -129,7 +129,7 @@ def passes_at(pair: OutputPair) -> float | None:
         size = np.abs(pair.reference.astype(wide))
         needed = np.where(pair.same, 0.0, pair.distance.astype(np.float64) / (1 + size))
         most = float(needed.max(initial=0.0))
-    # One rounding each for 1 + |want|, the quotient, and the two operations of whoever tries it.
+    # One rounding each for 1 + |want|, the quotient, and the two operations of the comparison.
     return most * (1 + 4 * 2.0**-52) if np.isfinite(most) else None
 
 
@@ -140,7 +140,7 @@ def _gap(one: Array, other: Array) -> Array:
 
 
 def _worst(pair: OutputPair, wrong: Array) -> tuple[int, ...]:
-    """The element farthest off among the wrong ones; NaN and infinities come before all numbers."""
+    """The wrong element farthest off; NaN and infinities precede all numbers."""
     if pair.want.dtype == STRING:
         flat = int(np.argmax(wrong))
     else:
@@ -152,9 +152,9 @@ def _worst(pair: OutputPair, wrong: Array) -> tuple[int, ...]:
 
 
 def _extremes(pair: OutputPair, wrong: Array) -> tuple[float | None, float | None]:
-    """Largest absolute and relative error among the wrong elements; None beside NaN or infinity.
+    """Largest absolute and relative error among the wrong elements; None with NaN or infinity.
 
-    The relative error leaves out elements that ought to be 0; None if no other is wrong.
+    The relative error excludes elements whose reference is 0; None if no other is wrong.
     """
     if pair.want.dtype == STRING:
         return None, None

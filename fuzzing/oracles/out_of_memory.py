@@ -1,4 +1,4 @@
-"""Out of memory: the process was ended for its memory, or an allocator inside it gave up."""
+"""Out of memory: the process exceeded its memory limit, or an allocator inside it failed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fuzzing.outcomes import Verdict
 
 _CLASSES = re.compile(r"(^|\.)_?(Array)?(MemoryError|OutOfMemoryError)$")
 
-#: How allocators give up, with who says so.
+#: Messages of allocators, with their origin.
 _TEXTS = re.compile(
     "|".join(
         (
             r"\bstd::bad_alloc\b",  # C++ operator new
-            r"\bbad allocation\b",  # the same in Microsoft's library
+            r"\bbad allocation\b",  # Microsoft's C++ library
             r"\bFailed to allocate memory\b",  # onnxruntime's arena
             r"\bUnable to allocate [\d.]+ [KMGTPE]?i?B\b",  # numpy
             r"\bCannot allocate memory\b",  # ENOMEM
@@ -27,13 +27,13 @@ _TEXTS = re.compile(
 )
 
 
-#: One of these is in each of the texts above, and is found at a tenth of what they take: most logs hold none.
+#: One of these is in each of the texts above, and is found in a tenth of the time; most logs have none.
 _HINTS = ("lloc", "emory")
 
 
 @register_oracle(rank=30)
 def out_of_memory(oracle_input: OracleInput) -> Decision | None:
-    """Speaks for memory limits and for allocation failures that were raised or ended the process."""
+    """Decides memory limits and allocation failures that were raised or ended the process."""
     if not _ran_out(oracle_input.execution):
         return None
     peak = oracle_input.execution.peak_bytes
@@ -46,7 +46,7 @@ def _ran_out(execution: Execution) -> bool:
         return True
     if execution.ending == "raised":
         return bool(_CLASSES.search(execution.error)) or _mentions_memory(execution.message)
-    # a bad_alloc that nobody caught ends in abort(), with its text on stderr
+    # an uncaught bad_alloc ends in abort(), with its text on stderr
     return execution.ending == "killed" and _mentions_memory(f"{execution.log}\n{execution.native}")
 
 

@@ -1,7 +1,7 @@
-"""Compares outputs with the reference; reports every difference, not only the first.
+"""Compares outputs with the reference; reports all differences.
 
 NaN equals NaN, infinities must agree in sign, both zeros are equal, empty tensors pass. Equal bytes are
-recognised before anything is decoded, since this runs once per case beside a compile of a millisecond.
+recognized before decoding, since this runs once per case beside compilations of a millisecond.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def compare(
 ) -> tuple[Mismatch, ...]:
     """How `outputs` differ from `expected`, in its order; () if they do not.
 
-    Outputs are found by name, and by position where the compiler gave one another name; outputs that
-    nobody expects are passed over. `comparison` "shapes" leaves the elements out.
+    Outputs are matched by name, or by position if the compiler renamed them; further outputs are ignored.
+    `comparison` "shapes" does not compare elements.
     """
     bounds = get_profile(profile)
     found: list[Mismatch] = []
@@ -52,7 +52,7 @@ def compare(
 
 
 def match_outputs(expected: Outputs, outputs: Outputs) -> list[Value | None]:
-    """For each expected output what the compiled program gave for it."""
+    """The compiled program's output for each expected one."""
     if [name for name, _ in expected] == [name for name, _ in outputs]:
         return [value for _, value in outputs]
     by_name: Mapping[str, Value] = dict(outputs)
@@ -116,10 +116,10 @@ def _tensors(
 
 
 def _obviously_close(got: Value | None, want: Value, profile: Profile, own: Tolerance | None) -> bool:
-    """Whether no element is farther off than `atol`, which is right under any bounds that name one.
+    """Whether no element is farther off than `atol`, which suffices under any bounds that have one.
 
-    So it is with most outputs that are not the same to the byte. The distance is rounded in their own type,
-    by a relative 2**-24 at most, and is held against a little less than is allowed for that.
+    This decides most outputs that are not byte-equal. The distance is rounded in their own type, by a
+    relative 2**-24 at most, so the limit is slightly smaller.
     """
     if not isinstance(got, Tensor) or not isinstance(want, Tensor):
         return False
@@ -131,11 +131,11 @@ def _obviously_close(got: Value | None, want: Value, profile: Profile, own: Tole
     with np.errstate(all="ignore"):
         distances = np.abs(got.array() - want.array())
         farthest = np.maximum.reduce(distances, axis=None)
-    return bool(farthest <= atol * (1 - 2.0**-20))  # NaN is not
+    return bool(farthest <= atol * (1 - 2.0**-20))  # false for NaN
 
 
 def elements_within(pair: OutputPair, bounds: Bounds) -> Array:
-    """Which elements are right; `bounds` must be settled, and their share is not applied here."""
+    """Mask of the elements within `bounds`, which must be resolved; their share is not applied."""
     with np.errstate(all="ignore"):
         if pair.want.dtype == STRING:
             return pair.same
@@ -157,7 +157,7 @@ def _elements_near(pair: OutputPair, bounds: Bounds) -> Array:
     size = np.abs(reference)
     right: Array = np.abs(pair.mine.astype(wide) - reference) <= bounds.atol + bounds.rtol * size
     if not right.all() or not np.isfinite(size).all():
-        right &= np.isfinite(size)  # beside an infinite bound everything would be near
+        right &= np.isfinite(size)  # with an infinite bound everything would be within
         right |= pair.same
     return right
 
@@ -174,7 +174,7 @@ def _any_nan(array: Array) -> bool:
 
 
 def resolve_noise(bounds: Bounds, reference: Array) -> Bounds:
-    """The bounds with their noise, which depends on the numbers of the reference, made part of atol."""
+    """The bounds with their noise, which depends on the reference's numbers, added to atol."""
     if not bounds.noise or not reference.size:
         return replace(bounds, noise=0.0) if bounds.noise else bounds
     with np.errstate(all="ignore"):
@@ -184,6 +184,6 @@ def resolve_noise(bounds: Bounds, reference: Array) -> Bounds:
 
 
 def bounds_for(want: Tensor, own: Tolerance | None, profile: str = "default") -> Bounds:
-    """The bounds under which an output is compared with the reference `want`."""
+    """The bounds for comparing an output with the reference `want`."""
     bounds = get_profile(profile)(want.dtype, own)
     return resolve_noise(bounds, decode(want.dtype, want.array())) if bounds.noise else bounds

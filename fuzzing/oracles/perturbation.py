@@ -1,9 +1,9 @@
-"""Inputs moved by a rounding: what a program makes of the least that can happen to its numbers.
+"""Perturbed inputs: moves inputs by one rounding, to measure a program's sensitivity.
 
-A moved tensor is float64 (complex128), for a float64 run to take: x·(1 + 2u·r) with |r| ≤ 1 and u one
-rounding of the type x had. The r are drawn from the bits of the number, so that equal numbers stay equal
-(`perturb_equally`), or for each element (`perturb_independently`), so that ties break; a run with -r is its counterpart, in
-which they break the other way. 0 stays: it is mostly no result of rounding but a mask, a border or a default.
+A moved tensor is float64 (complex128), for a float64 run: x·(1 + 2u·r) with |r| ≤ 1 and u one rounding of x's
+type. r is drawn from the bits of the number, so that equal numbers stay equal (`perturb_equally`), or for
+each element (`perturb_independently`), so that ties break; the run with -r breaks them the other way. 0
+stays: it is mostly a mask, a border or a default instead of a rounded result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def perturb_equally(values: Named, sign: int) -> Named:
 
 
 def perturb_independently(values: Named, sign: int) -> Named:
-    """`values` with all floats moved, each by an amount of its own; `sign` 1 or -1."""
+    """`values` with all floats moved, each by its own amount; `sign` 1 or -1."""
     words = np.random.PCG64(_SEED)
     return tuple((name, _value(value, sign, words)) for name, value in values)
 
@@ -48,7 +48,7 @@ def _tensor(tensor: Tensor, sign: int, words: np.random.PCG64 | None) -> Tensor:
     )
     real = np.ascontiguousarray(real).reshape(-1)
     raw = _mix_bits(real) if words is None else np.asarray(words.random_raw(real.size), np.uint64)
-    # The top 53 bits as a whole number of 2**-52 in [-1, 1), and never 0.
+    # The top 53 bits as a multiple of 2**-52 in [-1, 1), and never 0.
     fraction = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1 + 2.0**-53
     step = 2 * ROUNDING[tensor.dtype][0] * sign
     if tensor.dtype in ("float64", "complex128"):
@@ -61,8 +61,8 @@ def _tensor(tensor: Tensor, sign: int, words: np.random.PCG64 | None) -> Tensor:
 
 
 def _mix_bits(real: Array) -> Array:
-    """64 well-mixed bits for each number, the same for the same number (splitmix64's finaliser)."""
-    with np.errstate(invalid="ignore"):  # a NaN may be one that signals
+    """64 well-mixed bits for each number, the same for the same number (splitmix64's finalizer)."""
+    with np.errstate(invalid="ignore"):  # it may be a signalling NaN
         mixed = real.astype(np.float64).view(np.uint64).copy()
     for shift, times in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(times)

@@ -1,7 +1,7 @@
-"""The reference: what a case's outputs ought to be, computed apart from any compiler under test.
+"""The reference: a case's expected outputs, independent of any compiler under test.
 
-Where the library ships the outputs with its test they are the reference. Otherwise the library that the
-program belongs to computes them, as a backend of its own in a worker of its own.
+It is the outputs that the library ships with its test, if any. Otherwise the program's own library computes
+them, as a backend in a worker of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def needs_reference(case: TestCase) -> bool:
 def with_reference(case: TestCase, outputs: tuple[tuple[str, Value], ...]) -> TestCase:
     """The case with `outputs` as its reference. It is another case, with another id.
 
-    Raises InternalError if the case has a reference already: what a library ships is never replaced.
+    Raises InternalError if the case has a reference: shipped outputs are never replaced.
     """
     if not needs_reference(case):
         raise InternalError(f"case {case.id} has its reference already")

@@ -1,6 +1,6 @@
-"""Tolerance profiles: how far an output may lie from the reference, by name.
+"""Tolerance profiles: named bounds of the distance between an output and the reference.
 
-A profile is one registered function from an element type and the source's own tolerance to `Bounds`.
+A profile is a registered function from an element type and the source's own tolerance to `Bounds`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ WITHOUT_FLOAT64 = "without-float64"
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is allowed of one element: |got - want| ≤ atol + rtol·|want| + noise·max|want|, or another rule.
+    """Bounds of one element: |got - want| ≤ atol + rtol·|want| + noise·max|want|, or another rule.
 
-    steps     counts representable numbers and is for types too coarse for a relative bound
+    steps     number of representable values, for types too coarse for a relative bound
     noise     times the largest finite magnitude of the whole reference: where large terms cancel, each has
-              brought its own rounding, and an element near 0 shows it
-    share     of the elements that must keep to the rule for the output to pass
-    decimals  in place of distances: both sides, rounded to so many decimals, must be equal
-    skip_nan  outputs with a NaN on either side are not compared at all
+              its own rounding, which shows in an element near 0
+    share     fraction of the elements that must satisfy the rule for the output to pass
+    decimals  instead of distances: both sides, rounded to so many decimals, must be equal
+    skip_nan  outputs with a NaN on either side are not compared
     """
 
     rtol: float = 0.0
@@ -43,8 +43,8 @@ Profile = Callable[[str, "Tolerance | None"], Bounds]
 
 EXACT = Bounds()
 
-#: torch.testing.assert_close's table (torch/testing/_comparison.py, _DTYPE_PRECISIONS), read as
-#: (rtol, atol). Its `default_tolerances` gives every other type (0, 0), hence exactness.
+#: torch.testing.assert_close's table (torch/testing/_comparison.py, _DTYPE_PRECISIONS), as (rtol, atol). Its
+#: `default_tolerances` gives every other type (0, 0), that is, exact comparison.
 DTYPE_TOLERANCES = {
     "float16": Tolerance(1e-3, 1e-5),
     "bfloat16": Tolerance(1.6e-2, 1e-5),
@@ -54,9 +54,9 @@ DTYPE_TOLERANCES = {
     "complex128": Tolerance(1e-7, 1e-7),
 }
 
-#: Four roundings of the largest element. A float32 DFT of terms near 1000 is off by 1e-4 where 0 is due, and
-#: rightly so: the error of a sum is bounded by the sum of the magnitudes, not by its value (Higham,
-#: "Accuracy and Stability of Numerical Algorithms", section 4.2).
+#: Four roundings of the largest element. A correct float32 DFT of terms near 1000 can be off by 1e-4 at a
+#: zero: the error of a sum is bounded by the sum of the magnitudes, not by its value (Higham, "Accuracy and
+#: Stability of Numerical Algorithms", section 4.2).
 NOISE = {
     "float16": 4 * 2.0**-10,
     "bfloat16": 4 * 2.0**-7,
@@ -66,7 +66,7 @@ NOISE = {
     "complex128": 4 * 2.0**-52,
 }
 
-#: Types of at most three mantissa bits: rounding once more moves a value by one step.
+#: Types of at most three mantissa bits: another rounding moves a value by one step.
 COARSE_DTYPES = frozenset(
     {
         "float8_e4m3fn",
@@ -82,7 +82,7 @@ _PROFILES: dict[str, Profile] = {}
 
 
 def register_profile(name: str) -> Callable[[Profile], Profile]:
-    """Decorator: makes a function known as the profile `name`."""
+    """Decorator: registers a function as the profile `name`."""
 
     def register(function: Profile) -> Profile:
         _PROFILES[name] = function
@@ -92,7 +92,7 @@ def register_profile(name: str) -> Callable[[Profile], Profile]:
 
 
 def get_profile(name: str) -> Profile:
-    """The profile `name`; raises UnknownNameError that lists those there are."""
+    """The profile `name`; raises UnknownNameError with the known names."""
     try:
         return _PROFILES[name]
     except KeyError:
@@ -108,18 +108,18 @@ def profile_names() -> tuple[str, ...]:
 def format_configuration(options: Mapping[str, str], profile: str = DEFAULT) -> str:
     """Options, and the profile if it is not the default, as text: "optimization=disabled profile=isra".
 
-    Give only the options that are not the backend's default: what is left out is the default.
+    Pass only the options that are not the backend's default.
     """
     named = [f"{name}={value}" for name, value in sorted(options.items())]
     return " ".join(named if profile == DEFAULT else [*named, f"profile={profile}"])
 
 
 @register_profile(DEFAULT)
-@lru_cache(maxsize=1024)  # asked for each output, of few types and tolerances
+@lru_cache(maxsize=1024)  # called for each output, with few types and tolerances
 def default(dtype: str, own: Tolerance | None) -> Bounds:
     """The looser of the source's own tolerance and the type's; integers and the like exact.
 
-    What lies outside is rechecked, see `fuzzing.oracles.float64_check`.
+    Differences beyond it are rechecked, see `fuzzing.oracles.float64_check`.
     """
     if dtype in COARSE_DTYPES:
         return Bounds(ulps=1)
@@ -133,38 +133,38 @@ def default(dtype: str, own: Tolerance | None) -> Bounds:
 
 @register_profile(WITHOUT_FLOAT64)
 def without_float64(dtype: str, own: Tolerance | None) -> Bounds:
-    """The default and noise: what can be asked of floats where no float64 run tells noise from error."""
+    """The default and noise, for floats without a float64 run to tell noise from errors."""
     return replace(default(dtype, own), noise=NOISE.get(dtype, 0.0))
 
 
 @register_profile("onnx")
-def onnx(dtype: str, own: Tolerance | None) -> Bounds:  # noqa: ARG001 - the runner knows one bound for all
-    """What ONNX's own backend-test runner does: 1e-3 and 1e-7 for every numeric type.
+def onnx(dtype: str, own: Tolerance | None) -> Bounds:  # noqa: ARG001 - the runner has one bound for all
+    """The bounds of ONNX's own backend-test runner: 1e-3 and 1e-7 for every numeric type.
 
-    bfloat16 gets two of its steps, 2**-6, as in onnx/backend/test/runner/__init__.py.
+    bfloat16 has two of its steps, 2**-6, as in onnx/backend/test/runner/__init__.py.
     """
     return Bounds(2**-6 if dtype == "bfloat16" else 1e-3, 1e-7)
 
 
 def _register_paper_profile(name: str, bounds: Bounds) -> None:
-    """Registers a paper's rule, the same for every numeric type, whatever the source itself allows."""
+    """Registers a paper's rule, the same for every numeric type; the source's tolerance is ignored."""
     register_profile(name)(lambda dtype, own: bounds)  # noqa: ARG005
 
 
-# OPERA names the Chebyshev distance; its threshold is lost from the text at hand. The released harnesses call
-# numpy's assert_allclose with rtol = atol = 1e-3, the one for TVM with PyTorch with 1e-5.
+# OPERA names the Chebyshev distance without a threshold. The released harnesses call numpy's assert_allclose
+# with rtol = atol = 1e-3, the one for TVM with PyTorch with 1e-5.
 _register_paper_profile("opera", Bounds(1e-3, 1e-3))
 _register_paper_profile("opera-tvm-torch", Bounds(1e-5, 1e-5))
-# Isra, the paper: a relative error above 10 % fails. Its tvm_detecter.py: rounded to one decimal, at least
-# 90 % of the elements must be equal; an output with any NaN is passed over.
+# Isra's paper: a relative error above 10 % fails. Its tvm_detecter.py: rounded to one decimal, at least 90 %
+# of the elements must be equal; an output with any NaN is skipped.
 _register_paper_profile("isra", Bounds(rtol=0.1))
 _register_paper_profile("isra-code", Bounds(decimals=1, share=0.9, skip_nan=True))
 # Graph-based fuzz testing: at least 99.9 % of the elements within 0.1 % relative error. Another sentence of
-# the paper wants the failing share below 0.1 %, so that its two rules part at exactly 0.1 %.
+# the paper requires a failing share below 0.1 %; the rules differ at exactly 0.1 %.
 _register_paper_profile("graph-fuzz", Bounds(rtol=1e-3, share=0.999))
 # EAGLE: |o1 - o2| ≤ atol + rtol·|o2|. Its notebooks use atol 1e-2 and rtol 1e-5, its batch script numpy's
 # defaults.
 _register_paper_profile("eagle", Bounds(1e-5, 1e-2))
 _register_paper_profile("eagle-batch", Bounds(1e-5, 1e-8))
-# TorchProbe states no tolerance; these are NNSmith's, whose oracle it is compared with.
+# TorchProbe states no tolerance; these are NNSmith's, the oracle it is compared with.
 _register_paper_profile("torchprobe", Bounds(1e-2, 1e-3))

@@ -1,4 +1,4 @@
-"""Unsupported: the compiler says that it does not do this. Counted and shown, never a bug."""
+"""Unsupported: the compiler reports a missing feature. Counted and shown, but not a bug."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import NamedTuple
 from fuzzing.oracles.decision import Decision, OracleInput, register_oracle
 from fuzzing.outcomes import Verdict
 
-#: What a backend raises itself where the compiler's API cannot even express the case's inputs.
+#: Raised by a backend if the compiler's API cannot express the case's inputs.
 _BACKEND_EXCEPTION = "Unsupported"
 
 
 class _CompiledPattern(NamedTuple):
-    """An exception by which a backend says so, made ready: a campaign sees thousands."""
+    """A compiled UnsupportedPattern: a campaign matches thousands."""
 
     error: re.Pattern[str]
     message: re.Pattern[str]
-    why: tuple[str, ...]  # text and numbers of groups in turn
+    why: tuple[str, ...]  # alternating text and group numbers
 
     def reason(self, error: str, message: str) -> str:
-        """Why, if it is said by this class and this text; "" if not."""
+        """The reason, if the class and text match; "" if not."""
         found = self.message.search(message)
         if not found or not self.error.search(error):
             return ""
@@ -38,7 +38,7 @@ def _compile_patterns(patterns: tuple[tuple[str, str, str], ...]) -> tuple[_Comp
 
 @register_oracle(rank=40)
 def unsupported(oracle_input: OracleInput) -> Decision | None:
-    """Speaks when class and text of an exception are among those the backend lists."""
+    """Decides if class and text of an exception match one of the backend's patterns."""
     execution = oracle_input.execution
     if execution.ending != "raised":
         return None

@@ -8,7 +8,7 @@ from fuzzing.oracles.output_comparison import compare
 
 @register_oracle(rank=60)
 def wrong_result(oracle_input: OracleInput) -> Decision | None:
-    """Speaks when any output is missing, of another type or shape, or off in value."""
+    """Decides if any output is missing, of another type or shape, or off in value."""
     case, execution = oracle_input.case, oracle_input.execution
     if execution.ending != "returned" or execution.matches_expected or case.expected is None:
         return None

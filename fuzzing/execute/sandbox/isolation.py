@@ -1,4 +1,4 @@
-"""Isolation: what a case cannot do to the machine it runs on.
+"""Isolation: limits of what a case can do to its machine.
 
 There are three levels. The strongest that the kernel allows is taken:
 
@@ -8,10 +8,10 @@ There are three levels. The strongest that the kernel allows is taken:
                 sizes of files can still be seen, and the owner or mode of a file of the same user changed
     none        no limit: cases can do whatever the user can
 
-In both of the first, a case connects no socket, signals and traces no process but its own (Landlock version
+At the first two levels a case connects no socket, signals and traces only its own processes (Landlock version
 6, Linux 6.12), and gains no privilege, even if root started it.
 
-`python -m fuzzing.execute.sandbox.isolation --json` prints this machine's level, and why it is not a better one.
+`python -m fuzzing.execute.sandbox.isolation --json` prints this machine's level, and why no better one holds.
 
 Python 3.8 and the standard library only.
 """
@@ -30,12 +30,12 @@ _CAPABILITY_VERSION_3 = 0x20080522
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
-#: Devices that do no harm, and those by which compilers compute. Nothing else of /dev can be opened to write.
+#: Harmless devices, and those that compilers compute on. Nothing else of /dev can be opened for writing.
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _ACCELERATORS = ("nvidia", "dri", "kfd", "accel", "dxg")
 
 
-#: What every program may read, where it is there: programs and libraries, their configuration, the machine's
+#: What every program may read if it exists: programs and libraries, their configuration, the machine's
 #: processors and GPUs. Not the rest of /etc, which holds keys and passwords.
 _SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"),
@@ -63,11 +63,11 @@ class NotPermitted(Exception):  # noqa: N818 - a statement about the kernel, not
 
 
 class AllowedAccess(NamedTuple):
-    """What stays open.
+    """What stays accessible.
 
     writable  folders in which a case may write
     shared    bytes of shared memory (/dev/shm) it may fill
-    readable  files and folders that it may read, beside those and `system_paths`
+    readable  files and folders that it may read, in addition to those and `system_paths`
     """
 
     writable: Tuple[str, ...]
@@ -76,17 +76,17 @@ class AllowedAccess(NamedTuple):
 
 
 class SandboxStatus(NamedTuple):
-    """The level that holds now, and why no better one does: level → reason."""
+    """The current level, and why no better one holds: level → reason."""
 
     level: str
     refused: Dict[str, str]
 
 
 def enter(access: AllowedAccess, best: str = NAMESPACES) -> SandboxStatus:
-    """Takes the strongest level allowed, `best` or below, for this process and all that it starts.
+    """Enters the strongest level allowed, `best` or below, for this process and all its children.
 
-    There is no way back. The process must have one thread. Its children are in a process namespace of their
-    own at the level `namespaces`.
+    Irreversible. The process must have one thread. At the level `namespaces` its children are in a process
+    namespace of their own.
     """
     refused: Dict[str, str] = {}
     entry_functions = _entry_functions()
@@ -108,7 +108,7 @@ def _entry_functions() -> Dict[str, Callable[[AllowedAccess], None]]:
     def by_namespaces(access: AllowedAccess) -> None:
         namespaces.enter(access)
         drop_privileges()
-        for extra in (landlock.scope_signals, seccomp.deny_sockets):  # beyond what makes the level
+        for extra in (landlock.scope_signals, seccomp.deny_sockets):  # beyond what defines the level
             try:
                 extra()
             except NotPermitted:
@@ -123,29 +123,30 @@ def _entry_functions() -> Dict[str, Callable[[AllowedAccess], None]]:
 
 
 def no_new_privileges() -> None:
-    """No setuid program, file capability or the like gives this process more than it has."""
+    """Prevents setuid programs, file capabilities and the like from adding privileges."""
     check_call(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
 
 
 def drop_privileges() -> None:
-    """Gives up all capabilities for good. Under Landlock, root's would show any process's environment."""
+    """Drops all capabilities for good. Under Landlock, root's would show any process's environment."""
     no_new_privileges()
     capability = 0
-    while LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:  # fails after the last, or if we have none
+    # fails after the last, or if there are none
+    while LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
         capability += 1
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     check_call(LIBC.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 
 
 def check_call(result: int, what: str) -> int:
-    """`result` of a call into the C library; raises NotPermitted with `what` and the reason if it is negative."""
+    """Returns `result` of a C library call; raises NotPermitted with `what` and the reason if it is negative."""
     if result < 0:
         raise NotPermitted(f"{what}: {os.strerror(ctypes.get_errno())}")
     return result
 
 
 def system_paths() -> List[str]:
-    """The files and folders of the system that every program may read."""
+    """The system's files and folders that every program may read."""
     paths = [*_SYSTEM, *(f"/etc/{name}" for name in _SYSTEM_CONFIGURATION)]
     return [path for path in paths if os.path.lexists(path)]
 
@@ -160,7 +161,7 @@ def writable_devices() -> List[str]:
 
 
 def main(argv: List[str]) -> int:
-    """Prints the level that this machine allows, as JSON; the exit code."""
+    """Prints the level that this machine allows, as JSON; returns the exit code."""
     import json
     import sys
     import tempfile
@@ -169,7 +170,7 @@ def main(argv: List[str]) -> int:
         sys.stderr.write("usage: python -m fuzzing.execute.sandbox.isolation --json\n")
         return 2
     folder = tempfile.mkdtemp(prefix="assay-isolation-")
-    pid = os.fork()  # this process, which has not entered, removes the folder
+    pid = os.fork()  # this process, which is not sandboxed, removes the folder
     if pid == 0:
         entered = enter(AllowedAccess((folder,), 1 << 20))
         sys.stdout.write(json.dumps(entered._asdict()) + "\n")

@@ -1,7 +1,7 @@
-"""Landlock: files can be read and written below some folders only, no process outside can be signalled.
+"""Landlock: restricts files to some folders, and signals to the process's own.
 
 It needs no privilege, and most containers allow it. Linux 5.13 and later; each version handles more rights
-(Documentation/userspace-api/landlock.rst), and we ask for what the running one knows.
+(Documentation/userspace-api/landlock.rst), and those of the running version are used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fuzzing.execute.sandbox.isolation import (
     writable_devices,
 )
 
-_SYS_CREATE_RULESET, _SYS_ADD_RULE, _SYS_RESTRICT_SELF = 444, 445, 446  # of every architecture
+_SYS_CREATE_RULESET, _SYS_ADD_RULE, _SYS_RESTRICT_SELF = 444, 445, 446  # the same on every architecture
 _CREATE_RULESET_VERSION = 1
 _RULE_PATH_BENEATH = 1
 # linux/landlock.h
@@ -28,7 +28,7 @@ _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _MAKE_AND_REMOVE = 0b1111_1111_1 << 4  # REMOVE_DIR .. MAKE_SYM
 _NET_BIND_TCP, _NET_CONNECT_TCP = 1, 2
 _SCOPE_ABSTRACT_UNIX_SOCKET, _SCOPE_SIGNAL = 1, 2
-_SHARED = "/dev/shm"  # noqa: S108 - where POSIX semaphores and shared memory live
+_SHARED = "/dev/shm"  # noqa: S108 - the folder of POSIX semaphores and shared memory
 
 
 class _Ruleset(ctypes.Structure):
@@ -37,7 +37,7 @@ class _Ruleset(ctypes.Structure):
 
 class _PathBeneath(ctypes.Structure):
     _pack_ = 1
-    _layout_ = "ms"  # what _pack_ implies; Python 3.14 wants it said
+    _layout_ = "ms"  # implied by _pack_; required by Python 3.14
     _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]
 
 
@@ -66,10 +66,10 @@ def enter(access: AllowedAccess) -> None:
 
 
 def scope_signals() -> None:
-    """Confines this process's signals alone; raises isolation.NotPermitted, also where Landlock is too old.
+    """Confines this process's signals only; raises isolation.NotPermitted, also if Landlock is too old.
 
-    Once more in a child, it keeps that from its parent. Upon other rules, one that says nothing of moving
-    files between folders forbids it; so it is said to be allowed.
+    Called again in a child, it protects the parent. A rule set that does not mention moving files between
+    folders forbids it, so it is allowed explicitly.
     """
     known = version()
     if known < 6:
@@ -87,7 +87,7 @@ def _scoped(known: int) -> int:
 
 
 def _create(ruleset: _Ruleset) -> int:
-    # An older kernel takes the longer structure as long as what it does not know is zero.
+    # An older kernel takes the longer structure if the fields it does not know are zero.
     size = ctypes.sizeof(ruleset)
     return check_call(LIBC.syscall(_SYS_CREATE_RULESET, ctypes.byref(ruleset), size, 0), "landlock ruleset")
 
@@ -96,7 +96,7 @@ def _allow(ruleset: int, path: str, files: int) -> None:
     parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         if not stat.S_ISDIR(os.fstat(parent).st_mode):
-            files &= _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE  # what a single file can be allowed
+            files &= _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE  # the rights that apply to a single file
         rule = _PathBeneath(files, parent)
         check_call(
             LIBC.syscall(_SYS_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0),

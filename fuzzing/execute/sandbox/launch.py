@@ -1,4 +1,4 @@
-"""The command line that starts a program behind the walls."""
+"""The command line that starts a program in the sandbox."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from fuzzing.execute.sandbox import isolation, launcher
 
-#: Largest file that a program may write, in bytes, where nothing else is said.
+#: Default size of the largest file that a program may write, in bytes.
 FILE_BYTES = 1 << 30
-#: Names further folders that every sandboxed program may read, such as a compiler built from source.
+#: Variable with further folders that every sandboxed program may read, such as a compiler built from source.
 READABLE_VARIABLE = "ASSAY_READABLE"
-_PROVISIONED = "toolchains"  # the folder in which `bot.toolchains` makes environments
-_MAX_LINKS = 40  # between an environment's interpreter and the installation's, as the kernel follows
+_PROVISIONED = "toolchains"  # the folder where `bot.toolchains` makes environments
+_MAX_LINKS = 40  # between an environment's interpreter and the installation's; the kernel's limit
 
 
 def sandboxed_command(
@@ -29,17 +29,17 @@ def sandboxed_command(
     memory_bytes: int | None = None,
     file_bytes: int = FILE_BYTES,
 ) -> list[str]:
-    """`command` as it is started behind the walls; nothing of it runs outside.
+    """The command line that runs `command` in the sandbox.
 
-    command       an absolute path and its arguments; if an interpreter, its folders can be read
+    command       an absolute path and its arguments; an interpreter's folders become readable
     writable      folders, absolute, in which it may write
-    readable      files and folders, absolute, that it may read, beside those and the system's
+    readable      files and folders, absolute, that it may read, in addition to those and the system's
     best          the best level to take, of isolation.LEVELS; the kernel may allow only a lower one
-    required      the lowest level that will do; below it the process exits with launcher.NOT_CONFINED
+    required      the lowest level accepted; below it the process exits with launcher.NOT_CONFINED
     memory_bytes  private writable memory of each process
 
-    The process dies with the thread that started it. Its environment is the caller's to choose: the walls
-    hide no variable.
+    The process dies with the thread that started it. The caller chooses its environment: the sandbox hides no
+    variable.
     """
     spec = {
         "command": list(command),
@@ -60,9 +60,9 @@ def sandboxed_command(
 
 
 def interpreter_folders(python: Path) -> list[str]:
-    """The folders that an interpreter needs: its environment, and those that this one is made from.
+    """The folders that an interpreter needs: its environment, and the installation it was made from.
 
-    Each is one only if it looks like an installation of Python, so that no link opens a home folder.
+    Each must look like a Python installation, so that no link exposes a home folder.
     """
     found: list[str] = []
     here = python.absolute()
@@ -77,7 +77,7 @@ def interpreter_folders(python: Path) -> list[str]:
 
 
 def _made_from(environment: Path) -> list[Path]:
-    """Of a virtual environment, the installation that its interpreter was made from."""
+    """The installation that a virtual environment's interpreter was made from."""
     try:
         lines = (environment / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -89,7 +89,7 @@ def _made_from(environment: Path) -> list[Path]:
 def _linked_folders(environment: Path) -> list[str]:
     """Folders that the `.pth` files of an environment add to the path, as `pip install -e` does.
 
-    Of an operator's environment only: in one that Assay has made, a package could have named any folder.
+    Only for an operator's environment: in one made by Assay, a package could name any folder.
     """
     if _PROVISIONED in environment.parts:
         return []

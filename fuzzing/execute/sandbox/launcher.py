@@ -1,20 +1,20 @@
-"""Starts a program behind the walls: `python -I -S launcher.py SPEC`, SPEC a JSON object.
+"""Starts a program in the sandbox: `python -I -S launcher.py SPEC`, SPEC a JSON object.
 
-It runs under Assay's own interpreter, enters the walls, sets the limits, and only then starts the program.
-So nothing of a toolchain runs outside: neither its interpreter nor what that runs at its start (`.pth` files,
+It runs under Assay's own interpreter, enters the sandbox, sets the limits, and only then starts the program.
+So nothing of a toolchain runs outside: neither its interpreter nor its start-up code (`.pth` files,
 sitecustomize). `fuzzing.execute.sandbox.launch.sandboxed_command` makes the command line.
 
     command       the program and its arguments
     isolation     the best level to take, of isolation.LEVELS
-    required      the lowest level that will do; below it the launcher exits with NOT_CONFINED
+    required      the lowest level accepted; below it the launcher exits with NOT_CONFINED
     writable      folders in which the program may write
-    readable      files and folders that it may read, beside those and the system's
+    readable      files and folders that it may read, in addition to those and the system's
     cores         processors it may use; [] for all
     memory_bytes  private writable memory of each process; null for no limit
     file_bytes    largest file
 
-The program finds the level taken in the variable ASSAY_SANDBOX_LEVEL. The launcher stays until it ends, passes
-SIGABRT on to it, kills it on SIGTERM, kills the processes that it leaves, and ends with its exit code or signal.
+The variable ASSAY_SANDBOX_LEVEL holds the level taken. The launcher stays until the program ends, passes
+SIGABRT on to it, kills it on SIGTERM, kills the processes that it leaves, and exits with its code or signal.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ import time
 from pathlib import Path
 from typing import Any
 
-#: Exit codes: the required isolation is not to be had; the program cannot be started (as in a shell).
+#: Exit codes: the required isolation is unavailable; the program cannot be started (as in a shell).
 NOT_CONFINED, NOT_FOUND = 125, 127
 LEVEL_VARIABLE = "ASSAY_SANDBOX_LEVEL"
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36  # linux/prctl.h
-#: Processes and threads of one program. Compilers start a pool of threads for each of their libraries, of as
-#: many threads as there are processors. The kernel does not apply it to root.
+#: Processes and threads of one program. Compilers start a thread pool for each of their libraries, with as
+#: many threads as processors. The kernel does not apply it to root.
 _MAX_TASKS = 4096
-_REAP_S = 5.0  # for orphans to end that are killed
+_REAP_S = 5.0  # for killed orphans to end
 
 
 def main(argument: str) -> None:
-    """Runs the program that `argument` describes, and ends as it ends."""
+    """Runs the program that `argument` describes, and ends the way it ends."""
     spec = json.loads(argument)
     _import_package()
     from fuzzing.execute.sandbox import isolation, landlock
 
     if spec["cores"]:
-        with contextlib.suppress(OSError):  # some of them may be gone by now
+        with contextlib.suppress(OSError):  # some of them may be gone
             os.sched_setaffinity(0, spec["cores"])
     access = isolation.AllowedAccess(tuple(spec["writable"]), spec["file_bytes"], tuple(spec["readable"]))
     level, refused = isolation.enter(access, spec["isolation"])
@@ -56,7 +56,7 @@ def main(argument: str) -> None:
         sys.stderr.write(f"isolation {spec['required']} is required, this machine allows {level} ({why})\n")
         sys.exit(NOT_CONFINED)
     prctl = isolation.LIBC.prctl
-    # No orphan survives a kill -9 of the parent. Not before: a change of privileges clears it.
+    # No orphan survives a kill -9 of the parent. Not earlier: a change of privileges clears it.
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # the program is of the same user
@@ -75,11 +75,11 @@ def main(argument: str) -> None:
     if child == 0:
         if level != isolation.NONE:
             with contextlib.suppress(isolation.NotPermitted):
-                landlock.scope_signals()  # once more: this keeps the parent from being signalled
+                landlock.scope_signals()  # again: this keeps the parent from being signalled
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         _set_limits(spec, own_count=level == isolation.NAMESPACES)
         _become(spec["command"], level)
-    os.closerange(3, 1 << 16)  # the program's pipes end with the program
+    os.closerange(3, 1 << 16)  # the program's pipes must close with the program
     _, status = os.waitpid(child, 0)
     _end_orphans()
     _end_alike(status)
@@ -95,9 +95,9 @@ def _become(command: list[str], level: str) -> None:
 
 
 def _end_orphans() -> None:
-    """Ends what the program has left: its orphans are children of this process, the subreaper.
+    """Ends the processes that the program left: they are children of this process, the subreaper.
 
-    In a process namespace it finds none: those end with the namespace.
+    Finds none in a process namespace, where they end with the namespace.
     """
     until = time.monotonic() + _REAP_S
     while time.monotonic() < until:
@@ -114,7 +114,7 @@ def _end_orphans() -> None:
 
 
 def _end_alike(status: int) -> None:
-    """Ends this process as the program has ended: with its exit code, or by its signal."""
+    """Ends this process like the program: with its exit code, or by its signal."""
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
         with contextlib.suppress(OSError):  # SIGKILL has no handler to reset
@@ -124,7 +124,7 @@ def _end_alike(status: int) -> None:
 
 
 def _set_limits(spec: dict[str, Any], *, own_count: bool) -> None:
-    """Limits of the program; `own_count` where the kernel counts its processes apart from the user's others."""
+    """Limits of the program; `own_count` if the kernel counts its processes apart from the user's others."""
     if own_count:
         resource.setrlimit(resource.RLIMIT_NPROC, (_MAX_TASKS, _MAX_TASKS))
     resource.setrlimit(resource.RLIMIT_FSIZE, (spec["file_bytes"], spec["file_bytes"]))
@@ -133,7 +133,7 @@ def _set_limits(spec: dict[str, Any], *, own_count: bool) -> None:
 
 
 def _import_package() -> None:
-    """Makes the package `fuzzing` importable: without `site` it lies on no path."""
+    """Makes the package `fuzzing` importable: without `site` it is on no path."""
     root = Path(__file__).resolve().parents[2]
     spec = importlib.util.spec_from_file_location(
         "fuzzing", root / "__init__.py", submodule_search_locations=[str(root)]

@@ -1,7 +1,7 @@
-"""Namespaces: user, mount, network and process namespaces of one's own, entered without any other program.
+"""Enters private user, mount, network and process namespaces, without any other program.
 
-The new root holds the folders of `AllowedAccess` and the system's libraries where they lie, and nothing else
-of the file system. Needs Linux 5.12 (mount_setattr) and leave to make user namespaces. A few milliseconds.
+The new root holds only the folders of `AllowedAccess` and the system's libraries, at their usual paths. Needs
+Linux 5.12 (mount_setattr) and permission to make user namespaces. Takes a few milliseconds.
 """
 
 # Paths are handed to system calls as they are: pathlib adds nothing.
@@ -33,14 +33,14 @@ _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
 _MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
 _MNT_DETACH = 2
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
-_SYS_MOUNT_SETATTR, _SYS_PIDFD_OPEN = 442, 434  # of every architecture: numbers from 403 on are common
+_SYS_MOUNT_SETATTR, _SYS_PIDFD_OPEN = 442, 434  # on every architecture
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000  # linux/fcntl.h
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
-_SHARED = "/dev/shm"  # noqa: S108 - where POSIX semaphores and shared memory live
+_SHARED = "/dev/shm"  # noqa: S108 - the folder of POSIX semaphores and shared memory
 _BASE = "/tmp"  # noqa: S108 - a folder that is everywhere; the new root is mounted on it, in our namespace only
 _ROOT_BYTES = 16 << 20  # of the new root itself, which holds mount points and links only
-_MAX_LINKS = 40  # followed in one path, as the kernel does
+_MAX_LINKS = 40  # followed in one path; the kernel's limit
 
 
 class _MountAttr(ctypes.Structure):
@@ -48,13 +48,13 @@ class _MountAttr(ctypes.Structure):
 
 
 def enter(access: AllowedAccess) -> None:
-    """Enters them; raises isolation.NotPermitted, after which this process may be in half of them.
+    """Enters the namespaces; raises isolation.NotPermitted, after which this process may be in some of them.
 
-    That half does no harm: it can still be confined by Landlock. Whoever owns namespaces has all capabilities
-    in them, which the caller must drop, or the walls can be moved.
+    That is harmless: it can still be confined by Landlock. The owner of namespaces has all capabilities in
+    them, which the caller must drop, since they could undo the mounts.
 
-    This process itself keeps its number. Its children are in the new process namespace, which ends, with all
-    that is in it, when this process ends.
+    This process keeps its pid. Its children are in the new process namespace, which ends, with all its
+    processes, when this process ends.
     """
     uid, gid, folder = os.getuid(), os.getgid(), os.getcwd()
     machine = os.uname().machine
@@ -72,18 +72,18 @@ def enter(access: AllowedAccess) -> None:
 
 
 class _Root:
-    """The new root while it is made, on _BASE."""
+    """The new root during its construction, on _BASE."""
 
     def __init__(self, access: AllowedAccess) -> None:
         self._access = access
         self._bound: List[str] = []
 
     def enter(self, pivot_root: int) -> None:
-        """Makes it and enters it; what is not in it is gone from this process's view for good."""
+        """Builds and enters it; anything else becomes invisible to this process for good."""
         devices = [os.path.realpath(path) for path in writable_devices()]
         writable = [os.path.realpath(folder) for folder in self._access.writable]
         readable = [path for path in (*system_paths(), *self._access.readable) if os.path.lexists(path)]
-        # What is bound is opened first: the new root hides what lies below _BASE.
+        # Sources are opened first: the new root hides everything below _BASE.
         sources = self._open([*readable, "/proc", *devices, *writable])
         check_call(
             LIBC.mount(b"assay", os.fsencode(_BASE), b"tmpfs", _MS_NOSUID, b"mode=755,size=%d" % _ROOT_BYTES),
@@ -98,7 +98,7 @@ class _Root:
             _set_attributes(f"{_BASE}{path}", _MountAttr(0, _ATTR_NODEV, 0, 0), recursive=False)
         for path in writable:
             _set_attributes(f"{_BASE}{path}", _MountAttr(0, _ATTR_RDONLY, 0, 0), recursive=False)
-        # Shared memory of its own. Where that is refused there is none, which is safe too.
+        # Private shared memory. If that is refused there is none, which is safe too.
         LIBC.mount(
             b"tmpfs",
             os.fsencode(f"{_BASE}{_SHARED}"),
@@ -112,7 +112,7 @@ class _Root:
         os.chdir("/")
 
     def _open(self, paths: Iterable[str]) -> List[Tuple[str, int]]:
-        """Each path, its links followed, with a descriptor of what is there; links are kept for the new root."""
+        """Each path, its links followed, with a descriptor; links are recorded for the new root."""
         self._links: List[Tuple[str, str]] = []
         found = {}
         for path in paths:
@@ -122,7 +122,7 @@ class _Root:
         return list(found.items())
 
     def _follow(self, path: str) -> str:
-        """The path without links; each link on the way is noted."""
+        """The path without links; each link on the way is recorded."""
         done, left = "/", [name for name in path.split("/") if name]
         for _ in range(_MAX_LINKS * 64):
             if not left:
@@ -163,13 +163,13 @@ class _Root:
         links += [(f"/dev/std{name}", f"/proc/self/fd/{n}") for n, name in enumerate(("in", "out", "err"))]
         for path, target in (*self._links, *links):
             place = f"{_BASE}{path}"
-            with contextlib.suppress(OSError):  # it is there, in what was bound
+            with contextlib.suppress(OSError):  # it exists, in a bound folder
                 os.makedirs(os.path.dirname(place), exist_ok=True)
                 os.symlink(target, place)
 
 
 def _map_ids(uid: int, gid: int) -> None:
-    """Everyone keeps their own number: files look as they did before."""
+    """Maps every id to itself, so that owners of files look the same."""
     try:
         for name, text in (
             ("setgroups", "deny"),
@@ -199,8 +199,8 @@ def _set_attributes(path: str, attributes: _MountAttr, *, recursive: bool) -> No
 def _separate_processes() -> None:
     """A process namespace for the children of this process, and its first process, which only waits.
 
-    The kernel kills all others in it when that one ends, and that one ends when this process ends. It watches
-    a descriptor of this process: once this one's signals are confined, PR_SET_PDEATHSIG sends it none.
+    The kernel kills all others in it when the first one ends. The first one ends when this process ends, whose
+    pidfd it polls: once this process's signals are confined, PR_SET_PDEATHSIG has no effect.
     """
     parent = check_call(LIBC.syscall(_SYS_PIDFD_OPEN, os.getpid(), 0), "pidfd_open")
     check_call(LIBC.unshare(_CLONE_NEWPID), "unshare processes")
@@ -217,10 +217,10 @@ def _separate_processes() -> None:
 
 def _run_init(parent: int, write: int) -> None:
     try:
-        # Its own view of processes, where the kernel allows it: not where a container hides parts of /proc.
+        # A private /proc, where the kernel allows it: not where a container hides parts of /proc.
         flags = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC | _MS_RDONLY
         LIBC.mount(b"proc", b"/proc", b"proc", flags, None)
-        LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # nobody traces it
+        LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # not traceable
         drop_privileges()
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # orphans leave no zombies
         end = select.poll()

@@ -1,8 +1,8 @@
 """seccomp: system calls that fail for every caller.
 
-A socket in the file system or of an abstract name can be reached without a network. So no socket connects,
-and none is made but streams of the local family: CUDA's driver listens on one, and pairs of them lead
-nowhere. A local datagram socket, also one of a pair, would reach others by their names.
+Sockets in the file system or with abstract names can be reached without a network. So no socket may connect,
+and only local stream sockets may be made: CUDA's driver listens on one, and pairs of them lead nowhere. A
+local datagram socket, also one of a pair, could reach others by name.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _AT_NUMBER, _AT_ARCHITECTURE, _AT_ARGUMENTS = 0, 4, 16  # struct seccomp_data, little-endian
 # linux/seccomp.h
 _SET_MODE_FILTER = 1
-_SPEC_ALLOW = 1 << 2  # leaves the compiler its speed: cases are no threat to their own process
+_SPEC_ALLOW = 1 << 2  # keeps the compiler's speed: cases are no threat to their own process
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _X32 = 0x40000000  # a second set of numbers on x86_64
-_IO_URING_SETUP = 425  # of every architecture; a ring makes sockets without the calls
+_IO_URING_SETUP = 425  # the same on every architecture; a ring makes sockets without the calls
 _AF_UNIX, _SOCK_STREAM, _SOCK_SEQPACKET = 1, 1, 5
 _SOCK_TYPE_MASK = 0xF  # linux/net.h; flags are above
 
@@ -49,7 +49,7 @@ class _Program(ctypes.Structure):
 
 
 class ArgumentTest(NamedTuple):
-    """Holds where the argument at this place (from 0), of the bits of `mask`, is one of `values`."""
+    """Holds if the bits of `mask` of the argument at this index (from 0) are one of `values`."""
 
     place: int
     values: Tuple[int, ...]
@@ -57,7 +57,7 @@ class ArgumentTest(NamedTuple):
 
 
 class DeniedCall(NamedTuple):
-    """A system call by its number, and the errno it fails with, except where all tests of `unless` hold."""
+    """A system call by number, and the errno it fails with, unless all tests of `unless` hold."""
 
     number: int
     error: int
@@ -65,7 +65,7 @@ class DeniedCall(NamedTuple):
 
 
 def deny_sockets() -> None:
-    """Lets sockets fail with EACCES, here and in every child; raises isolation.NotPermitted."""
+    """Makes sockets fail with EACCES, here and in every child; raises isolation.NotPermitted."""
     machine = _machine()
     local_streams = (
         ArgumentTest(0, (_AF_UNIX,)),
@@ -80,7 +80,7 @@ def deny_sockets() -> None:
 
 
 def deny(*calls: DeniedCall) -> None:
-    """Lets system calls fail from now on. Needs no_new_privs. Raises isolation.NotPermitted."""
+    """Makes system calls fail from now on. Needs no_new_privs. Raises isolation.NotPermitted."""
     machine = _machine()
     code = _assemble(machine.architecture, calls)
     program = _Program(len(code) // 8, code)
@@ -95,7 +95,7 @@ def _machine() -> _Machine:
 
 
 def _assemble(architecture: int, calls: Sequence[DeniedCall]) -> bytes:
-    """Calls of another architecture, by which the numbers would mean other things, fail too."""
+    """The filter's program. Calls of another architecture, with other numbers, fail too."""
     lines: List[bytes] = [
         _line(_LOAD, 0, 0, _AT_ARCHITECTURE),
         _line(_IF_EQUAL, 1, 0, architecture),
@@ -111,7 +111,7 @@ def _assemble(architecture: int, calls: Sequence[DeniedCall]) -> bytes:
 
 
 def _except(denial: List[bytes], unless: Sequence[ArgumentTest]) -> List[bytes]:
-    """The lines of a denial, behind tests of the arguments: the first that does not hold jumps to it."""
+    """The instructions of a denial after tests of the arguments: the first that does not hold jumps to it."""
     lines = [_line(_RETURN, 0, 0, _ALLOW), *denial] if unless else denial
     for test in reversed(unless):
         to_denial = len(lines) - len(denial)
