@@ -58,7 +58,7 @@ def build(service: Service) -> FastAPI:
 
 
 async def _unavailable(_request: Request, error: Exception) -> Response:
-    """The database does not work; what exactly is in the log and in /readyz."""
+    """The response if the database does not work; details are in the log and in /readyz."""
     log.error("request.unavailable", reason=str(error))
     return PlainTextResponse(
         "Assay cannot read its database at the moment. Its log and /readyz give the reason.\n", 503
@@ -66,7 +66,7 @@ async def _unavailable(_request: Request, error: Exception) -> Response:
 
 
 async def _internal_error(_request: Request, _error: Exception) -> Response:
-    """A bug of Assay, or a damaged row; the server logs the traceback."""
+    """The response for a bug of Assay or a damaged row; the server logs the traceback."""
     return PlainTextResponse("Assay could not make this page. Its log gives the reason.\n", 500)
 
 

@@ -1,9 +1,8 @@
-"""Which commits may run, and whose configuration is in force.
+"""Decides which commits may run, and whose configuration is in force.
 
-A pull request is code that decides, by its pins and its `.github/assay.yml`, what is installed and run.
-Every path from an event, a comment, a button, a schedule or a job to the code of a commit goes through
-`check_approval` or `require_approval`, which ask for the id of the approved commit.
-docs/pull-requests.md lists the threats behind these rules.
+A pull request is code whose pins and `.github/assay.yml` decide what is installed and run. Every path from an
+event, a comment, a button, a schedule or a job to the code of a commit goes through `check_approval` or
+`require_approval`, which compare the id of the approved commit. docs/pull-requests.md lists the threats.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from bot.jobs.job_context import JobContext
 from bot.store import pulls
 from bot.store.models import Campaign, Pull
 
-#: GitHub's names of the roles that may push; `role_name` of a collaborator's permission.
+#: Values of `role_name` in GitHub's collaborator permission with push access.
 WRITE_ROLES = frozenset({"admin", "maintain", "write"})
-#: Associations whose holders may have write access. Their role is read too: members may be read-only.
+#: Associations that may have write access. The role is read too: members may be read-only.
 MEMBER_ASSOCIATIONS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 
 APPROVE_COMMAND = "/assay run"
@@ -41,7 +40,7 @@ class NotApprovedError(RefusalError):
 
 @dataclass(frozen=True)
 class Approval:
-    """Whether one commit may run. Only this module makes them.
+    """Whether one commit may run. Only this module creates approvals.
 
     may_run        its code may be installed and run
     config_commit  the commit whose configuration is in force: its own, or that of the base branch;
@@ -61,7 +60,7 @@ def read_role(github_reader: RoleReader | None, target: str, login: str) -> str:
 
 
 def check_approval(pull: Pull, commit: str, permission: ReadRole) -> Approval:
-    """Whether `commit` may run as the head of `pull`; `permission` is called only where it decides."""
+    """Whether `commit` may run as the head of `pull`; `permission` is called only if it matters."""
     if commit == pull.head:
         if pull.head_repository and pull.head_repository.casefold() == pull.target.casefold():
             why = "its branch is in this repository, where only people with write access push"
@@ -104,10 +103,10 @@ def require_approval(
 
 
 def _check_campaign(job_context: JobContext, campaign: Campaign, commit: str) -> Approval | None:
-    """The approval that follows from a campaign; None if it says nothing about the commit.
+    """The approval that follows from a campaign; None if it does not cover the commit.
 
-    A campaign's head was approved when the campaign was made, and its base is on the target's branch. Commits
-    between the two may run only if whoever pushed them has write access: approval names the head alone.
+    A campaign's head was approved when the campaign was created, and its base is on the target's branch.
+    Commits between the two may run only if their author has write access: approval covers the head alone.
     """
     if commit == campaign.base:
         return Approval(commit, True, commit, f"it is the base of campaign {campaign.id}")

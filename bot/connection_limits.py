@@ -1,6 +1,6 @@
-"""Limits on connections that hold before authentication: their number, and the time and size of a head.
+"""Limits of connections before authentication: their number, and the time and size of a request's head.
 
-Without them, a thousand half-open connections keep deliveries out. A request's body is bounded in
+Without them, a thousand half-open connections block deliveries. A request's body is limited in
 `bot.webhooks.request_body`.
 """
 
@@ -15,31 +15,31 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 #: Open connections of a service. Beyond them, the one that has waited longest for a request is closed.
 MAX_CONNECTIONS = 2048
-#: Seconds and bytes that a request's head may take; GitHub sends its head, 1 kB, at once.
+#: Seconds and bytes of a request's head; GitHub sends its head, 1 kB, at once.
 HEAD_TIMEOUT_S, MAX_HEAD_BYTES = 10.0, 64 * 1024
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """uvicorn's HTTP with the limits above, which it does not have itself."""
+    """uvicorn's HTTP protocol with the limits above, which uvicorn lacks."""
 
     _head_timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _idle_since: float | None = None  # on the monotonic clock; None while a request is answered
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Makes room for the connection, and gives it HEAD_TIMEOUT_S for its first head."""
+        """Makes room for the connection and starts the timeout of its first head."""
         super().connection_made(transport)
         self._await_head()
         if len(self.connections) > MAX_CONNECTIONS:
             self._close_longest_idle()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stops the clock."""
+        """Cancels the timeout."""
         self._stop_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Takes what came, unless the head is too long."""
+        """Passes data on, unless the head is too long."""
         if self._head_timer is not None:
             self._head_bytes += len(data)
         super().data_received(data)
@@ -47,19 +47,19 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def on_message_begin(self) -> None:
-        """A request begins; one on a connection that was used before has its own time for its head."""
+        """Starts the timeout of the head on a reused connection."""
         super().on_message_begin()
         if self._head_timer is None:
             self._await_head()
 
     def on_headers_complete(self) -> None:
-        """The head is complete: the request is the application's from here on."""
+        """Cancels the timeout: the application handles the request from here on."""
         self._stop_timer()
         self._idle_since = None
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
-        """The connection waits for its next request."""
+        """Marks the connection as idle."""
         self._idle_since = time.monotonic()
         super().on_response_complete()
 
@@ -73,7 +73,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._head_timer = None
 
     def _close_longest_idle(self) -> None:
-        """Closes the connection that has waited longest for a request; this one if all others are at work."""
+        """Closes the connection that has waited longest for a request; this one if all others are busy."""
         waiting = [
             one for one in cast("set[LimitedProtocol]", self.connections) if one._idle_since is not None
         ]

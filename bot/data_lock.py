@@ -1,4 +1,4 @@
-"""One process per data folder, or per part of it; the kernel frees the lock when its holder dies."""
+"""One process per data folder, or per part of it; the kernel releases the lock if its holder dies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DataLock:
         self._file: IO[str] | None = None
 
     def acquire(self) -> None:
-        """Raises InfrastructureError: another process holds it, or the file cannot be made."""
+        """Raises InfrastructureError if another process holds it, or the file cannot be created."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             file = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115 - it is held as long as the lock

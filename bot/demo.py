@@ -32,7 +32,7 @@ CONFIG_FILE, PIN_FILE = ".github/assay.yml", "requirements.txt"
 _START_S = 60.0  # for the service to listen; it takes about one
 _STOP_S = 30.0
 
-#: What the demonstration's repository says in `.github/assay.yml`.
+#: The demo repository's `.github/assay.yml`.
 CONFIG = """\
 version: 1
 backend: openvino
@@ -51,7 +51,7 @@ reports:
   mode: dry-run
 """
 
-#: Commits must have the same id each time, so their people and dates are fixed.
+#: Fixed authors and dates give fixed commit ids.
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "Octo",
     "GIT_AUTHOR_EMAIL": "octo@example.org",
@@ -73,7 +73,7 @@ class DemoRepository:
 
 
 def make_repository(root: Path, base: str, head: str, config: str = CONFIG) -> DemoRepository:
-    """A bare repository below `root` whose two commits pin the releases `base` and `head`."""
+    """Creates a bare repository below `root` whose two commits pin the releases `base` and `head`."""
     commits = [
         (f"Pin OpenVINO {release}", {CONFIG_FILE: config, PIN_FILE: f"openvino=={release}\n"})
         for release in (base, head)
@@ -83,7 +83,7 @@ def make_repository(root: Path, base: str, head: str, config: str = CONFIG) -> D
 
 
 def make_commits(root: Path, commits: Sequence[tuple[str, Mapping[str, str]]]) -> list[str]:
-    """A bare repository below `root`; returns the ids of its commits, each a message and all its files."""
+    """Creates a bare repository below `root` from (message, all files) pairs; returns its commit ids."""
     work, bare = root / "work", root / f"{TARGET}.git"
     shutil.rmtree(root, ignore_errors=True)
     work.mkdir(parents=True)
@@ -125,7 +125,7 @@ class RunningService:
 
 @contextmanager
 def service(data_dir: Path, repositories: Path, log: Path, **variables: str) -> Iterator[RunningService]:
-    """`assay serve` with embedded defaults, GitHub in dry-run, on a free port.
+    """Runs `assay serve` with embedded defaults and GitHub in dry-run mode, on a free port.
 
     `variables` are added to its environment; its log is appended to `log`.
     """
@@ -153,7 +153,7 @@ def service(data_dir: Path, repositories: Path, log: Path, **variables: str) -> 
 
 def _address(process: subprocess.Popen[str], log: Path) -> str:
     assert process.stdout is not None
-    line = process.stdout.readline()  # its address, or the end of the output
+    line = process.stdout.readline()  # the URL, or end of output
     found = re.search(r"http://\S+?:\d+", line)
     if found is None:
         process.wait(_START_S)

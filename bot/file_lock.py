@@ -1,4 +1,4 @@
-"""Locks between threads and processes that die with their holder."""
+"""Locks between threads and processes, released by the kernel if the holder dies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """Holds an exclusive lock on a file, made if need be; the kernel frees it if the holder dies."""
+    """Holds an exclusive lock on a file, which is created if missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

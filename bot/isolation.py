@@ -1,4 +1,4 @@
-"""The isolation that this machine allows around foreign code."""
+"""The sandbox levels that this machine supports for foreign code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.errors import InfrastructureError
 from fuzzing.execute.sandbox.isolation import LEVELS
 
 _TIMEOUT_S = 20.0
-#: What an operator does to get a level that the machine refuses.
+#: How an operator enables a level that the machine refuses.
 HOW_TO_GET = {
     "namespaces": (
         "allow this user to make user namespaces: sysctl user.max_user_namespaces above 0, on Ubuntu also "
@@ -31,7 +31,7 @@ HOW_TO_GET = {
 
 @dataclass(frozen=True)
 class Isolation:
-    """The walls around a case; see `fuzzing.execute.sandbox.isolation`.
+    """The sandbox of a case; see `fuzzing.execute.sandbox.isolation`.
 
     level    "namespaces", "landlock" or "none"
     refused  level that this machine does not allow → why
@@ -47,9 +47,10 @@ class Isolation:
 
 @cache
 def machine_isolation() -> Isolation:
-    """The best level that this machine allows; measured once, in a process of its own: walls stay for ever.
+    """The best level that this machine allows.
 
-    Raises InfrastructureError: it cannot be measured.
+    Measured once, in a subprocess, because a sandbox cannot be left. Raises InfrastructureError if it cannot
+    be measured.
     """
     command = [sys.executable, "-P", "-m", "fuzzing.execute.sandbox.isolation", "--json"]
     env = processes.filtered_environment(*processes.SAFE_VARIABLES)

@@ -1,7 +1,7 @@
-"""Leases: which process works on a row, until when, and the signals that end the work.
+"""Leases: which process works on a row, until when, and the exceptions that end the work.
 
-A process claims a row by writing its name and an end time into it, and extends the time while it works. If it
-dies, the time passes and the row is free.
+A process claims a row by writing its name and an expiry time, and extends the time while it works. If it
+dies, the lease expires and the row is free.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Lease:
 
     stop       set when the process shuts down
     renew      extends it; raises LeaseLost
-    check      raises LeaseLost, without a write lock; None if renewing is soon enough
+    check      raises LeaseLost without a write lock; None to check only when renewing
     renew_s    seconds between renewals
     """
 

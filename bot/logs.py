@@ -1,8 +1,8 @@
-"""Logs: structlog to stderr, one JSON object a line, or colored text on a terminal.
+"""Logging: structlog to stderr, one JSON object a line, or colored text on a terminal.
 
 The standard library's logging (uvicorn, APScheduler, Alembic) goes to the same stream and format.
-`delivery_id` and `campaign_id` are bound with `structlog.contextvars` and appear on every line while they
-are.
+`delivery_id` and `campaign_id` are bound with `structlog.contextvars` and appear on every line in their
+context.
 """
 
 from __future__ import annotations

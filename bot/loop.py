@@ -1,4 +1,4 @@
-"""The loop of every thread of the service.
+"""Base of every thread of the service.
 
 A subclass does what is due (`run_once`); the loop sleeps, survives database failures, and handles failed
 work. State in memory may be lost at any instruction: everything is in rows.
@@ -50,10 +50,10 @@ class WorkItem(Protocol):
         """Fields of log lines."""
 
     def work(self) -> None:
-        """Does it and records that."""
+        """Does the work and records the result."""
 
     def release_lease(self) -> None:
-        """Returns it undone: the process is shutting down."""
+        """Releases the work: the process is shutting down."""
 
     def wait(self) -> float | None:
         """Seconds until a retry after an infrastructure failure; None for no retry."""
@@ -88,24 +88,24 @@ class Loop:
         self._awake.set()
 
     def run_once(self, stop: threading.Event | None = None, /) -> bool:
-        """Does what is due next, and ends it when `stop` is set; False if nothing is due.
+        """Does the next due work, and ends it when `stop` is set; False if nothing is due.
 
         Raises InfrastructureError if the database fails.
         """
         raise NotImplementedError
 
     def run_forever(self, stop: threading.Event) -> None:
-        """Works until `stop` is set; what is at work then ends within a second and is done again later.
+        """Runs until `stop` is set; work in progress then ends within a second and is repeated later.
 
-        A fault of one turn never ends the thread: the next turn begins after a pause that doubles up to
-        MAX_FAULT_PAUSE_S while turns go on failing.
+        Exceptions never end the thread: the next turn begins after a pause that doubles up to
+        MAX_FAULT_PAUSE_S while turns keep failing.
         """
         pause_s = MIN_FAULT_PAUSE_S
         while not stop.is_set():
             self._awake.clear()
             try:
                 worked = self.run_once(stop)
-            except INFRASTRUCTURE_ERRORS as error:  # the database itself: faults of an item stay in its turn
+            except INFRASTRUCTURE_ERRORS as error:  # the database: failures of an item stay in its turn
                 log.exception("queue.unreadable", name=self.name, reason=str(error))
                 worked = False
             except Exception as bug:
@@ -165,7 +165,7 @@ def _handle_failure(item: WorkItem, error: Exception) -> None:
     except LeaseLost:
         log.info("work.lease_lost", error=str(error))
     except INFRASTRUCTURE_ERRORS:
-        raise  # nothing can be written; the lease runs out and the work is done again
+        raise  # the database fails; the lease expires and the work is repeated
     except Exception as bug:
         log.exception("internal_error")
         _record_internal_error(item, bug)

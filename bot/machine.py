@@ -20,7 +20,7 @@ from bot.toolchains.probe import probe
 from fuzzing import backends
 from fuzzing.execute import gpu_slots
 
-_QUERY_TIMEOUT_S = 20.0  # nvidia-smi takes seconds on a machine with many sleeping GPUs
+_QUERY_TIMEOUT_S = 20.0  # nvidia-smi takes seconds if many GPUs sleep
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Compiler:
     """A backend on one interpreter.
 
     state      "ready", "missing" (not installed), "broken" (installed, but its import fails) or "no_device"
-               (it could be used on another machine: none of its devices is here)
+               (none of its devices is on this machine)
     version    of the compiler's package, "" if missing
-    detail     how to get it, or why it does not work
+    detail     how to install it, or why it does not work
     frontends  what it loads
-    devices    device names it takes, the default first
-    options    what can be set, with the values allowed, the default first
+    devices    names of its devices, the default first
+    options    option → allowed values, the default first
     """
 
     backend: str
@@ -58,8 +58,8 @@ class Gpu:
 class Source:
     """A case source, migrated by Assay's own interpreter.
 
-    library  whose tests it takes
-    absent   missing distributions; `detail` says how to install them
+    library  whose tests it migrates
+    absent   missing distributions; `detail` is how to install them
     """
 
     name: str
@@ -147,14 +147,14 @@ def _state(python: str, kind: type[backends.Backend]) -> tuple[str, str, str]:
         reason = str(error).strip()
         top = kind.import_name.partition(".")[0]
         modules = {kind.import_name, top}
-        if any(f"No module named '{name}'" in reason for name in modules):  # and not what it imports itself
+        if any(f"No module named '{name}'" in reason for name in modules):  # and not a module that it imports
             wanted = " ".join(Requirement(item).name for item in kind.requirements(_ANY))
             return "missing", "", f"{python} -m pip install {wanted}"
         return "broken", "", reason
     return "ready", found.packages.get(kind.package, "?"), ""
 
 
-#: A release that no backend treats in a way of its own.
+#: A release without special cases in any backend.
 _ANY = "9999.0.0"
 
 

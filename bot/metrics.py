@@ -23,7 +23,7 @@ from bot.store import Database, counts, inbox, now
 from bot.store.models import CampaignState, DeliveryState, EffectState
 from fuzzing.outcomes import Verdict
 
-#: Seconds. The promise is 20 ms at the 99th percentile; GitHub gives up at 10 s.
+#: Seconds. The goal is 20 ms at the 99th percentile; GitHub gives up at 10 s.
 ACKNOWLEDGEMENT_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
 
 log = structlog.get_logger(__name__)
@@ -64,7 +64,7 @@ class Metrics:
 
 
 class DatabaseCollector(Collector):
-    """Counts rows at each scrape; without them if the database fails."""
+    """Counts rows at each scrape; exports no gauges if the database fails."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -108,7 +108,7 @@ class DatabaseCollector(Collector):
 
 
 def _gauge_family(name: str, what: str, label: str, counted: dict[str, int], values: type[Enum]) -> Metric:
-    """One gauge for each possible value, zeros too, so that graphs have no gaps."""
+    """One gauge for each possible value, zeros included, so that graphs have no gaps."""
     family = GaugeMetricFamily(name, f"{what}, by {label}", labels=[label])
     for value in sorted({*counted, *(str(member.value) for member in values)}):
         family.add_metric([value], counted.get(value, 0))

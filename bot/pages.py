@@ -1,7 +1,7 @@
 """Web pages: watched repositories, one repository, the report of a campaign.
 
-Shown if `ASSAY_PUBLIC_URL` is set, for public repositories only, as there is no login; `assay status` shows
-all to the operator. Pages load and run nothing.
+Enabled by `ASSAY_PUBLIC_URL`. There is no login, so only public repositories are shown; `assay status` shows
+all. Pages load no resources and run no scripts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-#: The code in GitHub's redirect after an App was registered; other text is not echoed.
+#: The code in GitHub's redirect after the registration of an App; other text is not echoed.
 _REGISTRATION_CODE = re.compile(r"[A-Za-z0-9]{1,100}")
 MAX_BUGS = 100  # on a page; `assay bugs` lists all
 #: Order of bugs on a page.
@@ -58,7 +58,7 @@ repositories. On this machine, `assay status` shows all repositories.
 """
 
 
-#: Requests for pages that may wait while one is rendered; further ones get 503.
+#: Page requests that may wait while one is rendered; others get 503.
 MAX_WAITING = 20
 
 
@@ -70,7 +70,7 @@ class PageQueue:
         self._waiting = 0
 
     async def render(self, build: Callable[[], Response]) -> Response:
-        """Calls `build` in a worker thread once it is its turn; 503 where too many requests wait."""
+        """Calls `build` in a worker thread in its turn; 503 if too many requests wait."""
         if self._waiting >= MAX_WAITING:
             return PlainTextResponse(
                 "Too many requests for pages.\n", 503, headers=_HEADERS | {"Retry-After": "2"}
@@ -165,7 +165,7 @@ def _page(settings: Settings, seen: overview.Overview) -> str:
 
 
 def _not_found(what: str) -> Response:
-    """The same answer for missing and for private pages."""
+    """The same response for missing and for private pages."""
     return PlainTextResponse(f"No such {what}.\n", 404, headers=_HEADERS)
 
 

@@ -14,8 +14,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-#: What every program may see: where programs and libraries lie, the language, the clock's zone, the
-#: temporary folder, and how many threads and which GPUs to use. None of it is secret.
+#: Variables passed to every program: paths, language, time zone, temporary folder, threads, GPUs. None is
+#: secret.
 SAFE_VARIABLES = (
     "PATH",
     "HOME",
@@ -37,7 +37,7 @@ SAFE_VARIABLES = (
     "ASSAY_READABLE",
 )
 
-#: How a program reaches the network here: proxies and certificate authorities.
+#: Variables for network access: proxies and certificate authorities.
 NETWORK_VARIABLES = (
     "http_proxy",
     "https_proxy",
@@ -54,10 +54,10 @@ NETWORK_VARIABLES = (
     "GIT_SSL_CAINFO",
 )
 
-GRACE_S = 5.0  # between asking a program to stop and killing it
+GRACE_S = 5.0  # between SIGTERM and SIGKILL
 
-# prctl(PR_SET_PDEATHSIG) is armed by the child itself, because code between fork and exec is not safe in
-# a process with threads. It survives exec. The parent may have died before it was armed: hence getppid.
+# The child arms prctl(PR_SET_PDEATHSIG) itself, because code between fork and exec is not safe in a process
+# with threads. It survives exec. getppid detects that the parent died before.
 _KILL_WITH_PARENT_SCRIPT = """\
 import ctypes, os, signal, sys
 parent, program = int(sys.argv[1]), sys.argv[2:]

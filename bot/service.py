@@ -1,6 +1,6 @@
 """The parts of a service process: database, inbox, background threads, interval jobs.
 
-Started in that order, stopped in reverse; `bot.wiring.service` decides which parts there are.
+They are started in this order and stopped in reverse; `bot.wiring.service` creates them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from bot.webhooks.inbox_writer import InboxWriter
 
 #: Seconds between sweeps of the inbox.
 SWEEP_S = 5.0
-#: So often the database's log is moved into its file.
+#: Seconds between checkpoints of the database's log.
 CHECKPOINT_S = 5.0
-#: Seconds a background thread may take to stop; its work is done again from its rows.
+#: Seconds a background thread may take to stop; its work is repeated from its rows.
 GRACE_S = 20.0
 
-#: Seconds until a background thread that ended is started again; doubled while it goes on ending.
+#: Seconds until a background thread that ended is restarted; doubled each time.
 MIN_RESTART_S, MAX_RESTART_S = 5.0, 300.0
 
 log = structlog.get_logger(__name__)
@@ -42,7 +42,7 @@ class Background(Protocol):
 
     @property
     def name(self) -> str:
-        """What logs and /readyz call it."""
+        """The name in logs and /readyz."""
 
     def wake(self) -> None:
         """Ends its sleep, at least to check whether to stop."""
@@ -69,7 +69,7 @@ class ServiceParts:
     jobs: tuple[IntervalJob, ...] = ()
 
 
-#: Makes the services once the database is there and migrated.
+#: Creates the parts once the database is migrated.
 Wiring = Callable[[Settings, Database], ServiceParts]
 
 
@@ -95,13 +95,13 @@ class _Thread:
 
     @property
     def problem(self) -> str:
-        """Why it does not work, or has not worked for long enough since it was started again; "" if it does."""
+        """Why it does not work, or has not worked for long enough since its restart; "" if it does."""
         if self.ended:
             return self.failure or "its thread ended"
         return self.failure if time.monotonic() < self._trusted_at else str(getattr(self._work, "fault", ""))
 
     def _run(self) -> None:
-        """Runs the work, and starts it again after a pause that doubles, until `stop` is set."""
+        """Runs the work until `stop` is set, with restarts after a pause that doubles."""
         pause_s = MIN_RESTART_S
         while True:
             began = time.monotonic()
@@ -139,7 +139,7 @@ class Service:
     def open(self) -> None:
         """Starts everything; no effect if open.
 
-        Raises InfrastructureError: another service holds the data folder, or the database fails.
+        Raises InfrastructureError if another service holds the data folder, or the database fails.
         """
         if self._open is not None:
             return
@@ -169,7 +169,7 @@ class Service:
             scheduler = self._schedule(jobs)
             stack.callback(scheduler.shutdown)
             self.database, self.writer = database, writer
-            # Imported objects are never freed; collecting them costs 100 ms each time.
+            # Imported objects are never freed; collecting them would cost 100 ms each time.
             gc.collect()
             gc.freeze()
             self._open = stack.pop_all()
@@ -230,5 +230,5 @@ class Service:
         except Exception as error:
             self.metrics.background_failures.labels(name=job.name).inc()
             if not isinstance(error, AssayError):
-                raise  # a bug: APScheduler logs it with its traceback and goes on
+                raise  # a bug: APScheduler logs its traceback and continues
             log.warning("interval_job.failed", name=job.name, reason=str(error))

@@ -209,7 +209,7 @@ class Settings(BaseSettings):
 
 
 def settings_file() -> Path | None:
-    """The settings file, if any. Raises SettingsError: the one named is missing."""
+    """The settings file, if any. Raises SettingsError if the one in ASSAY_CONFIG is missing."""
     named = os.environ.get(CONFIG_VARIABLE)
     if named:
         if not Path(named).is_file():

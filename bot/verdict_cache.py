@@ -4,8 +4,8 @@
     DATA/runs/onnxruntime.digest  digest of Assay's own code and the reference libraries
     DATA/runs/onnxruntime.lock    the process that uses it
 
-The compiler is in the key, file by file (`bot.toolchains.existing`); a change of our own oracles, backends or
-workers empties the database.
+The digest of the compiler's files is in the key (`bot.toolchains.existing`); a change of our own oracles,
+backends or workers clears the database.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from bot.store.case_history import CaseHistory, past
 from bot.store.cleanup import prune
 from fuzzing import backends
 
-#: Parts of `fuzzing` that decide what cases there are, not what comes of one.
+#: Parts of `fuzzing` that affect which cases exist, not their verdicts.
 _NOT_VERDICT_CODE = ("migrate", "generate", "mutate", "coverage", "prioritize")
-#: Distributions of our own interpreter that references are computed with.
+#: Distributions of our own interpreter that compute references.
 _LIBRARIES = ("numpy", "onnx")
 
 
 @contextmanager
 def open_verdict_cache(data_dir: Path, backend: str) -> Iterator[Database]:
-    """The database of a backend's runs, for this process alone.
+    """Opens the database of a backend's runs, for this process alone.
 
-    Raises InfrastructureError that names the process that uses it.
+    Raises InfrastructureError with the process that uses it.
     """
     folder, name = data_dir / "runs", backends.get(backend).name
     lock = DataLock(folder, name, f"`assay run --backend {name}`")
@@ -79,7 +79,7 @@ def open_database(path: Path) -> Iterator[Database]:
 
 
 def verdict_digest(backend: str) -> str:
-    """64 hex digits that change with our own code that decides verdicts."""
+    """64 hex digits that change with our code that affects verdicts."""
     digest = hashlib.sha256()
     for library in _LIBRARIES:
         digest.update(f"{library}=={version(library)}\0".encode())
@@ -87,7 +87,7 @@ def verdict_digest(backend: str) -> str:
     for path in sorted(root.rglob("*.py")):
         if path.relative_to(root).parts[0] not in _NOT_VERDICT_CODE:
             digest.update(path.read_bytes())
-    if backend.endswith(".py"):  # a backend that is no part of Assay
+    if backend.endswith(".py"):  # a backend of another package
         digest.update(Path(backend).read_bytes())
     return digest.hexdigest()
 

@@ -1,1 +1,1 @@
-"""Bugs: their state between campaigns, and their issues."""
+"""Bugs between campaigns: their states and issues."""

@@ -1,7 +1,7 @@
 """The first bad release of a bug: when it is searched, and how its issue shows it.
 
-A filed issue gets one comment, edited in place; an unfiled one gets a section. A bug that recurs after a fix
-is searched again, from the last passing release on.
+A filed issue gets one comment, edited in place; an unfiled one gets a section. After a recurrence the search
+is repeated, from the last passing release on.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _is_enabled(session: Session, campaign: Campaign, toolchain: str | None) -> 
 
 
 def find_skip_reason(bug: Bug) -> str:
-    """Why the search is pointless by now; "" if it is not."""
+    """Why the search is no longer useful; "" if it is."""
     if bug.resolution or bug.duplicate_of is not None:
         return "people have resolved it"
     return f"it is {bug.state} by now" if BugState(bug.state) in RESOLVED else ""

@@ -19,10 +19,10 @@ _REVERSIBLE = frozenset({"closed", "reopened"})
 
 
 def handle(session: Session, intent: IssueIntent) -> bool:
-    """Applies an event to the bug of the issue; whether the issue is ours. Events caused by programs are
-    ignored.
+    """Applies an event to the bug of the issue; returns whether the issue is ours.
 
-    An event older than the last applied one changes nothing, unless it removes the issue.
+    Events caused by programs are ignored. An event older than the last applied one changes nothing, unless it
+    removes the issue.
     """
     bug = bugs.of_issue(session, intent.target, intent.number)
     if bug is None or intent.bot:

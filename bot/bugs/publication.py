@@ -1,4 +1,4 @@
-"""The end of a campaign: findings become bugs, bugs become effects. Decided here alone."""
+"""The end of a campaign: findings become bugs, bugs become effects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.reports.report import Group
 from bot.store import Session, bugs, campaigns, findings, outbox
 from bot.store.models import Classification
 
-#: Classifications that mean the compiler has a bug; what did not repeat, or was fixed, makes none.
+#: Classifications of compiler bugs; flaky and fixed findings are excluded.
 _BUGS = frozenset({Classification.REGRESSION, Classification.ALREADY_BROKEN})
 
 
@@ -23,9 +23,9 @@ class CampaignPublisher(CampaignReports):
     def publish(self, session: Session, summary: Summary) -> None:
         """Findings → bugs → effects, in one transaction and by key: a second call changes nothing.
 
-        1. Each group of findings that is a bug is recorded, with the reason why no issue is filed, if any.
-        2. The report drafts its effects; issues with such a reason are dropped, others wait for their checks.
-        3. The drafts go to the outbox, and jobs are asked for the checks and for retests of unseen bugs.
+        1. Each group of findings that is a bug is recorded, with the reason if no issue is filed. 2. The
+        report drafts its effects; issues with such a reason are dropped, others wait for their checks. 3. The
+        drafts go to the outbox, and jobs are enqueued for the checks and for retests of unseen bugs.
         """
         report, config, at = self.report(summary), RepositoryConfig.from_json(summary.config), self.clock()
         not_filed = set()
@@ -45,7 +45,7 @@ class CampaignPublisher(CampaignReports):
             bug = bugs.find(session, summary.target, group.signature)
             assert bug is not None
             findings.assign_bug(session, summary.campaign_id, group.signature, bug.id)
-            # Of one bug some cases may have failed before: those do not suppress what is new.
+            # Some cases of a bug may have failed before: those do not suppress the new ones.
             if reason and group.classification is Classification.REGRESSION:
                 not_filed.add(group.signature)
         drafts = self.draft_effects(session, report, config, at)
@@ -64,8 +64,8 @@ class CampaignPublisher(CampaignReports):
 def reason_not_filed(summary: Summary, group: Group) -> str:
     """Why no issue is filed about a bug of this campaign, "" if one may be.
 
-    Code in a pull request or a merge queue may never be merged: its author is told, and the bug is filed when
-    a campaign on a watched branch sees it.
+    Code in a pull request or a merge queue may never be merged: the report informs its author, and the bug is
+    filed when a campaign on a watched branch sees it.
     """
     if reason := renderer.reason_not_filed(group.classification):
         return reason
@@ -80,7 +80,7 @@ def reason_not_filed(summary: Summary, group: Group) -> str:
 
 
 def _sighting(summary: Summary, signature: str) -> bugs.Sighting:
-    """What the campaign knows of a bug, by that of its reduced cases which needs the least."""
+    """The campaign's data about a bug, from the reduced case that needs the least to run."""
     pull = not campaigns.on_branch(summary.pull, summary.ref)
     reduced_findings = [one.reduced for one in summary.findings if one.signature == signature and one.reduced]
     if not reduced_findings:

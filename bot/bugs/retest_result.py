@@ -56,8 +56,7 @@ def count_runs(
     same      whether each outcome shows the bug by its signature
     reworded  whether each may show it with a reworded error (`fuzzing.triage.similar_failures`)
     control   the outcomes of the control case; without one, the build counts as healthy if a run of the
-    bug's case
-              passed or showed the bug
+              bug's case passed or showed the bug
     """
     reworded_failures = sum(reworded)
     failed = reworded_failures + sum(

@@ -66,8 +66,8 @@ def apply_retest(
 ) -> None:
     """Applies a retest to its bug.
 
-    An unhealthy build decides nothing, nor does one older than the present evidence: the retest may have
-    waited while a later build was tested.
+    A retest on an unhealthy build decides nothing, nor does one on a build older than the present evidence:
+    it may have waited while a later build was tested.
 
     last_campaign  the campaign that had last seen the bug when the retest began
     """

@@ -1,7 +1,7 @@
 """Cron lines as in crontab(5) and GitHub's schedules, on APScheduler's cron trigger.
 
 APScheduler counts weekdays from Monday, cron from Sunday, so weekdays become names. With both a day of the
-month and a weekday, cron runs on either and APScheduler on days that are both, so such a line becomes two
+month and a weekday, cron runs on either, APScheduler on days that match both, so such a line becomes two
 triggers.
 """
 

@@ -1,7 +1,7 @@
 """Reads YAML from untrusted files into plain data, with the position of every key and value.
 
 Accepts one document of mappings, sequences and plain scalars. Refuses directives, tags, duplicate keys, tabs
-as indentation, and whatever expands a small file into a large one.
+as indentation, and constructs that expand a small file into a large one.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _CONVERT: dict[str, Callable[[str], Any]] = {
     _TAG + "null": lambda _: None,
     _TAG + "bool": lambda text: text.lower() in ("true", "yes", "on"),
     _TAG + "int": lambda text: int(text) if _INTEGER.fullmatch(text) else text,
-    _TAG + "float": lambda text: text,  # no key takes one; mistakes show the text
+    _TAG + "float": lambda text: text,  # no key has floats; error messages show the text
     _TAG + "str": lambda text: text,
-    # No key takes a day or a merge key; the model refuses the text.
+    # No key has dates or merge keys; the model refuses the text.
     _TAG + "timestamp": lambda text: text,
 }
 

@@ -16,15 +16,14 @@ from fuzzing import backends as adapters
 from fuzzing.cases.programs import get_kind
 from fuzzing.oracles.tolerance_profiles import profile_names
 
-#: The sources of a frontend where nobody names one: its library's own tests, as far as they are known here.
-#: Others must be named.
+#: Default sources of a frontend: its library's own tests, if known here. Others must be named.
 DEFAULT_SOURCES: Mapping[str, tuple[str, ...]] = {
     "onnx": ("onnx-node-tests", "onnx-simple-tests", "onnx-pytorch-tests", "onnx-constant-inputs"),
     "torch": ("torch-opinfo", "torch-moduleinfo", "torch-docs"),
     "keras": ("keras-tests",),
 }
-#: Parts of a source that supports them. Each part imports the library again (torch: 2 s); when time runs out,
-#: one part is lost (ten seconds for torch's operator database).
+#: Number of parts of a source. Each part imports the library again (torch: 2 s); a timeout loses one part
+#: (ten seconds for torch's operator database).
 PARTS = 16
 
 #: CPython 3.11 shares the AST depth counter between threads: two that parse at the same time raise SystemError
@@ -58,19 +57,19 @@ def sources() -> tuple[str, ...]:
 
 
 def sources_of(frontend: str) -> tuple[str, ...]:
-    """The sources whose cases this frontend loads: those of the library it is called after."""
+    """The sources whose cases this frontend loads: those of the library with its name."""
     return tuple(name for name, library in source_libraries().items() if library == frontend)
 
 
 def default_sources(frontend: str) -> tuple[str, ...]:
-    """The sources to use for a frontend where none is named; () if it has none."""
+    """The default sources of a frontend; () if it has none."""
     known = sources_of(frontend)
     return tuple(name for name in DEFAULT_SOURCES.get(frontend, known) if name in known)
 
 
 @cache
 def source_libraries() -> Mapping[str, str]:
-    """Each case source, sorted, with the library whose tests it takes."""
+    """Source → library whose tests it migrates, sorted."""
     return {name: one.keywords.get("library", "") for name, one in _sources().items()}
 
 
@@ -94,13 +93,13 @@ def _installed(distribution: str) -> bool:
 
 
 def source_parts(name: str) -> int:
-    """How many parts a source is migrated in: 1 where leaving a part's tests out would save no work."""
+    """How many parts a source is migrated in; 1 if omitting a part's tests saves no work."""
     one = _sources().get(name)
     return PARTS if one is not None and "part" in one.parameters else 1
 
 
 def is_generated(source: str) -> bool:
-    """Whether a source makes its cases from a seed, as many as wanted."""
+    """Whether a source generates its cases from a seed, in any number."""
     one = _sources().get(source)
     return one is not None and {"seed", "count"} <= one.parameters
 
@@ -113,9 +112,9 @@ def strategies() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Registered:
-    """A function with a decorator that gives it a name.
+    """A function registered by a decorator.
 
-    keywords    the decorator's keywords that are plain text or truth values
+    keywords    the decorator's keywords that are string or boolean literals
     parameters  the function's parameters: `part`, `seed`, `count`
     """
 
@@ -129,9 +128,9 @@ def _sources() -> Mapping[str, _Registered]:
 
 
 def _find_registered(room: str, decorator: str) -> list[tuple[str, _Registered]]:
-    """What a room of `fuzzing` registers with a decorator, by name.
+    """Items that a package of `fuzzing` registers with a decorator, by name.
 
-    Read from its files, because the control plane must not import them (law 1).
+    Parses the files, because the control plane must not import them.
     """
     folder = Path(next(iter(fuzzing.__path__))) / room
     trees = (_parse(path) for path in sorted(folder.rglob("*.py")))
@@ -144,7 +143,7 @@ def _parse(path: Path) -> ast.Module:
 
 
 def _find_in_file(tree: ast.Module, decorator: str) -> Iterator[tuple[str, _Registered]]:
-    """What a file registers: `@decorator("…", library="…")`, or names bound to such texts."""
+    """Items that a file registers: `@decorator("…", library="…")`, or names bound to such strings."""
     constants = {
         target.id: node.value
         for node in tree.body
@@ -174,9 +173,9 @@ def _find_in_file(tree: ast.Module, decorator: str) -> Iterator[tuple[str, _Regi
 
 @cache
 def provisioners() -> tuple[str, ...]:
-    """Every provisioner that a repository may ask for, sorted.
+    """Every provisioner that a repository may use, sorted.
 
-    Read from the files of `bot.toolchains`, which itself reads configurations.
+    Parses the files of `bot.toolchains`, which imports this package.
     """
     folder = Path(__file__).parent.parent / "toolchains"
     found = (one for path in folder.glob("*.py") for one in _find_in_file(_parse(path), _PROVISIONER))

@@ -1,8 +1,8 @@
-"""Finds which releases of a package a repository's files pin.
+"""Finds the releases of a package that a repository's files pin.
 
-Files are read leniently: they are written for pip, and an unreadable line says nothing about the package.
-`bot.toolchains.release` checks lines that name the package strictly. Anybody may write these files: every
-input gives pins or a ConfigError, in time linear in its length.
+Files are read leniently: they are written for pip, and unreadable lines are ignored. `bot.toolchains.release`
+checks lines with the package's name strictly. The files are untrusted: every input yields pins or a
+ConfigError, in time linear in its length.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from bot.errors import ConfigError
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HASH = re.compile(r"\s--hash[= ]\S+")
 _COMMENT = re.compile(r"(^|\s)#.*")
-MAX_BYTES = 1 << 20  # as `bot.github.repositories` reads at most
+MAX_BYTES = 1 << 20  # as in `bot.github.repositories`
 MAX_REQUIREMENT = 2_000  # characters; longer ones count as unreadable
 MAX_KEY_PARTS = 100  # of a dotted key: tomllib takes quadratic time for it
-#: What packaging raises for hostile text: also for versions of 5,000 digits and for nested markers.
+#: Exceptions of packaging for hostile text: also for versions of 5,000 digits and for nested markers.
 _PARSE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 

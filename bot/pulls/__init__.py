@@ -1,7 +1,7 @@
-"""Pull requests: whose code may run, which campaign tests it, its check run.
+"""Pull requests: approval, evaluation, campaigns and check runs.
 
 pull_lifecycle     stores events and requests as rows
-approval           which commits may run, and whose configuration is in force
+approval           which commits may run, and whose configuration is in force (`bot.approval`)
 pull_policy        test it, wait for approval, or skip it
 pull_evaluation    reads a pull request, decides, and creates its campaign
 check_run_updater  updates the check runs of running campaigns from rows

@@ -40,9 +40,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class ActionRequest:
-    """A press by somebody with write access.
+    """A press by a user with write access.
 
-    campaign  the campaign of the check run; None if the check run says why there is none
+    campaign  the campaign of the check run; None if the commit was not tested
     stopped   who stopped the pull request after the press; "" for nobody
     """
 
@@ -101,7 +101,7 @@ def handle(
 
 
 def run_action(job_context: JobContext) -> None:
-    """Carries out a press. Raises InfrastructureError if GitHub does not answer."""
+    """Executes a press. Raises InfrastructureError if GitHub does not respond."""
     job_spec, at = job_context.job_spec, job_context.services.clock.now()
     sender, action = job_spec.requested_by, str(job_spec.arguments["action"])
     github_reader = job_context.github_reader

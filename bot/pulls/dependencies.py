@@ -11,7 +11,7 @@ class GitHubReader(Protocol):
     """GitHub, for reading (`bot.github.reader.Reader`).
 
     Raises RefusalError if the repository or pull request is not available, InfrastructureError if GitHub does
-    not answer.
+    not respond.
     """
 
     def pull(self, target: str, number: int) -> PullRequestData:

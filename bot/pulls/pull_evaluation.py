@@ -1,5 +1,4 @@
-"""Evaluates a pull request: reads it from GitHub, decides, and creates its campaign or says why there is
-none.
+"""Evaluates a pull request: reads it from GitHub, decides, and creates its campaign or records why not.
 
 GitHub and git are read before the transaction that writes. If the pull request changed meanwhile, that
 transaction writes nothing and the job runs again.

@@ -1,1 +1,1 @@
-"""Reports: findings become text, effects and pictures."""
+"""Reports: findings as text, effects and charts."""

@@ -1,6 +1,6 @@
-"""Annotations of check runs: a finding shown beside the changed line that likely caused it.
+"""Annotations of check runs: a finding beside the changed line that likely caused it.
 
-The plan holds these lines: `python -m fuzzing.prioritize --touched` names, for each operator and pass that a
+The plan has these lines: `python -m fuzzing.prioritize --touched` lists, for each operator and pass that a
 change touches, changed lines at head (docs/change-aware.md). A finding without such a line gets no
 annotation.
 """
@@ -19,7 +19,7 @@ from bot.reports.templates import pluralize
 MAX_TITLE = 255  # of an annotation, and 64 KB of its message: GitHub's REST API, checks
 _MESSAGE = 4_000  # ours: what is read beside a line of a diff
 _MAX_PATH = 1_000  # characters; ours
-_MIN_NAME_LENGTH = 6  # letters of a pass's name that may be looked for in a sentence
+_MIN_NAME_LENGTH = 6  # letters; shorter names of passes match too many words of a message
 _LETTERS = re.compile(r"[^a-z0-9]")
 #: Roles of files as words; a compiler's tests are left out, since they do not cause its bugs.
 _ROLES = {"converter": "converter", "kernel": "kernel", "pass": "pass", "other": "code"}

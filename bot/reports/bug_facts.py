@@ -18,14 +18,14 @@ from bot.store.models import Bug, Toolchain
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.outcomes import Outcome
 
-#: Runs `python -m MODULE ARGS…` of the data plane and hands its events on.
+#: Runs `python -m MODULE ARGS…` of the data plane and returns its events.
 RunTool = Callable[[str, Sequence[str], Callable[[dict[str, Any]], None]], None]
 
 
 def collect_bug_facts(session: Session, bug: Bug, corpus: Path) -> BugFacts:
     """The facts in the database and the corpus.
 
-    The outcome shown is from the latest head at which the case fails, else from the oldest toolchain.
+    The outcome is from the latest head at which the case fails, else from the oldest toolchain.
     """
     case_id = bug.case_id or bug_details.example_case(session, bug)
     runs, case = bug_details.runs(session, bug, case_id), _read_case(corpus, case_id)
@@ -70,7 +70,7 @@ def _add_outcome(facts: BugFacts, toolchain: Toolchain, outcome: Outcome, corpus
 
 
 def add_program_text(facts: BugFacts, corpus: Path, run_tool: RunTool) -> BugFacts:
-    """The facts with the program's text, and the short script in the place of the guarded one."""
+    """The facts with the program's text, and the short script instead of the guarded one."""
     if facts.case is None:
         return facts
     events: list[dict[str, Any]] = []

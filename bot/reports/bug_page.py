@@ -1,6 +1,6 @@
 """The page of one bug, as one self-contained HTML file.
 
-Output is deterministic: the page does not show when it was written.
+Output is deterministic: the page does not contain the current time.
 """
 
 from __future__ import annotations

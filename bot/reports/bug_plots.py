@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 WIDTH, HEIGHT = 960, 240
-#: The strip below that shows differences: y of its zero, and half its height.
+#: The strip below that shows differences: y of its zero line, and half its height.
 ERROR_ZERO, ERROR_HALF_HEIGHT = 292, 34
 LEFT, RIGHT, TOP, BOTTOM = 74, 16, 14, 30
 #: y of NaN and infinities: above all numbers.

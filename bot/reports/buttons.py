@@ -1,7 +1,7 @@
-"""The buttons of check runs; `bot.pulls.check_run_actions` handles a press.
+"""The buttons of check runs; `bot.pulls.check_run_actions` handles presses.
 
 GitHub's limits (REST API, checks, `actions`): three buttons, 20 characters of label and of identifier, 40 of
-description. Some servers answer longer ones with a 5xx, so they are checked here.
+description. Some servers respond to longer ones with a 5xx, so they are checked here.
 """
 
 from __future__ import annotations

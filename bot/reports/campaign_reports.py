@@ -1,4 +1,4 @@
-"""Reports of campaigns: files, drafts of effects, and reproducers to be tried."""
+"""Reports of campaigns: files, drafts of effects, and reproducers to try."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from fuzzing.cases import Corpus, TestCase
 
 
 class CampaignReports:
-    """Reports of campaigns.
+    """Writes and publishes reports of campaigns.
 
     corpus       folder of their cases
     folder       campaign's id → folder of its artifacts
-    page         campaign's id → address of its report, "" if it has none
-    write_pages  False writes report.json alone and tries no reproducers
+    page         campaign's id → URL of its report, "" if it has none
+    write_pages  False writes only report.json and tries no reproducers
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class CampaignReports:
     def draft_effects(
         self, session: Session, report: Report, config: RepositoryConfig, at: datetime
     ) -> list[EffectDraft]:
-        """The effects that tell of a campaign: check run, and issues or the pull request's comment."""
+        """The effects about a campaign: check run, and issues or the pull request's comment."""
         page = self._page(report.view.campaign)
         if report.view.pull is None:
             return renderer.draft_effects(report, config, page)
@@ -87,7 +87,7 @@ class CampaignReports:
         return made
 
     def publish_problem(self, session: Session, problem: CampaignProblem) -> None:
-        """One neutral check run that says what to fix."""
+        """Posts one neutral check run with the error and how to fix it."""
         stable_name = targets.stable_name(session, problem.target)
         draft = build_untested_check_run(
             problem.target, stable_name, problem.head, problem.campaign_id, problem.reason, problem.kind
@@ -95,7 +95,7 @@ class CampaignReports:
         outbox.post(session, [draft], campaign_id=problem.campaign_id, issues_per_day=0, at=self.clock())
 
     def report(self, summary: Summary) -> Report:
-        """The report of a campaign, ready to be rendered."""
+        """The report of a campaign, ready to render."""
         programs = {one.case_id: one.program for one in summary.findings}
         programs |= {one.reduced.case_id: one.reduced.program for one in summary.findings if one.reduced}
         return build_report(
@@ -112,7 +112,7 @@ def _script(group: Group) -> Script:
     return Script(group.example.case, group.guarded or group.script, short, ending(group.example.head))
 
 
-#: Classifications whose reproducers are tried: regressions, and without a base all failures.
+#: Classifications whose reproducers are tried: regressions; without a base all failures.
 _TRIED = frozenset({Classification.REGRESSION, Classification.INCONCLUSIVE})
 
 

@@ -1,4 +1,4 @@
-"""The data of a campaign that its report needs, as frozen dataclasses.
+"""The data of a campaign for its report, as frozen dataclasses.
 
 Passing cases are only counted, so memory grows with the number of findings, not of cases.
 """
@@ -18,11 +18,11 @@ from fuzzing.outcomes import Outcome, Phase, Verdict
 
 
 class InstalledToolchain(Protocol):
-    """What a reproducer needs of a toolchain; `bot.toolchains.ReadyToolchain` is one."""
+    """The part of a toolchain that reproducers need; `bot.toolchains.ReadyToolchain` is one."""
 
     @property
     def requirements(self) -> Sequence[str]:
-        """Arguments of `pip install` that give the same toolchain."""
+        """Arguments of `pip install` for the same toolchain."""
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -65,7 +65,7 @@ class ReducedView:
 
     head, base, head_runs, base_runs, size   as of a finding
     history                                  how it was reduced, in a line
-    minimal                                  whether the reduction ran to its end
+    minimal                                  whether the reduction completed
     """
 
     case: str

@@ -22,13 +22,13 @@ from bot.store.outbox import EffectDraft
 CHECK_RUN = "check_run"
 NAME = "assay"
 
-#: Characters of a check run's text, a limit of Assay; the report has everything.
+#: Characters of a check run's text, a limit of Assay; the report is complete.
 TEXT_BUDGET = 30_000
-#: The same with the folded reproducers of a pull request, which has no issues to hold them.
+#: The same for pull requests, whose text includes folded reproducers since there are no issues.
 PULL_BUDGET = 55_000
-#: Bugs named in the summary.
+#: Maximal number of bugs in the summary.
 _SHOWN = 10
-#: (groups of a section, rows of a group, scripts), from the full text to the least.
+#: (groups of a section, rows of a group, scripts), from most to least text.
 _SIZES = ((30, 30, 30), (30, 30, 5), (12, 10, 3), (12, 10, 1), (4, 4, 1), (4, 4, 0), (1, 1, 0), (0, 0, 0))
 
 
@@ -174,7 +174,7 @@ def _time(at: datetime) -> str:
 
 
 def _text(values: Mapping[str, Any], options: CheckRunOptions) -> str:
-    """The text, cut to its budget; reproducers are only for pull requests, branches have issues."""
+    """The text, cut to its budget; reproducers only for pull requests, since branches have issues."""
     most = TEXT_BUDGET if options.pull is None else PULL_BUDGET
     for limit, rows, scripts in _SIZES:
         shown = 0 if options.pull is None else scripts

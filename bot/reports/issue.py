@@ -1,4 +1,4 @@
-"""The issue about one bug: its title, its body, and the effect that files it."""
+"""The issue about one bug: title, body and effect."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
 MAX_TITLE = 120  # ours: what GitHub's issue list shows without wrapping
 LABELS = ("assay",)
-#: The frontend and the single operator that a signature's title begins with.
+#: The frontend and the single operator at the start of a signature's title.
 _SUBJECT = re.compile(r"^(\[\w+\]) (\w+): ")
 #: Characters of a message above the details: what fits beside the script on one screen.
 _SHORT_MESSAGE = 600
 
-#: (characters of messages, of the program, rows of the case list), from the full text to the least.
+#: (characters of messages, of the program, rows of the case list), from most to least text.
 _SIZES = ((4_000, 6_000, 20), (3_000, 3_000, 10), (1_500, 1_500, 5))
 
 
 def issue_key(stable_name: str, signature: str) -> str:
-    """One bug of one target has one issue, whichever campaign finds it."""
+    """The key of a bug's issue: one for each signature of a target, whichever campaign finds it."""
     return idempotency_key(ISSUE, stable_name, signature)
 
 
 def issue_title(group: Group) -> str:
-    """The signature's title as the target's issues begin: `[ONNX][Split] conversion fails: …`."""
+    """The signature's title with the prefix of the backend's form: `[ONNX][Split] conversion fails: …`."""
     prefix = _template_for(group).prefix
     tagged = _SUBJECT.sub(r"\1[\2] ", group.title)
     return prefix + text.title(tagged, MAX_TITLE - len(prefix))
 
 
 def issue_labels(report: Report, group: Group, configured_labels: Sequence[str] = LABELS) -> list[str]:
-    """The labels that the repository configures, then those of the backend's form."""
+    """The configured labels, then those of the backend's form."""
     return list(dict.fromkeys([*configured_labels, *_template_for(group).labels(report, group)]))
 
 
@@ -48,10 +48,10 @@ def _template_for(group: Group) -> IssueTemplate:
 
 
 def issue_body(report: Report, group: Group) -> str:
-    """The issue as Markdown of at most BODY_BUDGET characters, whatever the evidence's size.
+    """The issue as Markdown of at most BODY_BUDGET characters.
 
-    Above the details stand the sentence, the script, expected and actual, versions, and where it fails. Where
-    room is short, texts are cut, then the script is left out: it is kept with the artifacts.
+    Above the details: a sentence, the script, expected and actual, versions, and the failing component. If it
+    is too long, texts are cut, then the script is left out: it is among the artifacts.
     """
     for script in (group.script, ""):
         for message, program, rows in _SIZES:
@@ -138,7 +138,7 @@ def _element(one: Mismatch) -> str:
 
 
 def _message(outcome: Outcome) -> str:
-    """What the compiler said, without what it printed."""
+    """The error message without other output."""
     evidence = outcome.evidence
     if evidence.signal:
         return f"{evidence.signal}: {evidence.native}".strip(": \n")

@@ -1,4 +1,4 @@
-"""Tensors as Python source: numbers people can read where that is exact, bytes where it is not."""
+"""Tensors as Python source: readable numbers if that is exact, else bytes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from bot.errors import InternalError
 from fuzzing.cases import Absent, Sequence, Tensor, Value
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING
 
-#: Tensors up to this many elements are written as numbers: about what fits one screen.
+#: Tensors up to this many elements are written as numbers: about what fits on one screen.
 READABLE_ELEMENTS = 96
 WIDTH = 100  # columns of the embedded text
 
 
 def literal(value: Value, indent: int = 4) -> str:
-    """An expression for `value` in a reproducer, which gives the same bits.
+    """An expression for `value` in a reproducer, with the same bits.
 
     It uses `np`, `nan`, `inf`, `raw(dtype, shape, base64)` and `strings(shape, items)`, which every
     reproducer defines; continuation lines are indented by `indent`.
@@ -55,7 +55,7 @@ def _uniform(value: Tensor) -> str:
 
 
 def _numbers(value: Tensor, indent: int) -> str:
-    """A nested list of numbers, "" where it would be unreadable or not exact."""
+    """A nested list of numbers, "" if it would be unreadable or not exact."""
     array = value.array()
     if value.dtype in RAW_DTYPES or array.size > READABLE_ELEMENTS or not _has_literals(array):
         return ""
@@ -74,13 +74,13 @@ def _numbers(value: Tensor, indent: int) -> str:
 
 
 def _has_literals(array: np.ndarray[Any, Any]) -> bool:
-    """Whether Python can spell the numbers: it has no literal for a complex NaN or infinity."""
+    """Whether Python has literals for the numbers: it has none for a complex NaN or infinity."""
     return array.dtype.kind != "c" or bool(np.isfinite(array).all())
 
 
 def _number(array: np.ndarray[Any, Any]) -> Any:
     if array.dtype.kind == "f":
-        # The shortest decimal that gives these bits in this type: 0.1, not 0.10000000149011612.
+        # The shortest decimal with these bits in this type: 0.1, not 0.10000000149011612.
         return lambda x: np.format_float_scientific(x) if x and not 1e-4 <= abs(float(x)) < 1e16 else str(x)
     return lambda x: repr(x.item())
 
@@ -96,7 +96,7 @@ def _name(value: Tensor) -> str:
 
 
 def _is_exact(source: str, value: Tensor) -> bool:
-    """Whether `source`, which is ours and holds nothing but numbers, gives the tensor's bits."""
+    """Whether `source`, which we made of numbers only, evaluates to the tensor's bits."""
     names = {"np": np, "nan": float("nan"), "inf": float("inf")}
     try:
         with np.errstate(all="ignore"):
@@ -112,7 +112,7 @@ def _is_exact(source: str, value: Tensor) -> bool:
 
 
 def text_literal(text: str) -> str:
-    """A Python expression for `text`, shown as it is where that gives the same characters."""
+    """A Python expression for `text`, verbatim if that preserves the characters."""
     plain = text.isascii() and all(char.isprintable() or char == "\n" for char in text)
     if plain and "\\" not in text and "'''" not in text and not text.endswith("'"):
         return f"'''\\\n{text}'''"

@@ -1,7 +1,7 @@
 """Check runs and the comment of a pull request.
 
-The first regression creates the comment; later campaigns edit it. Without a comment the audit log has the
-reason.
+The first regression creates the comment; later campaigns edit it. Without a comment the audit log contains
+the reason.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from bot.store.outcomes import CacheKey
 from fuzzing.outcomes import Verdict
 
 COMMENTED_EVENT = "commented"
-#: Reported bugs that the comment keeps track of.
+#: Maximal number of previously reported bugs in the comment.
 MAX_REMEMBERED = 50
-#: What the comment says about a previously reported bug that is no longer new.
+#: Text about a previously reported bug that is no longer new.
 _CURRENT_STATES = {
     Classification.REGRESSION: "still fails; a maintainer muted its operator",
     Classification.ALREADY_BROKEN: "now fails at base too",
@@ -75,7 +75,8 @@ def draft_effects(
 ) -> list[EffectDraft]:
     """The final check run of a pull request's campaign, and its comment if there is one.
 
-    Records in the audit log why there is a comment or none. `page` is the address of the report, "" for none.
+    Records the reason for or against a comment in the audit log. `page` is the URL of the report, "" for
+    none.
     """
     view = report.view
     muted = [mute.operator for mute in mutes.in_force(session, view.target, at)]

@@ -13,7 +13,7 @@ from fuzzing.oracles.reference import needs_reference, with_reference
 
 #: Maximum bytes of outputs in a reproducer; it computes larger ones with the library.
 MAX_BYTES = 64 << 10
-#: Frontends whose library is not part of a toolchain; scripts of the others compute the outputs.
+#: Frontends whose library is not part of a toolchain; other scripts compute the outputs.
 _FRONTENDS = frozenset({"onnx"})
 
 

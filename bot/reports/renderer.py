@@ -38,7 +38,7 @@ class ReportsPolicy(Protocol):
 
 
 class Config(Protocol):
-    """The part of a repository's configuration that effects depend on."""
+    """The part of a repository's configuration that affects effects."""
 
     @property
     def reports(self) -> ReportsPolicy:
@@ -48,7 +48,7 @@ class Config(Protocol):
 def draft_effects(report: Report, config: Config, page: str = "") -> list[EffectDraft]:
     """The check run, then one issue for each new bug of a branch; in held mode the issues wait.
 
-    `page` is the address of the report, "" for none.
+    `page` is the URL of the report, "" for none.
     """
     view = report.view
     hold = HELD_REASON if config.reports.mode == "held" else ""

@@ -22,7 +22,7 @@ WITH_REPRODUCER = frozenset(
     {Classification.REGRESSION, Classification.ALREADY_BROKEN, Classification.INCONCLUSIVE}
 )
 
-#: Classifications that say nothing about the change.
+#: Classifications that do not count against or for the change.
 UNDECIDED = (
     Classification.FLAKY,
     Classification.FLAKY_PROGRAM,
@@ -38,7 +38,7 @@ LICENSES: Mapping[str, str] = {"onnx": "Apache-2.0", "torch": "BSD-3-Clause", "k
 
 @dataclass(frozen=True)
 class CaseRow:
-    """One finding in a list."""
+    """One row of a list of findings."""
 
     case: str
     test: str

@@ -1,9 +1,9 @@
-"""One Python file that shows a bug to somebody who has numpy, the compiler and nothing else of ours.
+"""Guarded scripts: one Python file that shows a bug with only numpy and the compiler.
 
-What drives a compiler lies in `templates/reproducers/BACKEND.FRONTEND.py.j2`, what makes a frontend's
-programs run in `templates/reproducers/programs/FRONTEND.py.j2`, the rest in `base.py.j2`. A new backend
-brings one file for each of its frontends, with a `compiler` block that defines load, versions, convert,
-build and run. Until it does, its bugs are told with how to replay them (`render_replay_instructions`).
+`templates/reproducers/BACKEND.FRONTEND.py.j2` drives a compiler,
+`templates/reproducers/programs/FRONTEND.py.j2` runs a frontend's programs, `base.py.j2` is common. A new
+backend adds one file for each of its frontends, with a `compiler` block that defines load, versions, convert,
+build and run. Without it, reports contain instructions to replay the case (`render_replay_instructions`).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from fuzzing.oracles.output_comparison import bounds_for
 from fuzzing.oracles.tolerance_profiles import DEFAULT, EXACT, Bounds, get_profile
 from fuzzing.outcomes import Outcome, Verdict
 
-#: Seconds a phase may take; the defaults of `fuzzing.execute.limits`.
+#: Seconds for each phase; the defaults of `fuzzing.execute.limits`.
 LIMITS_S: Mapping[str, float] = {"import": 120, "convert": 60, "compile": 120, "run": 30}
 MEMORY_BYTES = 4 << 30
 
-#: How the test of a case ends that a reduction left: `fuzzing.reduce.reduction`.
+#: Suffix of a reduced case's test: `fuzzing.reduce.reduction`.
 REDUCED = " (reduced)"
 
-#: Smaller models are shown as they are; only long ones are packed.
+#: Smaller models are not compressed.
 PACKED_BYTES = 4096
 
-#: What a program of a frontend needs beside the compiler: only then is it named in a `pip install`.
+#: Packages that a frontend's programs need besides the compiler, for the `pip install` line.
 _FRONTEND_PACKAGES: Mapping[str, frozenset[str]] = {
     "torch": frozenset({"torch"}),
     "keras": frozenset({"keras", "torch", "onnxscript"}),
@@ -49,7 +49,7 @@ _OPTIONAL_PACKAGES = frozenset().union(*_FRONTEND_PACKAGES.values(), {"triton"})
 
 
 def pip_command(toolchain: InstalledToolchain, backend: str = "", frontend: str = "") -> str:
-    """The command that installs what is needed; with a backend and a frontend, only for such a case."""
+    """The command that installs the requirements; with backend and frontend, only those of such a case."""
     wanted = toolchain.requirements
     if backend:
         own = canonicalize_name(backends.get(backend).package) if backend in backends.names() else ""
@@ -88,9 +88,9 @@ def render(
     limits: Mapping[str, float] = LIMITS_S,
     memory: int = MEMORY_BYTES,
 ) -> str:
-    """The reproducer of an accusing `outcome` of `case`, as the text of one Python file.
+    """The guarded script of a failing `outcome` of `case`, as the text of one Python file.
 
-    Raises InternalError for a verdict that accuses nobody, and where `has_template` says no.
+    Raises InternalError for a verdict that is no failure, and if `has_template` is false.
     """
     if not outcome.verdict.is_failure:
         raise InternalError(f"{outcome.verdict.value} is no bug to reproduce")
@@ -128,7 +128,7 @@ def render(
 def render_replay_instructions(
     case: TestCase, outcome: Outcome, toolchain: InstalledToolchain, folder: str
 ) -> str:
-    """How to see a bug for which there is no script: the case is kept as a folder, `folder`."""
+    """Instructions to replay a bug without a script; the case is kept in `folder`."""
     return environment().get_template("reproducers/replay.txt.j2").render(
         header=_header(case, outcome, toolchain),
         provenance=_provenance(case),
@@ -139,7 +139,7 @@ def render_replay_instructions(
 
 
 def replay_command(outcome: Outcome, case: str) -> str:
-    """`assay replay` for an outcome, under its configuration."""
+    """The `assay replay` command of an outcome, with its configuration."""
     options, profile = options_and_profile(outcome)
     words = ["assay", "replay", case, "--backend", outcome.backend, "--device", outcome.device]
     for name, value in options.items():
@@ -152,25 +152,25 @@ def _template(backend: str, frontend: str) -> str:
 
 
 def options_and_profile(outcome: Outcome) -> tuple[dict[str, str], str]:
-    """The options and the profile that a configuration names, see `fuzzing.oracles.configuration`."""
+    """The options and the profile of a configuration, see `fuzzing.oracles.configuration`."""
     options = dict(word.split("=", 1) for word in outcome.configuration.split() if "=" in word)
     return options, options.pop("profile", DEFAULT)
 
 
 def full_configuration(outcome: Outcome) -> tuple[dict[str, str], str]:
-    """All options, those at their default too, and the profile."""
+    """All options, defaults included, and the profile."""
     options, profile = options_and_profile(outcome)
     try:
         return backends.get(outcome.backend).resolve_options(options), profile
-    except UnknownNameError:  # a backend that is no part of this Assay
+    except UnknownNameError:  # a backend of another version
         return options, profile
 
 
 def _program(case: TestCase) -> dict[str, Any]:
-    """What the frontend's part of the script shows of the program."""
+    """Template variables of the frontend's part of the script."""
     data = case.program.to_bytes()
     if case.program.frontend == "onnx":
-        # Models repeat the names of their tensors again and again; packed they are a tenth.
+        # Models repeat tensor names: compressed they are a tenth.
         packed = len(data) > PACKED_BYTES
         return {"packed": packed, "model": base64_lines(zlib.compress(data, 9) if packed else data)}
     program = cast("Any", case.program)
@@ -220,7 +220,7 @@ def _expected(case: TestCase, profile: str) -> list[tuple[str, str, str, float, 
 
 
 def _bounds(value: Value, case: TestCase, profile: str) -> Bounds:
-    """One bound for a whole output: a sequence's is its loosest item's."""
+    """One bound for a whole output; for a sequence that of its loosest item."""
     if isinstance(value, Sequence):
         each = [bounds_for(item, case.tolerance, profile) for item in value.items]
         return max(each, key=lambda one: (one.rtol, one.atol), default=Bounds())
@@ -228,7 +228,7 @@ def _bounds(value: Value, case: TestCase, profile: str) -> Bounds:
 
 
 def _all_bounds(case: TestCase, profile: str) -> list[tuple[str, float, float]]:
-    """The bounds for every element type that has any, for outputs that are computed when the script runs."""
+    """The bounds of all element types, for outputs that are computed when the script runs."""
     rule = get_profile(profile)
     found = ((dtype, rule(dtype, case.tolerance)) for dtype in sorted(CARRIERS))
     return [(dtype, bounds.rtol, bounds.atol) for dtype, bounds in found if bounds != EXACT]

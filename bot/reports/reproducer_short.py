@@ -1,9 +1,9 @@
-"""The short script of a bug: the model, its inputs, the compiler's own API, one assertion.
+"""Short scripts: the model, its inputs, the compiler's own API, one assertion.
 
-It has no limits and no exit codes of its own: a wrong result ends in an AssertionError, a crash in what
-crashes. `bot.reports.reproducer` renders the guarded script beside it. Each backend and frontend has one
-template, `templates/reproducers/short/BACKEND.FRONTEND.py.j2`, which extends `base.py.j2` and fills in
-the blocks `imports` and `run`; `run` assigns the output to compare to `got`.
+A short script has no limits and no exit codes: a wrong result ends in an AssertionError, other failures end
+as they do. `bot.reports.reproducer` renders the guarded script. Each backend and frontend has one template,
+`templates/reproducers/short/BACKEND.FRONTEND.py.j2`, which extends `base.py.j2` and fills in the blocks
+`imports` and `run`; `run` assigns the output to compare to `got`.
 """
 
 from __future__ import annotations
@@ -22,29 +22,32 @@ from bot.reports.templates import environment
 from fuzzing.cases import Tensor, TestCase
 from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
-#: Longer scripts are not short; the guarded one is offered instead.
+#: Longer scripts are not short; the guarded script is used instead.
 MAX_LINES = 150
 MAX_CHARACTERS = 8_000
-#: Characters of the comment about the symptom.
+#: Maximal characters of the comment about the symptom.
 _WIDTH = 100
-#: Modules of the standard library that scripts import.
+#: Modules of the standard library that scripts may import.
 _STANDARD = frozenset({"base64", "os", "subprocess", "sys"})
-#: What a frontend's script imports beside the compiler.
+#: Imports of a frontend's script besides the compiler.
 _PACKAGES = {"onnx": ("onnx",), "torch": (), "keras": ("onnx",)}
 
 
 @dataclass(frozen=True)
 class Check:
-    """How a script compares: `want` is an expression for the reference, `assertion` the last statement."""
+    """How a script compares outputs.
+
+    `want` is an expression for the reference, `assertion` the last statement.
+    """
 
     want: str
     assertion: str
 
 
 def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain, onnx_code: str = "") -> str:
-    """The short script of an outcome that is a failure; "" where the case has none.
+    """The short script of a failing outcome; "" if the case has none.
 
-    case       with the outputs it must give, where they are known
+    case       with its expected outputs, if known
     onnx_code  statements that define an ONNX model (`fuzzing.triage.onnx_text`), "" for other programs
     """
     frontend = case.program.frontend
@@ -93,7 +96,7 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
 
 
 def ending(outcome: Outcome) -> str:
-    """What ends the short script where the bug shows: an exception's class, a signal, "" for a hang."""
+    """How the short script ends if the bug shows: an exception's class, a signal, "" for a hang."""
     if outcome.verdict is Verdict.WRONG_RESULT:
         return "AssertionError"
     return outcome.evidence.signal or outcome.evidence.error.rpartition(".")[2]
@@ -112,7 +115,7 @@ def _packages(frontend: str, outcome: Outcome) -> tuple[str, ...]:
 
 
 def _about(outcome: Outcome, toolchain: InstalledToolchain) -> str:
-    """The second line of a script: which compiler fails, and where."""
+    """The second line of a script: the failing compiler and phase."""
     version = toolchain.versions.get(outcome.backend) or next(iter(toolchain.versions.values()), "")
     device = "" if outcome.device == "CPU" else f" on {outcome.device}"
     verb = {Phase.IMPORT: "be imported", Phase.CONVERT: "convert", Phase.COMPILE: "compile", Phase.RUN: "run"}
@@ -127,7 +130,7 @@ def _about(outcome: Outcome, toolchain: InstalledToolchain) -> str:
 
 
 def _symptom(outcome: Outcome) -> str:
-    """What the comment above the call says."""
+    """The comment above the call."""
     phase = f"({outcome.phase.value})"
     summary = text.one_line(outcome.summary).partition(" (in ")[0].partition(" (allowed: ")[0]
     if outcome.verdict is Verdict.HANG:
@@ -176,7 +179,7 @@ def _check(case: TestCase, outcome: Outcome, arguments: str) -> Check | None:
 
 
 def _check_array(want: Tensor, mismatch: Mismatch) -> Check | None:
-    """Compares one array with what ONNX states for it."""
+    """Compares one array with the value that ONNX expects."""
     array = want.array()
     if mismatch.kind == "shape":
         return Check("", f"assert got.shape == {array.shape}, got.shape")
@@ -207,7 +210,7 @@ def _check_torch(case: TestCase, outcome: Outcome, mismatch: Mismatch, arguments
 
 
 def _check_arrays(mismatch: Mismatch, want: str, array: str) -> Check:
-    """Compares with what the program's own library computes; `array` is `want` as a numpy array."""
+    """Compares with the output of the program's own library; `array` is `want` as a numpy array."""
     if mismatch.kind == "shape":
         return Check(want, "assert got.shape == tuple(want.shape), (got.shape, want.shape)")
     if mismatch.kind == "type":
@@ -225,7 +228,7 @@ def _is_python(script: str) -> bool:
 
 
 def _tidy(script: str) -> str:
-    """The script with its imports sorted, blank lines where Python has them, and none after the symptom."""
+    """The script with sorted imports and Python's blank lines, except after the symptom."""
     lines = [line.rstrip() for line in script.strip("\n").split("\n")]
     symptom = max(at for at, line in enumerate(lines) if line.startswith("# "))
     start = next(at for at, line in enumerate(lines) if line and not line.startswith(("#", "import", "from")))

@@ -1,4 +1,4 @@
-"""The program of a short script: statements a person would write, for each kind of program."""
+"""Programs of short scripts, as idiomatic statements for each program kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fuzzing.cases.torch_program import TorchProgram
 from fuzzing.cases.values import RAW_DTYPES, Absent, Sequence, Value
 from fuzzing.triage.tensor_text import bytes_expression, numpy_expression, torch_expression
 
-#: Names that the templates use.
+#: Names reserved by the templates.
 _TAKEN = frozenset(
     [
         "np",
@@ -51,7 +51,7 @@ _TAKEN = frozenset(
 class ShortProgram:
     """A program and its inputs as statements.
 
-    imports   import statements that the statements need
+    imports   import statements for the other statements
     code      defines `model` (an onnx.ModelProto) or `program` (a callable torch or keras module)
     inputs    (name of the input, Python variable, expression)
     """
@@ -62,9 +62,9 @@ class ShortProgram:
 
 
 def short_program(case: TestCase, onnx_code: str, device: str) -> ShortProgram | None:
-    """The program of a case in few lines; None where it has no such form.
+    """The program of a case in few lines; None if it has no such form.
 
-    onnx_code  what `fuzzing.triage.onnx_text` writes for an ONNX model
+    onnx_code  output of `fuzzing.triage.onnx_text` for an ONNX model
     """
     program = case.program
     imports: tuple[str, ...]
@@ -114,7 +114,7 @@ def _variable(name: str, at: int) -> str:
 
 
 def value_expression(given: Value | Recipe) -> str:
-    """A numpy expression for a value, "" where there is no short one."""
+    """A numpy expression for a value, "" if there is no short one."""
     if isinstance(given, Recipe):
         drawn = given.draw().array()
         return numpy_expression(drawn) or _drawing(given) or bytes_expression(drawn)
@@ -129,7 +129,7 @@ def value_expression(given: Value | Recipe) -> str:
 
 
 def _drawing(recipe: Recipe) -> str:
-    """The recipe's numbers from numpy's generator, bit for bit."""
+    """An expression that draws the recipe's numbers with numpy's generator, bit for bit."""
     if recipe.kind != "uniform":
         return ""
     count = int(np.prod(recipe.shape, dtype=np.int64))

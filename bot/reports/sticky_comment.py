@@ -19,7 +19,7 @@ from bot.reports.templates import render
 from bot.store.outbox import EffectDraft
 
 STICKY = "sticky"
-#: (groups, previously reported bugs) shown, from the full text to the least.
+#: (groups, previously reported bugs) shown, from most to least text.
 _SIZES = ((20, 50), (10, 20), (3, 5), (0, 0))
 
 
@@ -61,7 +61,7 @@ def draft_comment(
 
     groups    new failures; may be empty
     previous  bugs reported at earlier heads
-    check     address of the check run, "" while it has none
+    check     URL of the check run, "" if it has none yet
     headline  of the check run, if it differs from the report's
     """
     view = report.view

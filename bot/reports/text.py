@@ -3,7 +3,7 @@
 Messages, logs, names and tracebacks come from compilers and from other people's tests. Unfiltered, they could
 mention people, link other issues, hide content or leak a secret. Each place in the output has one filter:
 
-    clean         what every other filter begins with: no control characters, secrets or home folders
+    clean         the first part of every other filter: no control characters, secrets or home folders
     redact_paths  our own messages, without the folders of this machine
     plain         one line of Markdown text
     escaped       one line of HTML within Markdown
@@ -12,9 +12,9 @@ mention people, link other issues, hide content or leak a secret. Each place in 
     comment       lines of a Python comment
     cut           a shorter text that ends in an ellipsis
 
-Every filter takes time linear in the length of its input: a regular expression holds the interpreter, and
-with it the thread that answers webhooks, until it returns. So no pattern may look for something behind an
-unbounded repetition that can begin at each character.
+Every filter takes time linear in the length of its input, because a regular expression holds the GIL and
+blocks the thread that answers webhooks. So no pattern may search for something after an unbounded repetition
+that can start at each character.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
-ZERO_WIDTH_SPACE = "\u200b"  # what breaks a mention for GitHub and not for the reader
+ZERO_WIDTH_SPACE = "\u200b"  # breaks a mention for GitHub, invisible to readers
 REDACTED = "[redacted]"
 
-# Format characters hide or reorder what people read (CVE-2021-42574); surrogates are no text at all.
+# Format characters hide or reorder text (CVE-2021-42574); surrogates are not valid text.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
@@ -60,10 +60,10 @@ _KEY_LINE = re.compile(r"…?[A-Za-z0-9+/=]+")
 _HOMES = re.compile(r"(?<![\w~.-])(?:/home/[^/\s:\"']+|/Users/[^/\s:\"']+|/root)(?=[/\s:\"']|$)")
 _WINDOWS_HOMES = re.compile(r"\b[A-Za-z]:\\{1,2}Users\\{1,2}[^\\\s:\"']+")
 
-#: Absolute paths in our own messages; punctuation at the end belongs to the sentence.
+#: Absolute paths in our own messages; trailing punctuation belongs to the sentence.
 _FILES = re.compile(r"file://\S*[\w/-]|(?<![\w.:/])/(?:[\w.@+-]+/)+[\w.@+-]*[\w/-]")
 
-#: The beginnings of everything that GitHub turns into a link.
+#: Prefixes of everything that GitHub turns into a link.
 _AUTOLINKS = re.compile(r"@(?=\S)|#(?=\d)|gh-(?=\d)|:(?=//)|www(?=\.)", re.IGNORECASE)
 _MARKUP = re.compile(r"([\\`*_{}\[\]()|~!#$^])")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -73,7 +73,7 @@ _LINE_STARTS = re.compile(r"^(\s*\d*)([-+=.)])")
 def clean(text: str) -> str:
     """`text` without control characters, secrets and home folders; its lines and tabs are kept."""
     text = _NEWLINES.sub("\n", _ESCAPES.sub("", text))
-    if text.isascii():  # nearly always, and ten times as fast
+    if text.isascii():  # the usual case, ten times as fast
         text = _ASCII_CONTROLS.sub("", text)
     else:
         text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE)
@@ -124,8 +124,8 @@ def title(text: str, limit: int) -> str:
 def _break_links(text: str) -> str:
     """Inserts a zero-width space wherever GitHub would make a link or notify somebody.
 
-    Covers the autolinks of GitHub Flavored Markdown (section 6.9: `www.`, `scheme://`, e-mail addresses, with
-    `mailto:` and `xmpp:` too) and GitHub's mentions, `#1` and `GH-1`, whatever character comes before. Commit
+    Covers the autolinks of GitHub Flavored Markdown (section 6.9: `www.`, `scheme://`, e-mail addresses, also
+    with `mailto:` and `xmpp:`) and GitHub's mentions, `#1` and `GH-1`, whatever character precedes. Commit
     ids stay: their links notify nobody.
     """
     return _AUTOLINKS.sub(rf"\g<0>{ZERO_WIDTH_SPACE}", text)
@@ -150,7 +150,7 @@ def fence(text: str, language: str = "text") -> str:
 
 
 def verbatim(text: str, language: str) -> str:
-    """`text` unchanged as a fenced block; for reproducers, which are pasted."""
+    """`text` unchanged as a fenced block; for reproducers, which users copy."""
     marks = "`" * max(3, 1 + _longest_run(text))
     return f"{marks}{language}\n{text.rstrip(chr(10))}\n{marks}"
 

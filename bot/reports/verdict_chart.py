@@ -13,7 +13,7 @@ from bot.reports.report import OperatorRow, Report
 from bot.store.models import Classification, Side
 from fuzzing.outcomes import Verdict
 
-ROWS = 36  # operators drawn one by one; the others share a row
+ROWS = 36  # operators with their own row; the others share one
 WIDTH = 960
 LABEL, CELL, ROW, GAP = 172, 62, 20, 12
 BAR, BAR_WIDTH = 22, WIDTH - LABEL - 76
@@ -63,7 +63,7 @@ class Bar:
 class HeatmapCell:
     """One operator's cases of one verdict on one side; `shade` is 0 … 1 on a logarithmic scale.
 
-    change is "worse" where confirmed regressions raise the number, "better" where fixes lower it, or ""
+    `change` is "worse" if confirmed regressions raise the number, "better" if fixes lower it, else "".
     """
 
     side: str

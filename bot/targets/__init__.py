@@ -1,1 +1,1 @@
-"""The repositories under watch: which there are, in what state, and what was missed of them."""
+"""Watched repositories: their states, and the events that webhooks missed."""

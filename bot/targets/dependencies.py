@@ -24,15 +24,15 @@ from bot.webhooks.intents import CampaignIntent
 
 
 class GitHubReader(Protocol):
-    """What is read of GitHub (`bot.github.reader.Reader`).
+    """Reads from GitHub (`bot.github.reader.Reader`).
 
-    Raises RefusalError without access, its subclass NotFoundError for what does not exist, and
+    Raises RefusalError without access, its subclass NotFoundError if the resource does not exist, and
     InfrastructureError if a later retry may succeed.
     """
 
     @property
     def is_app(self) -> bool:
-        """Whether the App signs in, which installations and deliveries need."""
+        """Whether the identity is an App, which installations and deliveries need."""
 
     def login(self) -> str:
         """The login of our own comments."""
@@ -59,7 +59,7 @@ class GitHubReader(Protocol):
         """Attempts of deliveries since then, newest first."""
 
     def redeliver(self, delivery: int) -> None:
-        """Asks GitHub to deliver once more."""
+        """Requests a redelivery."""
 
     def hook_config(self) -> HookInfo:
         """The address of the App's webhooks."""
@@ -76,7 +76,7 @@ class RetentionPolicy:
     """How long data is kept.
 
     removed      rows and files of a repository that Assay no longer has access to
-    deliveries   webhooks that were read; longer than GitHub may deliver one again (7 days at most)
+    deliveries   processed webhooks; longer than GitHub may redeliver (7 days at most)
     """
 
     removed: timedelta = timedelta(days=30)

@@ -26,7 +26,7 @@ class EventFilter:
     """Passes intents of watched repositories to `handle`, under the name that our rows use.
 
     app             the App's id or client id, "" for none: check runs of other Apps are ignored
-    can_ask_github  whether GitHub can order two pushes; else the last to arrive is the later
+    can_ask_github  whether GitHub can order two pushes; else the last to arrive is the later one
     """
 
     handle: Handler

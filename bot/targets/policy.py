@@ -1,4 +1,4 @@
-"""The part of a target's configuration that rows keep, read from its default branch.
+"""The part of a target's configuration that is stored in rows, read from its default branch.
 
 A campaign uses the configuration of its own commit. Schedules and merge queues have no commit of their own or
 cannot wait for it, and use these rows.

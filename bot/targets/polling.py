@@ -96,8 +96,10 @@ def _find_action(bug: Bug, issue: IssueInfo) -> str:
 
 
 def _comment_intent(target: Target, facts: CommentInfo, since: datetime) -> CommentIntent:
-    """The comment, edited where it was written before `since`. Only people with write access edit other
-    people's comments, so its author never has more rights than its editor.
+    """The comment, as edited if it was written before `since`.
+
+    Only people with write access edit other people's comments, so its author never has more rights than its
+    editor.
     """
     edited = facts.created_at < since
     return CommentIntent(

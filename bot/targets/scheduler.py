@@ -40,7 +40,7 @@ class Scheduler(Loop):
                 rows.release_other_leases(session, self.owner)
 
     def run_once(self, stop: threading.Event | None = None, /) -> bool:
-        """Does every duty that is due, each once."""
+        """Runs every due task once."""
         return bool(self.run_due(stop))
 
     def run_due(self, stop: threading.Event | None = None) -> list[str]:

@@ -1,6 +1,6 @@
 """Deletes a target's data: its files, then its rows. The audit stays.
 
-Files are deleted first, so after a crash the rows say what is left to delete.
+Files are deleted first, so after a crash the rows show what is left to delete.
 """
 
 from __future__ import annotations

@@ -10,5 +10,5 @@ from bot.store.pulls import CHECK_RUN_ACTION
 
 @job_kind(CHECK_RUN_ACTION, Lane.QUICK, answers=False)
 def press(job_context: JobContext) -> None:
-    """Carries out the press."""
+    """Executes the press."""
     check_run_actions.run_action(job_context)

@@ -1,7 +1,7 @@
-"""How the people of each compiler want a bug to be reported: one small file each, found by its name (law 4).
+"""Issue forms of compilers: one file each, found by its name.
 
-A form is a template, `templates/issues/BACKEND.md.j2`, made of the headings that their own form asks for, and
-the labels and facts that go with it. A backend without one has the plain form, `reports/issue.md.j2`.
+A form is a template, `templates/issues/BACKEND.md.j2`, with the headings of the compiler's own form, and its
+labels and facts. Backends without one use the plain form, `reports/issue.md.j2`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bot.errors import InternalError
 if TYPE_CHECKING:
     from bot.reports.report import Group, Report
 
-#: What a form's template needs besides what every issue has.
+#: Template variables of a form besides those of every issue.
 Fields = Callable[["Report", "Group"], Mapping[str, Any]]
 Labels = Callable[["Report", "Group"], Sequence[str]]
 
@@ -33,8 +33,8 @@ def _nothing(_report: Report, _group: Group) -> Mapping[str, Any]:
 class IssueTemplate:
     """One form.
 
-    prefix   how titles begin there
-    labels   theirs, besides those that the repository's configuration names
+    prefix   of titles
+    labels   in addition to those of the repository's configuration
     """
 
     template: str = PLAIN
@@ -47,7 +47,7 @@ _TEMPLATES: dict[str, IssueTemplate] = {}
 
 
 def register(backend: str, issue_template: IssueTemplate) -> None:
-    """Makes the form that of a backend."""
+    """Registers a backend's form."""
     if backend in _TEMPLATES:
         raise InternalError(f"two forms are for {backend!r}")
     _TEMPLATES[backend] = issue_template
@@ -66,5 +66,5 @@ def template_for(backend: str) -> IssueTemplate:
 
 
 def backends() -> tuple[str, ...]:
-    """The backends that have a form of their own, sorted."""
+    """The backends with a form, sorted."""
     return tuple(sorted(_load_templates()))

@@ -10,12 +10,12 @@ from bot.reports.report import Group, Report
 from fuzzing.oracles.tolerance_profiles import DEFAULT
 from fuzzing.outcomes import Verdict
 
-#: What that form asks for, where its rules for fuzzers are kept.
+#: The label that the form's rules for fuzzers require.
 LABEL = "topic: fuzzer"
 
 
 def follows_fuzzer_rules(report: Report, group: Group) -> bool:
-    """Whether the finding was follows_rules as the form demands: default tolerances, a float64 run as referee."""
+    """Whether the finding follows the form's rules: default tolerances and a float64 run as reference."""
     if str(report.view.config.get("profile", DEFAULT)) != DEFAULT or group.example.head is None:
         return False
     return all(one.compiled_error is not None for one in group.example.head.evidence.mismatches)

@@ -8,7 +8,7 @@ from typing import Any
 from bot.reports.issue_templates import IssueTemplate, register
 from bot.reports.report import Group, Report
 
-#: What machines call themselves, and devices, as the form's lists spell them.
+#: Platforms and devices as the form's lists spell them.
 ARCHITECTURES = {"x86_64": "X64", "amd64": "X64", "i686": "X86", "aarch64": "ARM64", "arm64": "ARM64"}
 PLATFORMS = {"linux": "Linux", "windows": "Windows", "darwin": "Mac"}
 PROVIDERS = {"cpu": "Default CPU", "cuda": "CUDA", "gpu": "CUDA", "tensorrt": "TensorRT"}

@@ -8,9 +8,9 @@ from typing import Any
 from bot.reports.issue_templates import IssueTemplate, register
 from bot.reports.report import Group, Report
 
-#: As the form's header sets them.
+#: From the form's header.
 LABELS = ("bug", "support_request")
-#: Our frontends, as the form's list of frameworks spells them.
+#: Frontends as the form's list spells them.
 FRAMEWORKS = {"onnx": "ONNX", "torch": "PyTorch", "keras": "Keras (TensorFlow 2)"}
 
 

@@ -10,7 +10,7 @@ from bot.reports.report import Group, Report
 
 
 def _fields(_report: Report, group: Group) -> Mapping[str, Any]:
-    """`polygraphy` reads files: the script has the model in a variable."""
+    """`polygraphy` reads a file, while the script has the model in a variable."""
     if group.frontend != "onnx" or not group.script:
         return {"polygraphy": ""}
     write = f"open('model.onnx', 'wb').write(runpy.run_path('{group.filename}')['MODEL'])"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.reports.issue_templates import IssueTemplate, register
 
-#: As the form's header sets them.
+#: From the form's header.
 LABELS = ("needs-triage", "type: bug")
 
 register("tvm", IssueTemplate("issues/tvm.md.j2", "[Bug] ", lambda _report, _group: LABELS))

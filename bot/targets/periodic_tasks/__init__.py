@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-#: These end a task at once; they are no faults of the item that it works on.
+#: These end a task at once; the current item did not cause them.
 _SIGNALS = (LeaseLost, Interrupted, ThrottledError)
 
 
 @contextmanager
 def contain_faults(item: str, on_fault: Callable[[Exception], None] = lambda _: None) -> Iterator[None]:
-    """Confines any exception to the item that caused it; the task goes on with the next one.
+    """Confines an exception to the item that caused it; the task continues with the next one.
 
-    on_fault  called with the exception; what it raises ends the task
+    on_fault  called with the exception; an exception of its own ends the task
     """
     try:
         yield

@@ -31,7 +31,7 @@ def sync_installations(context: TaskContext) -> TaskResult:
         context.heartbeat()
         with contain_faults(f"installation {facts.id}"):
             _refresh(context, facts, before.get(facts.id, 0))
-            if not facts.suspended:  # GitHub answers nothing about suspended ones
+            if not facts.suspended:  # GitHub lists no repositories of suspended ones
                 repositories += _refresh_repositories(context, facts.id)
     return TaskResult(f"{len(found)} installations, {repositories} repositories")
 

@@ -58,7 +58,7 @@ def reconcile(context: TaskContext) -> TaskResult:
                 _mark_gone(context, name, before)
             except ThrottledError:
                 _request_sync(context, name)
-                raise  # the limit is everybody's: the next run goes on with the rest
+                raise  # the limit is shared by all targets: the next run continues with the rest
             except (RefusalError, InfrastructureError) as error:
                 refused += 1
                 log.warning("repository_sync.failed", target=name, reason=str(error))

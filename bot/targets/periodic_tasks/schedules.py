@@ -1,7 +1,7 @@
 """Starts the campaigns of `schedules`.
 
 Due times are in our own rows (`Target.schedules`), computed by APScheduler's cron trigger; its own job store
-pickles. Times missed while no process ran are made up for once.
+pickles. Times missed while no process ran are caught up once.
 """
 
 from __future__ import annotations
