@@ -1,4 +1,4 @@
-"""The ablation, climbed on outcomes alone; tests of inductor climb it on the real compiler."""
+"""The ablation on outcomes alone; tests of inductor run it on the real compiler."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ def outcome(verdict: Verdict, *, signal: str = "", differences: tuple[str, ...] 
     return Outcome(CASE.id, "layered", "t", "CPU", verdict, Phase.COMPILE, "", evidence=evidence)
 
 
-def run_ladder(failing: Outcome, *ablation_runs: Outcome) -> tuple[AblationResult, list[dict[str, str]]]:
+def run_levels(failing: Outcome, *ablation_runs: Outcome) -> tuple[AblationResult, list[dict[str, str]]]:
     """What a climb finds whose rungs end as given, and the options that were asked for."""
     asked: list[dict[str, str]] = []
     ends: Iterator[Outcome] = iter(ablation_runs)
@@ -56,14 +56,14 @@ def run_ladder(failing: Outcome, *ablation_runs: Outcome) -> tuple[AblationResul
 
 def test_the_first_rung_that_fails_alike_is_blamed_and_the_climb_ends_there() -> None:
     crash, fine = outcome(Verdict.CRASH), outcome(Verdict.PASS)
-    found, asked = run_ladder(crash, fine, crash)
+    found, asked = run_levels(crash, fine, crash)
     assert found == AblationResult((("level=parse", "pass"), ("fold=yes level=plan", "crash")), "planner")
     assert asked == [{"level": "parse"}, {"level": "plan", "fold": "yes"}]
 
 
 def test_a_failure_that_does_not_come_back_is_nobodys() -> None:
     fine = outcome(Verdict.PASS)
-    found, asked = run_ladder(outcome(Verdict.HANG), fine, fine, fine)
+    found, asked = run_levels(outcome(Verdict.HANG), fine, fine, fine)
     assert found.component == ""
     assert [verdict for _, verdict in found.ablation_runs] == ["pass"] * 3
     assert len(asked) == 3
@@ -71,7 +71,7 @@ def test_a_failure_that_does_not_come_back_is_nobodys() -> None:
 
 def test_a_rung_that_fails_otherwise_is_shown_and_passed_over() -> None:
     wrong = outcome(Verdict.WRONG_RESULT, differences=("value",))
-    found, _ = run_ladder(wrong, outcome(Verdict.UNSUPPORTED), outcome(Verdict.CRASH), wrong)
+    found, _ = run_levels(wrong, outcome(Verdict.UNSUPPORTED), outcome(Verdict.CRASH), wrong)
     assert found.component == "code generator"
     assert [verdict for _, verdict in found.ablation_runs] == ["unsupported", "crash", "wrong_result"]
 
@@ -92,9 +92,9 @@ def test_trouble_of_the_machine_is_passed_on() -> None:
 
 
 @pytest.mark.parametrize("verdict", [verdict for verdict in Verdict if not verdict.is_failure])
-def test_what_accuses_nobody_is_not_climbed_for(verdict: Verdict) -> None:
-    with pytest.raises(InternalError, match=f"its verdict is {verdict.value}"):
-        run_ladder(outcome(verdict))
+def test_what_is_no_failure_is_not_localized(verdict: Verdict) -> None:
+    with pytest.raises(InternalError, match=f"its verdict is no failure but {verdict.value}"):
+        run_levels(outcome(verdict))
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,10 @@ def test_what_counts_as_the_same_failure(one: Outcome, other: Outcome, same: boo
 
 
 @given(failing=st.sampled_from(ACCUSING), first=st.integers(0, 3))
-def test_the_component_is_that_of_the_first_failing_rung(failing: Verdict, first: int) -> None:
+def test_the_component_is_that_of_the_first_failing_level(failing: Verdict, first: int) -> None:
     differences = ("value",) if failing is Verdict.WRONG_RESULT else ()
     bad, fine = outcome(failing, differences=differences), outcome(Verdict.PASS)
-    found, asked = run_ladder(bad, *(bad if place >= first else fine for place in range(3)))
+    found, asked = run_levels(bad, *(bad if place >= first else fine for place in range(3)))
     names = [level.component for level in Layered.ablation]
     assert found.component == (names[first] if first < 3 else "")
     assert len(asked) == len(found.ablation_runs) == min(first + 1, 3)
