@@ -20,6 +20,7 @@ import pytest
 from fuzzing.execute import supervisor as module
 from fuzzing.execute.forkserver import ForkedWorker
 from fuzzing.execute.limits import Limits
+from fuzzing.execute.sandbox.launch import READABLE_VARIABLE
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.execute.worker_process import WorkerCommand, WorkerProcess
 from fuzzing.execution import Execution
@@ -50,6 +51,9 @@ class Late:
     def poll(self) -> int | None:
         return self._given.poll()
 
+    def terminate(self) -> None:
+        self._given.terminate()
+
     def wait(self, timeout: float | None = None) -> int:
         if timeout is None or self._path.exists():  # it was killed, or runs by now
             return self._given.wait(timeout)
@@ -69,6 +73,7 @@ def run(
         return Late(start(worker, *pipes), late, path)
 
     monkeypatch.setattr(WorkerProcess, "_start", started)
+    monkeypatch.setenv(READABLE_VARIABLE, str(path.parent))
     supervisor: Supervisor[int] = Supervisor(
         WorkerCommand(sys.executable, BACKEND, limits=limits or Limits())
     )
@@ -123,6 +128,7 @@ def test_who_was_stopped_with_us_is_not_late(
 ) -> None:
     """A container that is frozen, a machine that is moved, Ctrl-Z: the time is nobody's."""
     path = tmp_path / "go"
+    monkeypatch.setenv(READABLE_VARIABLE, str(tmp_path))
     options = {"load": f"until {path}" if phase == "import" else ""}
     supervisor: Supervisor[int] = Supervisor(WorkerCommand(sys.executable, BACKEND, options=options))
 
