@@ -1,4 +1,4 @@
-"""The App in people's accounts: installed, changed, suspended, removed; and repositories that change."""
+"""Operations on the App's installations and on whole repositories, and their events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def install(hub: GitHubCore, account: Account, repositories: list[Repository]) -> Installation:
-    """Installs the App, with the permissions and events it asks for by now."""
+    """Installs the App with the permissions and events it currently requests."""
     made = Installation(
         next(hub.world.ids), account, dict(hub.permissions), list(hub.events), hub.world.clock()
     )
@@ -23,13 +23,13 @@ def install(hub: GitHubCore, account: Account, repositories: list[Repository]) -
 
 
 def tell(hub: GitHubCore, one: Installation, action: str, by: Account, **more: Any) -> None:
-    """The event of an installation."""
+    """Sends the event of an installation."""
     payload = {"action": action, "installation": views.installation(hub, one)}
     hub.emit("installation", payload | more, None, by, one)
 
 
 def choose(hub: GitHubCore, one: Installation, added: list[Repository], removed: list[Repository]) -> None:
-    """Adds repositories to an installation, or takes them out."""
+    """Adds repositories to an installation, or removes them."""
     one.repositories |= {repo.id for repo in added}
     one.repositories -= {repo.id for repo in removed}
     for action, changed in (("added", added), ("removed", removed)):
@@ -46,7 +46,7 @@ def choose(hub: GitHubCore, one: Installation, added: list[Repository], removed:
 
 
 def suspend(hub: GitHubCore, one: Installation, suspended: bool) -> None:
-    """Suspends an installation, or lets it go on."""
+    """Suspends or resumes an installation."""
     one.suspended_at = hub.world.clock() if suspended else None
     tell(hub, one, "suspend" if suspended else "unsuspend", one.account)
 
@@ -59,18 +59,18 @@ def uninstall(hub: GitHubCore, one: Installation) -> None:
 
 
 def accept(hub: GitHubCore, one: Installation, permissions: dict[str, str], events: list[str]) -> None:
-    """The owner accepts what the App asks for by now."""
+    """The owner accepts the permissions and events that the App currently requests."""
     one.permissions, one.events = dict(permissions), list(events)
     tell(hub, one, "new_permissions_accepted", one.account)
 
 
 def tell_repository(hub: GitHubCore, repo: Repository, action: str, by: Account, **more: Any) -> None:
-    """The event of a repository."""
+    """Sends the event of a repository."""
     hub.emit("repository", {"action": action} | more, repo, by)
 
 
 def rename(hub: GitHubCore, repo: Repository, name: str, by: Account) -> None:
-    """Gives a repository another name; the old one leads to it from then on."""
+    """Renames a repository; the old name redirects."""
     before, repo.name = repo.name, name
     hub.world.names[repo.full_name.lower()] = repo.id
     _move(hub, repo)
@@ -79,7 +79,7 @@ def rename(hub: GitHubCore, repo: Repository, name: str, by: Account) -> None:
 
 
 def transfer(hub: GitHubCore, repo: Repository, owner: Account, by: Account) -> None:
-    """Gives a repository to somebody else; the installation goes with it, as if they had one too."""
+    """Transfers a repository; the App counts as installed at the new owner, too."""
     before, repo.owner = repo.owner, owner
     hub.world.names[repo.full_name.lower()] = repo.id
     _move(hub, repo)
@@ -98,7 +98,7 @@ def delete(hub: GitHubCore, repo: Repository, by: Account) -> None:
 
 
 def _move(hub: GitHubCore, repo: Repository) -> None:
-    """Puts the commits where the new name is looked for; the old address leads there, as GitHub's do."""
+    """Moves the commits to the path of the new name, with a link from the old one."""
     old, new = repo.git.path, hub.folder / repo.owner.login / f"{repo.name}.git"
     new.parent.mkdir(parents=True, exist_ok=True)
     old.rename(new)

@@ -1,4 +1,4 @@
-"""Requests on their way through the double: who asks, what for, and how it is answered or refused."""
+"""Requests to the double: caller, route, parameters, response or error."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tests.github.state import Account, Installation, Repository
 if TYPE_CHECKING:
     from tests.github.core import GitHubCore
 
-#: Pages hold at most so many, and so many unless told ("Using pagination in the REST API").
+#: Default and maximal page sizes ("Using pagination in the REST API").
 LARGEST_PAGE, USUAL_PAGE = 100, 30
 
 
 @dataclass(frozen=True)
 class Actor:
-    """Who asks.
+    """The caller.
 
     kind         app (a JWT), installation, user (a personal token), or nobody
-    account      whose name stands under what is written
+    account      the author of what it writes
     permissions  of an installation's token
     repositories the ids such a token reaches
     """
@@ -35,19 +35,19 @@ class Actor:
 
     @property
     def key(self) -> str:
-        """Whom limits are counted against."""
+        """The key of its rate limits."""
         if self.installation is not None:
             return f"installation {self.installation.id}"
         return f"{self.kind} {self.account.login if self.account else ''}"
 
     @property
     def writer(self) -> Account:
-        """The account that writes; only those who signed in have one."""
+        """The account that writes; raises RefusedError for anonymous callers."""
         assert self.account is not None
         return self.account
 
     def may(self, needs: Sequence[str]) -> bool:
-        """Whether a token holds one of the permissions, each such as `issues=write`."""
+        """Whether the token has one of the permissions, each such as `issues=write`."""
         if not needs:
             return True
         return any(self._holds(name, level) for name, level in (need.split("=") for need in needs))
@@ -58,7 +58,7 @@ class Actor:
 
 @dataclass
 class RouteResponse:
-    """What comes back; a body of None is none."""
+    """A response; a body of None is empty."""
 
     status: int
     body: Any = None
@@ -66,7 +66,7 @@ class RouteResponse:
 
 
 class RefusedError(Exception):
-    """GitHub says no, in its own words."""
+    """An error response with GitHub's message."""
 
     def __init__(
         self,
@@ -84,19 +84,19 @@ class RefusedError(Exception):
 
 
 def not_found() -> RefusedError:
-    """Not there, or not for your eyes: GitHub does not say which."""
+    """A 404, for missing and for hidden resources alike."""
     return RefusedError(404, "Not Found")
 
 
 def invalid(resource: str, name: str, message: str = "", code: str = "custom") -> RefusedError:
-    """A value that GitHub does not take."""
+    """A 422 for an invalid value."""
     error = {"resource": resource, "field": name, "code": code}
     return RefusedError(422, "Validation Failed", errors=[error | ({"message": message} if message else {})])
 
 
 @dataclass
 class Call:
-    """One request, understood."""
+    """One parsed request."""
 
     hub: GitHubCore
     method: str
@@ -116,14 +116,14 @@ class Call:
         return self.found
 
     def number(self, name: str) -> int:
-        """A number in the path; anything else is not there."""
+        """A number in the path; raises a 404 for anything else."""
         text = self.parameters[name]
         if not text.isdigit():
             raise not_found()
         return int(text)
 
     def page(self, items: Sequence[Any]) -> list[Any]:
-        """The page that was asked for; sets the Link header where there is another."""
+        """The requested page; sets the Link header if there is another."""
         size = int(self.query.get("per_page", USUAL_PAGE))
         size = min(size, LARGEST_PAGE) or USUAL_PAGE
         number = max(1, int(self.query.get("page", 1)))
@@ -143,11 +143,11 @@ Serve = Callable[[Call], RouteResponse]
 
 @dataclass(frozen=True)
 class Route:
-    """An operation the double can do.
+    """An operation of the double.
 
     needs    permissions of an installation's token, one of which is enough; the documentation's
              "Permissions required for GitHub Apps" names them
-    app      asked with the App's JWT
+    app      requires the App's JWT
     creates  content that counts against the limit on creations
     """
 
@@ -167,7 +167,7 @@ _MANY = {"path", "ref", "basehead", "branch"}
 def route(
     method: str, template: str, *needs: str, app: bool = False, creates: bool = False
 ) -> Callable[[Serve], Serve]:
-    """Decorator: how an operation is done."""
+    """Decorator: registers an operation."""
 
     def register(serve: Serve) -> Serve:
         words = re.sub(r"\{(\w+)\}", _group, template)

@@ -1,4 +1,4 @@
-"""Check runs: made and changed by our App, pressed and asked for again by people."""
+"""Check runs: created and updated by our App, buttons and re-runs used by people."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make(hub: GitHubCore, repo: Repository, by: Account, said: dict[str, Any]) -
 
 
 def change(hub: GitHubCore, repo: Repository, run: CheckRun, by: Account, said: dict[str, Any]) -> None:
-    """Changes a check run; what is not said stays as it was, annotations are added."""
+    """Updates a check run; omitted fields stay, annotations are appended."""
     _check(said)
     before = run.fields.get("status")
     _apply(hub, run, said)
@@ -45,7 +45,7 @@ def change(hub: GitHubCore, repo: Repository, run: CheckRun, by: Account, said: 
 
 
 def tell(hub: GitHubCore, repo: Repository, run: CheckRun, action: str, by: Account, **more: Any) -> None:
-    """The event of a check run."""
+    """Sends the event of a check run."""
     seen = pull_views.check_run(hub, repo, run)
     seen["check_suite"] = pull_views.check_suite(hub, repo, run.suite)
     hub.emit("check_run", {"action": action, "check_run": seen} | more, repo, by)

@@ -1,4 +1,4 @@
-"""Asking the double as a program would: as the App, as one of its installations, or as a person."""
+"""Clients of the double: the App, an installation, or a person."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Client:
     def ask(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> requests.Response:
-        """One request, no redirection followed."""
+        """Sends one request; follows no redirects."""
         sent = dict(headers or {})
         if self.authorization:
             sent["Authorization"] = self.authorization
@@ -32,26 +32,26 @@ class Client:
         )
 
     def get(self, path: str, **headers: str) -> Any:
-        """The answer to a GET that must succeed."""
+        """A GET that must succeed; returns its body."""
         answer = self.ask("GET", path, headers=headers)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def post(self, path: str, body: Any = None) -> Any:
-        """The answer to a POST that must succeed."""
+        """A POST that must succeed; returns its body."""
         answer = self.ask("POST", path, body)
         assert answer.status_code in (200, 201, 202), answer.text
         return answer.json()
 
     def patch(self, path: str, body: Any) -> Any:
-        """The answer to a PATCH that must succeed."""
+        """A PATCH that must succeed; returns its body."""
         answer = self.ask("PATCH", path, body)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
 
 def claims(hub: GitHubDouble, **changed: Any) -> dict[str, Any]:
-    """What the App says of itself in a JWT."""
+    """The claims of a valid JWT of the App."""
     at = hub.hub.world.clock()
     usual = {"iat": at - timedelta(seconds=60), "exp": at + timedelta(minutes=9), "iss": hub.app_id}
     return usual | changed
@@ -64,7 +64,7 @@ def as_app(hub: GitHubDouble, **changed: Any) -> Client:
 
 
 def as_installation(hub: GitHubDouble, login: str, **body: Any) -> Client:
-    """A client with a new token of somebody's installation."""
+    """A client with a new token of an account's installation."""
     number = hub.installation(login).id
     token = as_app(hub).post(f"/app/installations/{number}/access_tokens", body or None)["token"]
     return Client(hub.url, f"Bearer {token}")

@@ -1,4 +1,4 @@
-"""A double, a clock to turn by hand, and a repository with two commits."""
+"""Fixtures: a double, a manual clock, and a repository with two commits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.github.repository_double import RepositoryDouble
 
 @dataclass
 class Clock:
-    """A clock that stands still until told."""
+    """A clock that is set manually."""
 
     now: datetime = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-"""The double without its door: its records, who may come in, its limits, and the events it tells of."""
+"""The double without HTTP: its records, authentication, limits and events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.github.state import Account, Clock, GitHubState, Installation, Reposi
 from tests.github.webhook_sender import Delivery, WebhookSender, new_guid
 from tests.github_api.api_schema import payload_faults
 
-#: What the App asks for, and the events it wants to hear of.
+#: The permissions and events that the App requests.
 PERMISSIONS = {
     "metadata": "read",
     "contents": "read",
@@ -34,12 +34,12 @@ EVENTS = (
     "merge_group",
     "repository",
 )
-#: Told to every App, whatever it asked for ("Webhook events and payloads").
+#: Sent to every App ("Webhook events and payloads").
 _ALWAYS = {"installation", "installation_repositories", "ping"}
 
 
 class GitHubCore:
-    """All of GitHub that Assay could meet. Whoever changes it holds `lock`."""
+    """The state and operations of the double. Writers hold `lock`."""
 
     def __init__(self, folder: Path, clock: Clock, secret: str) -> None:
         self.folder = folder
@@ -54,7 +54,7 @@ class GitHubCore:
 
     @property
     def git_url(self) -> str:
-        """Where the repositories can be cloned from."""
+        """Base URL for clones."""
         return self.folder.resolve().as_uri()
 
     def create(self, owner: Account, name: str, of: Repository | None = None, **fields: Any) -> Repository:
@@ -75,7 +75,7 @@ class GitHubCore:
         sender: Account,
         installation: Installation | None = None,
     ) -> None:
-        """Tells the App of an event, if it is installed there, wanted to know, and may."""
+        """Sends an event to the App if it is installed there, subscribed and has the permission."""
         if repository is not None:
             installation = self.world.installation_of(repository)
         if installation is None or not self._wants(installation, event):

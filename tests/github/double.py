@@ -1,13 +1,13 @@
-"""A GitHub of our own: over real HTTP, on real git, held to GitHub's own description of itself.
+"""A GitHub double: real HTTP, real git, validated against GitHub's OpenAPI description.
 
     with GitHubDouble(tmp_path) as hub:
         repository = hub.repository("octo/compiler")
         repository.commit({"op.cc": "1"})
         number = repository.open_pull({"op.cc": "2"}, author="ada")
 
-`hub.url` is what ASSAY_GITHUB_API_URL takes, `hub.git_url` what ASSAY_GIT_URL takes. Deliveries go to
-`hub.webhook_url` once that is set; until then they wait for `hub.deliveries.pop()`. Leaving the block
-fails if any request, answer or payload was not one that GitHub describes.
+`hub.url` is the value of ASSAY_GITHUB_API_URL, `hub.git_url` that of ASSAY_GIT_URL. Deliveries are sent to
+`hub.webhook_url` once it is set; until then they wait for `hub.deliveries.pop()`. Leaving the block fails if
+any request, response or payload did not match GitHub's description.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from tests.github.server import Fault, RecordedRequest
 from tests.github.state import Clock, Installation, wall_clock
 from tests.github.webhook_sender import Delivery, DeliveryFaults, WebhookSender
 
-SECRET = "It's a Secret to Everybody"  # the one of GitHub's own documentation
+SECRET = "It's a Secret to Everybody"  # from GitHub's documentation
 
 
 class GitHubDouble:
-    """GitHub, its App and its people.
+    """GitHub with its App and accounts.
 
-    hub      its records, for tests that look deeper
-    clock    its time; tokens and limits go by it
+    hub      its records, for tests that need more
+    clock    its time; tokens and limits depend on it
     """
 
     app_id, app_slug, bot = str(APP_ID), SLUG, f"{SLUG}[bot]"
@@ -42,7 +42,7 @@ class GitHubDouble:
     def __init__(
         self, folder: Path, clock: Clock = wall_clock, secret: str = SECRET, *, below: str = ""
     ) -> None:
-        """`below` is the path that the API lies at: "" on github.com, /api/v3 on an enterprise's server."""
+        """`below` is the path of the API: "" on github.com, /api/v3 on an Enterprise Server."""
         self.hub = GitHubCore(folder / "github", clock, secret)
         self.secret, self._below = secret, below
         self._api_server = server.ApiServer(self.hub, below)
@@ -62,51 +62,51 @@ class GitHubDouble:
 
     @property
     def url(self) -> str:
-        """The API's address."""
+        """The URL of the API."""
         return self.hub.url
 
     @property
     def git_url(self) -> str:
-        """The address below which repositories can be cloned."""
+        """Base URL for clones."""
         return self.hub.git_url
 
     @property
     def git_http_url(self) -> str:
-        """The same over HTTP, where private repositories want an installation's token."""
+        """The same over HTTP; private repositories require an installation's token."""
         return self.hub.url.removesuffix(self._below) + git_http.PREFIX.rstrip("/")
 
     @property
     def private_key(self) -> str:
-        """The App's private key, PEM."""
+        """The App's private key as PEM."""
         return private_key()
 
     @property
     def violations(self) -> list[str]:
-        """Whatever was not as GitHub describes it."""
+        """Mismatches with GitHub's description."""
         return self.hub.violations
 
     @property
     def faults(self) -> deque[Fault]:
-        """What is to go wrong, each once, at the next request that it fits."""
+        """Faults to inject, each once, at the next matching request."""
         return self._api_server.faults
 
     def watch(self, watcher: Callable[[RecordedRequest], None] | None) -> None:
-        """Has each request told to `watcher` when its work is done and before it is answered."""
+        """Calls `watcher` for each request after its work and before its response."""
         self._api_server.watcher = watcher
 
     @property
     def seen(self) -> list[RecordedRequest]:
-        """The requests that came in."""
+        """The received requests."""
         return self._api_server.seen
 
     @property
     def deliveries(self) -> WebhookSender:
-        """What the App is told: `pop`, `settle`, `mischief`, `log`."""
+        """The deliveries to the App: `pop`, `settle`, `mischief`, `log`."""
         return self.hub.courier
 
     @property
     def webhook_url(self) -> str:
-        """Where deliveries go."""
+        """The URL of the App's webhook."""
         return self.hub.courier.url
 
     @webhook_url.setter
@@ -114,9 +114,9 @@ class GitHubDouble:
         self.hub.courier.aim(url)
 
     def repository(self, name: str, *, installed: bool = True, **fields: Any) -> RepositoryDouble:
-        """The repository of this name; made where there is none, with the App installed by its owner.
+        """The repository of this name; created with the App installed by its owner if it is missing.
 
-        fields   private, has_issues, default_branch of a new one
+        properties: private, has_issues, default_branch of a new one
         """
         with self.hub.lock:
             known = self.hub.world.named(name)
@@ -134,47 +134,47 @@ class GitHubDouble:
             return RepositoryDouble(self.hub, made)
 
     def installation(self, login: str) -> Installation:
-        """The App's installation in somebody's account."""
+        """The App's installation in an account."""
         found = [one for one in self.hub.world.installations.values() if one.account.login == login]
         return found[-1]
 
     def suspend(self, login: str, suspended: bool = True) -> None:
-        """Somebody suspends the App, or lets it go on."""
+        """An account suspends the App, or resumes it."""
         with self.hub.lock:
             app_installations.suspend(self.hub, self.installation(login), suspended)
 
     def uninstall(self, login: str) -> None:
-        """Somebody removes the App."""
+        """An account uninstalls the App."""
         with self.hub.lock:
             app_installations.uninstall(self.hub, self.installation(login))
 
     def accept(self, login: str, **permissions: str) -> None:
-        """Somebody accepts other permissions of the App, such as issues="write"."""
+        """An account accepts new permissions of the App, such as issues="write"."""
         with self.hub.lock:
             one = self.installation(login)
             app_installations.accept(self.hub, one, permissions, list(self.hub.events))
 
     def token(self, login: str) -> str:
-        """A personal token."""
+        """A new personal token."""
         return self.hub.identity.personal(login)
 
     def manifest_code(self) -> str:
-        """What GitHub hands to somebody who has registered the App from its manifest: a code, good once."""
+        """The one-time code after the registration of an App from its manifest."""
         return self.hub.identity.manifest_code()
 
     def redeliver(self, delivery: Delivery) -> None:
-        """Somebody presses "Redeliver" in the App's settings."""
+        """Redelivers, as the button in the App's settings does."""
         with self.hub.lock:
             self.hub.courier.again(delivery, next(self.hub.world.delivery_ids), self.hub.world.clock())
 
     def mischief(self, **planned: Any) -> None:
-        """How deliveries fare from now on; see `DeliveryFaults`."""
+        """Sets the faults of later deliveries; see `DeliveryFaults`."""
         self.hub.courier.mischief(DeliveryFaults(**planned))
 
     def settle(self) -> None:
-        """Waits until all deliveries are answered."""
+        """Waits until all deliveries have a response."""
         self.hub.courier.settle()
 
     def posts(self, ending: str) -> list[RecordedRequest]:
-        """The POSTs that came in on paths with this ending."""
+        """The POSTs received on paths with this ending."""
         return [seen for seen in self.seen if seen.method == "POST" and seen.path.endswith(ending)]

@@ -1,4 +1,4 @@
-"""A bare repository on disk, as GitHub keeps one: heads, pull requests' references, comparisons."""
+"""A bare repository on disk, as GitHub has it: heads, references of pull requests, comparisons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: Fixed, so that commits have the same id each time.
+#: Fixed, so that commit ids are reproducible.
 _BORN = 1_767_225_600  # 2026-01-01T00:00:00Z
 _ENVIRONMENT = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0"}
 ZERO = "0" * 40
@@ -18,7 +18,7 @@ ZERO = "0" * 40
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit as git tells it."""
+    """A parsed commit."""
 
     sha: str
     tree: str
@@ -34,7 +34,7 @@ class Git:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._commits = 0
-        self._known: dict[tuple[str, ...], Any] = {}  # what ids lead to never changes
+        self._known: dict[tuple[str, ...], Any] = {}  # results for ids never change
 
     @classmethod
     def create(cls, path: Path, of: Git | None = None) -> Git:
@@ -45,20 +45,20 @@ class Git:
         )
         _git(path.parent, *source, str(path))
         made = cls(path)
-        # What GitHub's own server grants: partial clones, and every commit by its id.
+        # As on GitHub's server: partial clones, and every commit by its id.
         for key in ("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
             made.run("config", key, "true")
         made.run("symbolic-ref", "HEAD", "refs/heads/main")
         return made
 
     def run(self, *arguments: str, stdin: bytes = b"", failing: bool = False) -> str:
-        """What a git command prints; `failing` commands may fail."""
+        """The output of a git command; `failing` commands may fail."""
         return _git(self.path, *arguments, stdin=stdin, failing=failing)
 
     def commit(
         self, files: Mapping[str, str | None], branch: str, message: str, author: str, start: str = ""
     ) -> str:
-        """Puts a commit on a branch, made from `start` where it is new; None deletes a file."""
+        """Adds a commit to a branch, which starts at `start` if it is new; None deletes a file."""
         head = self.head(branch) or self.resolve(start)
         self._commits += 1
         who = f"{author} <{author}@example.org> {_BORN + self._commits} +0000"
@@ -71,7 +71,7 @@ class Git:
         return self.head(branch)
 
     def head(self, branch: str) -> str:
-        """The commit a branch is at, "" without one."""
+        """The commit of a branch, "" if there is none."""
         return self.resolve(f"refs/heads/{branch}")
 
     def heads(self) -> dict[str, str]:
@@ -80,24 +80,24 @@ class Git:
         return dict(line.rsplit(" ", 1) for line in listed.splitlines())
 
     def resolve(self, name: str) -> str:
-        """The commit a name or id stands for, "" for none."""
+        """The commit of a name or id, "" for none."""
         found = (
             self.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", failing=True) if name else ""
         )
         return found.strip()
 
     def fetch(self, other: Git, sha: str, reference: str) -> None:
-        """Brings a commit here, and points a reference at it."""
+        """Fetches a commit and sets a reference to it."""
         if other is not self:
             self.run("fetch", "--quiet", "--no-tags", str(other.path), sha)
         self.point(reference, sha)
 
     def point(self, reference: str, sha: str) -> None:
-        """Moves a reference, forwards or not; ZERO deletes it."""
+        """Sets a reference, also backwards; ZERO deletes it."""
         self.run("update-ref", *(("-d", reference) if sha == ZERO else (reference, sha)))
 
     def base(self, one: str, other: str) -> str:
-        """The commit from which two have come apart, "" for strangers."""
+        """The merge base, "" for unrelated histories."""
         return self.run("merge-base", one, other, failing=True).strip()
 
     def read(self, sha: str, path: str) -> bytes | None:
@@ -112,11 +112,11 @@ class Git:
         return self.run("rev-parse", f"{sha}:{path}").strip()
 
     def describe(self, sha: str) -> Commit:
-        """All about a commit."""
+        """Parses a commit."""
         return self._log("--max-count=1", sha)[0]
 
     def between(self, base: str, head: str) -> list[Commit]:
-        """The commits of head that base lacks, the oldest first."""
+        """The commits of head that base lacks, oldest first."""
         return self._log("--reverse", f"{base}..{head}")
 
     def _log(self, *which: str) -> list[Commit]:
@@ -128,7 +128,7 @@ class Git:
         return found
 
     def merge(self, base: str, head: str) -> str | None:
-        """The tree of both merged, None where they are at odds."""
+        """The tree of a merge, None for conflicts."""
         if ("merge", base, head) not in self._known:
             told = self.run("merge-tree", "--write-tree", base, head, failing=True).splitlines()
             self._known["merge", base, head] = told[0] if len(told) == 1 else None
@@ -136,14 +136,14 @@ class Git:
         return tree
 
     def join(self, base: str, head: str, message: str) -> str | None:
-        """A merge commit on no branch, None where they are at odds."""
+        """A merge commit on no branch, None for conflicts."""
         tree = self.merge(base, head)
         if tree is None:
             return None
         return self.run("commit-tree", tree, "-p", base, "-p", head, "-m", message).strip()
 
     def files(self, base: str, head: str) -> list[dict[str, Any]]:
-        """What head changes since it left base, as GitHub lists a pull request's files."""
+        """Changes since the merge base, in the format of GitHub's pull request files."""
         if (base, head) not in self._known:
             self._known[base, head] = self._files(base, head)
         found: list[dict[str, Any]] = self._known[base, head]

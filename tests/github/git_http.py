@@ -1,4 +1,4 @@
-"""Clones over HTTP, by git's own `http-backend`: private repositories need a token, as at GitHub.
+"""Serves clones over HTTP with `git http-backend`; private repositories require a token.
 
 GitHub's documentation, "Authenticating as a GitHub App installation": the user is `x-access-token`, the
 password the installation's token.
@@ -16,7 +16,7 @@ from tests.github.core import GitHubCore
 from tests.github.state import Repository
 
 PREFIX = "/git/"
-#: What http-backend is told of a request, as CGI spells it.
+#: CGI variables of http-backend.
 _HEADERS = {
     "content-type": "CONTENT_TYPE",
     "content-length": "CONTENT_LENGTH",
@@ -28,7 +28,7 @@ _HEADERS = {
 def serve(
     hub: GitHubCore, method: str, target: str, headers: dict[str, str], body: bytes
 ) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of the answer to a request of git's; only reading is served."""
+    """Status, headers and body of the response; only reads are served."""
     split = urlsplit(target)
     owner, name, rest = split.path.removeprefix(PREFIX).split("/", 2)
     with hub.lock:
@@ -59,7 +59,7 @@ def serve(
 
 
 def _answer(said: bytes) -> tuple[int, dict[str, str], bytes]:
-    """CGI's answer taken apart."""
+    """Parses a CGI response."""
     head, _, body = said.partition(b"\r\n\r\n")
     headers = dict(line.decode().split(": ", 1) for line in head.split(b"\r\n"))
     status = int(headers.pop("Status", "200").split()[0])

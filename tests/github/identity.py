@@ -1,4 +1,4 @@
-"""Who may come in: the App's key and JWTs, installations' tokens that expire, people's tokens."""
+"""Authentication: the App's key and JWTs, installation tokens that expire, personal tokens."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ SLUG, APP_ID, CLIENT_ID = "assay-test", 99, "Iv23liAssayTest"
 LONGEST_JWT_S = 600
 #: "Generating an installation access token": it expires after an hour.
 TOKEN_LIFE = timedelta(hours=1)
-#: "Registering a GitHub App from a manifest": the three steps must be done within an hour.
+#: "Registering a GitHub App from a manifest": the three steps must be completed within an hour.
 CODE_LIFE = timedelta(hours=1)
 
 
 @cache
 def key_pair() -> rsa.RSAPrivateKey:
-    """The App's key; one for all tests of a process, as making one takes a while."""
+    """The App's key; one for all tests of a process, since generating one is slow."""
     return rsa.generate_private_key(65537, 2048)
 
 
 @cache
 def private_key() -> str:
-    """The App's private key as GitHub hands it out."""
+    """The App's private key as PEM."""
     form = serialization.PrivateFormat.TraditionalOpenSSL
     return key_pair().private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
 
 
 @dataclass
 class Token:
-    """An installation's token; `permissions` and `repositories` may be narrower than the installation's."""
+    """An installation's token; `permissions` and `repositories` may be fewer than the installation's."""
 
     installation: Installation
     permissions: dict[str, str]
@@ -49,9 +49,9 @@ class Token:
 
 @dataclass
 class Identity:
-    """Everything that can stand behind an Authorization header.
+    """Credentials that an Authorization header may have.
 
-    codes   what an App registered from a manifest can be fetched with, and until when
+    codes   manifest code → expiry
     """
 
     world: GitHubState
@@ -61,7 +61,7 @@ class Identity:
 
     @property
     def bot(self) -> Account:
-        """The account that the App writes under."""
+        """The account of the App."""
         return self.world.account(f"{SLUG}[bot]")
 
     def personal(self, login: str) -> str:
@@ -71,7 +71,7 @@ class Identity:
         return token
 
     def manifest_code(self) -> str:
-        """A code for the App that somebody has just registered from a manifest: good once, for an hour."""
+        """The one-time code of an App registered from a manifest, valid for an hour."""
         code = secrets.token_hex(20)
         self.codes[code] = self.world.clock() + CODE_LIFE
         return code
@@ -86,7 +86,7 @@ class Identity:
         return text, self.tokens[text]
 
     def actor(self, header: str) -> Actor:
-        """Who sent this Authorization header. Raises RefusedError 401 or 403."""
+        """The caller of this Authorization header. Raises RefusedError 401 or 403."""
         kind, _, text = header.partition(" ")
         if not header:
             return Actor("nobody")

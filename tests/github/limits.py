@@ -1,4 +1,4 @@
-"""How much GitHub lets one caller do: the primary limit, and the secondary ones it tells nobody of."""
+"""GitHub's primary and secondary rate limits."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 @dataclass
 class Limits:
-    """The documentation's figures ("Rate limits for the REST API"); a test may set others.
+    """The documented limits ("Rate limits for the REST API"); tests may set others.
 
     requests           an hour and an installation, at least
     searches           a minute
     creations_a_minute, creations_an_hour   requests that create content
     points             a minute: a read is 1, a write 5
-    together           requests at the same time
+    together           concurrent requests
     """
 
     requests: int = 5000
@@ -33,7 +33,7 @@ class Limits:
     _points: defaultdict[str, deque[tuple[datetime, int]]] = field(default_factory=lambda: defaultdict(deque))
 
     def check(self, who: str, method: str, resource: str, creates: bool, at: datetime) -> None:
-        """Raises RefusedError where this request is one too many; counts nothing then but the request."""
+        """Raises RefusedError if the request exceeds a limit; then only the request itself is counted."""
         self._check_primary(who, resource, at)
         points = self._points[who]
         while points and points[0][0] <= at - MINUTE:
@@ -45,11 +45,11 @@ class Limits:
             self._check_creations(who, at)
 
     def count(self, who: str, resource: str, at: datetime) -> None:
-        """Notes a request that counts against the primary limit; a 304 does not."""
+        """Counts a request against the primary limit; a 304 does not count."""
         self._window(who, resource, at).append(at)
 
     def headers(self, who: str, resource: str, at: datetime) -> dict[str, str]:
-        """What every answer tells of the primary limit."""
+        """The headers of the primary limit."""
         used, most = self._window(who, resource, at), self._most(resource)
         start = used[0] if used else at
         return {
@@ -79,7 +79,7 @@ class Limits:
     def _window(self, who: str, resource: str, at: datetime) -> list[datetime]:
         used = self._used[who, resource]
         if used and used[0] <= at - _length(resource):
-            used.clear()  # GitHub's window is a fixed one, begun by its first request
+            used.clear()  # GitHub's window is fixed and starts with its first request
         return used
 
     def _most(self, resource: str) -> int:
@@ -100,5 +100,5 @@ def _slow_down(wait_s: int) -> RefusedError:
 
 
 def too_many_together() -> RefusedError:
-    """Too many requests at the same time."""
+    """The error for too many concurrent requests."""
     return _slow_down(60)

@@ -1,4 +1,4 @@
-"""What can be done on GitHub, by people and by Apps alike: each act changes records and tells of it."""
+"""Operations on issues, comments, labels and statuses; they change records and send events."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tests.github.state import Account, Comment, Issue, Label, Reaction, Reposit
 if TYPE_CHECKING:
     from tests.github.core import GitHubCore
 
-#: Characters ("Issue bodies and comments", and GitHub's own answers when there are more).
+#: Characters ("Issue bodies and comments", and GitHub's own error messages).
 LONGEST_BODY, LONGEST_TITLE, LONGEST_LABEL = 65_536, 256, 50
-#: Of a status's description, and how many there may be of one commit and context ("Commit statuses").
+#: Characters of a status's description, and statuses of one commit and context ("Commit statuses").
 LONGEST_DESCRIPTION, MOST_STATUSES = 140, 1000
 
 
 def check_text(resource: str, name: str, text: str | None, most: int) -> None:
-    """Raises RefusedError 422 where GitHub would."""
+    """Raises RefusedError 422 as GitHub does."""
     if text is not None and len(text) > most:
         raise invalid(resource, name, f"{name} is too long (maximum is {most} characters)")
 
@@ -38,7 +38,7 @@ def open_issue(
 
 
 def new_issue(hub: GitHubCore, repo: Repository, author: Account, title: str, body: str | None) -> Issue:
-    """An issue or pull request that nobody is told of yet."""
+    """A new issue or pull request, without an event."""
     if not title.strip():
         raise invalid("Issue", "title", code="missing_field")
     check_text("Issue", "title", title, LONGEST_TITLE)
@@ -83,7 +83,7 @@ def set_state(
 
 
 def ensure_label(hub: GitHubCore, repo: Repository, name: str, color: str = "ededed") -> Label:
-    """A label, made where it is missing."""
+    """A label, created if it is missing."""
     check_text("Label", "name", name, LONGEST_LABEL)
     if name.lower() not in repo.labels:
         repo.labels[name.lower()] = Label(next(hub.world.ids), name, color)
@@ -91,7 +91,7 @@ def ensure_label(hub: GitHubCore, repo: Repository, name: str, color: str = "ede
 
 
 def set_labels(hub: GitHubCore, repo: Repository, issue: Issue, by: Account, names: list[str]) -> None:
-    """Gives an issue these labels and no others, and tells of each that came or went."""
+    """Replaces an issue's labels; sends an event for each added or removed one."""
     wanted = list(dict.fromkeys(ensure_label(hub, repo, name).name for name in names))
     gone = [name for name in issue.labels if name not in wanted]
     come = [name for name in wanted if name not in issue.labels]
@@ -128,7 +128,7 @@ def delete_comment(hub: GitHubCore, repo: Repository, one: Comment, by: Account)
 
 
 def check_body(body: str) -> None:
-    """Raises RefusedError 422 for a comment's text that is empty or too long."""
+    """Raises RefusedError 422 for an empty or too long comment."""
     if not body.strip():
         raise invalid("IssueComment", "body", code="missing_field")
     check_text("IssueComment", "body", body, LONGEST_BODY)
@@ -137,7 +137,7 @@ def check_body(body: str) -> None:
 def react(
     hub: GitHubCore, repo: Repository, author: Account, content: str, number: int, comment_id: int | None
 ) -> tuple[Reaction, bool]:
-    """A reaction, and whether it is new: nobody reacts twice in the same way."""
+    """A reaction, and whether it is new: repeated reactions are one."""
     if content not in views.CONTENTS:
         raise invalid("Reaction", "content", code="invalid")
     for one in views.reactions(repo, number, comment_id):
@@ -149,14 +149,14 @@ def react(
 
 
 def touch(hub: GitHubCore, issue: Issue) -> None:
-    """Notes that an issue changed."""
+    """Sets the issue's update time."""
     issue.updated_at = hub.world.clock()
 
 
 def tell_issue(
     hub: GitHubCore, repo: Repository, issue: Issue, action: str, by: Account, **more: Any
 ) -> None:
-    """The event of an issue; pull requests have one of their own."""
+    """Sends the event of an issue; pull requests have their own."""
     if issue.pull is None:
         payload = {"action": action, "issue": views.issue(hub, repo, issue)}
         hub.emit("issues", payload | more, repo, by)
@@ -165,7 +165,7 @@ def tell_issue(
 
 
 def tell_pull(hub: GitHubCore, repo: Repository, issue: Issue, action: str, by: Account, **more: Any) -> None:
-    """The event of a pull request."""
+    """Sends the event of a pull request."""
     seen = pull_views.pull(hub, repo, issue)
     hub.emit(
         "pull_request", {"action": action, "number": issue.number, "pull_request": seen} | more, repo, by
@@ -175,14 +175,14 @@ def tell_pull(hub: GitHubCore, repo: Repository, issue: Issue, action: str, by: 
 def tell_comment(
     hub: GitHubCore, repo: Repository, one: Comment, action: str, by: Account, **more: Any
 ) -> None:
-    """The event of a comment."""
+    """Sends the event of a comment."""
     issue = views.issue(hub, repo, repo.issues[one.issue])
     payload = {"action": action, "issue": issue, "comment": views.comment(hub, repo, one)}
     hub.emit("issue_comment", payload | more, repo, by)
 
 
 def set_status(hub: GitHubCore, repo: Repository, by: Account, sha: str, said: dict[str, Any]) -> Status:
-    """One more status of a commit."""
+    """Adds a status to a commit."""
     check_text("Status", "description", said.get("description"), LONGEST_DESCRIPTION)
     context, before = said.get("context", "default"), repo.statuses
     if sum(one.sha == sha and one.context == context for one in before) >= MOST_STATUSES:

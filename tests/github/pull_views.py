@@ -1,4 +1,4 @@
-"""Pull requests, their files and what is checked about their commits, as GitHub shows them."""
+"""JSON of pull requests, their files and check runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def pull(hub: GitHubCore, repo: Repository, issue: Issue) -> Json:
-    """A pull request; what git must count is computed anew each time."""
+    """A pull request; values from git are computed each time."""
     seen, one = views.issue(hub, repo, issue), issue.pull
     assert one is not None
     url = f"{hub.url}/repos/{repo.full_name}/pulls/{issue.number}"
@@ -89,7 +89,7 @@ def _mergeable(repo: Repository, issue: Issue) -> Json:
 
 
 def file(hub: GitHubCore, repo: Repository, sha: str, one: Json) -> Json:
-    """A file that a pull request or a comparison changes."""
+    """A file changed by a pull request or comparison."""
     web = f"{WEB}/{repo.full_name}"
     return one | {
         "blob_url": f"{web}/blob/{sha}/{one['filename']}",
@@ -99,7 +99,7 @@ def file(hub: GitHubCore, repo: Repository, sha: str, one: Json) -> Json:
 
 
 def briefly(hub: GitHubCore, repo: Repository, sha: str) -> list[Json]:
-    """The open pull requests of a head, as check runs name them. Those from forks are left out."""
+    """The open pull requests of a head, as in check runs. Those from forks are left out."""
     found = []
     for issue in repo.issues.values():
         one = issue.pull
@@ -118,7 +118,6 @@ def briefly(hub: GitHubCore, repo: Repository, sha: str) -> list[Json]:
 
 
 def check_run(hub: GitHubCore, repo: Repository, run: CheckRun) -> Json:
-    """A check run."""
     url = f"{hub.url}/repos/{repo.full_name}/check-runs/{run.id}"
     said = run.fields
     output = said.get("output", {})
@@ -149,14 +148,12 @@ def check_run(hub: GitHubCore, repo: Repository, run: CheckRun) -> Json:
 
 
 def annotation(hub: GitHubCore, repo: Repository, sha: str, one: dict[str, Any]) -> Json:
-    """An annotation of a check run."""
     blob = f"{WEB}/{repo.full_name}/blob/{sha}/{one['path']}"
     empty = {"start_column": None, "end_column": None, "title": None, "raw_details": None}
     return empty | one | {"blob_href": blob}
 
 
 def check_suite(hub: GitHubCore, repo: Repository, suite: CheckSuite) -> Json:
-    """A check suite."""
     url = f"{hub.url}/repos/{repo.full_name}/check-suites/{suite.id}"
     runs = [run for run in repo.check_runs.values() if run.suite is suite]
     ended = bool(runs) and all(run.fields.get("status") == "completed" for run in runs)

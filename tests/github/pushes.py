@@ -1,4 +1,4 @@
-"""Branches that move, and the pull requests whose heads follow them."""
+"""Changes of branches, and the pull requests that follow them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def pushed(hub: GitHubCore, repo: Repository, branch: str, before: str, by: Account) -> None:
-    """Tells of a branch that was at `before` and has moved, been made or been deleted."""
+    """Sends the event of a branch that was at `before` and was moved, created or deleted."""
     after = repo.git.head(branch) or ZERO
     if before == after:
         return
@@ -83,7 +83,7 @@ def _pushed_commit(hub: GitHubCore, repo: Repository, one: Commit) -> dict[str, 
 
 
 def _request_suite(hub: GitHubCore, repo: Repository, branch: str, sha: str, by: Account) -> None:
-    """GitHub makes a check suite of each pushed commit for every App that may write checks."""
+    """Creates a check suite of the pushed commit, as GitHub does for Apps with write access to checks."""
     installation = hub.world.installation_of(repo)
     if installation is None or installation.permissions.get("checks") != "write":
         return
@@ -97,7 +97,7 @@ def _request_suite(hub: GitHubCore, repo: Repository, branch: str, sha: str, by:
 
 
 def suite(hub: GitHubCore, repo: Repository, sha: str, branch: str | None = None) -> CheckSuite:
-    """Our check suite of a commit, made where there is none."""
+    """Our check suite of a commit, created if it is missing."""
     for one in repo.suites.values():
         if one.head_sha == sha:
             return one
@@ -139,7 +139,7 @@ def open_pull(
 
 
 def follow(hub: GitHubCore, repo: Repository, issue: Issue, by: Account) -> None:
-    """The head's branch moved: an open pull request follows, and is closed where the branch is gone."""
+    """Updates an open pull request after a push, or closes it if the branch is gone."""
     one = issue.pull
     assert one is not None
     assert one.head_repository is not None
@@ -162,7 +162,7 @@ def close_pull(hub: GitHubCore, repo: Repository, issue: Issue, by: Account) -> 
 
 
 def reopen_pull(hub: GitHubCore, repo: Repository, issue: Issue, by: Account) -> None:
-    """Opens a closed pull request again, at wherever its branch is by now."""
+    """Reopens a closed pull request at its branch's present head."""
     one = issue.pull
     assert one is not None
     sha = one.head_repository.git.head(one.head_ref) if one.head_repository else ""
@@ -177,7 +177,7 @@ def reopen_pull(hub: GitHubCore, repo: Repository, issue: Issue, by: Account) ->
 
 
 def merge_pull(hub: GitHubCore, repo: Repository, issue: Issue, by: Account) -> str:
-    """Merges a pull request into its base branch; the merge's commit."""
+    """Merges a pull request; returns the merge commit."""
     one = issue.pull
     assert one is not None
     onto = repo.git.head(one.base_ref)
@@ -202,7 +202,10 @@ def set_draft(hub: GitHubCore, repo: Repository, issue: Issue, by: Account, draf
 
 
 def merge_group(hub: GitHubCore, repo: Repository, number: int, by: Account) -> str:
-    """Puts a pull request into a merge queue, which asks for checks of it on its base; the group's head."""
+    """Adds a pull request to a merge queue, which requests checks of its merge group.
+
+    Returns the group's head.
+    """
     one = repo.issues[number].pull
     assert one is not None
     base = repo.git.head(one.base_ref)

@@ -1,4 +1,4 @@
-"""What people do in a repository, in Python: push, open pull requests, write comments, press buttons."""
+"""A repository of the double: pushes, pull requests, comments, buttons."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _locked(
 
 
 class RepositoryDouble:
-    """A repository as the people who work in it see it. Everybody is named by a login."""
+    """A repository as its users see it. Accounts are named by login."""
 
     def __init__(self, hub: GitHubCore, record: Repository) -> None:
         self.hub, self.record = hub, record
@@ -54,7 +54,7 @@ class RepositoryDouble:
 
     @property
     def check_runs(self) -> list[CheckRun]:
-        """Check runs, the oldest first."""
+        """Check runs, oldest first."""
         return list(self.record.check_runs.values())
 
     @property
@@ -64,7 +64,7 @@ class RepositoryDouble:
 
     @property
     def statuses(self) -> list[Status]:
-        """All statuses of commits, the oldest first."""
+        """Statuses of commits, oldest first."""
         return list(self.record.statuses)
 
     def comments(self, number: int) -> list[Comment]:
@@ -72,7 +72,7 @@ class RepositoryDouble:
         return [one for one in self.record.comments.values() if one.issue == number]
 
     def head(self, branch: str = "main") -> str:
-        """The commit a branch is at."""
+        """The commit of a branch."""
         return self.record.git.head(branch)
 
     @property
@@ -93,7 +93,7 @@ class RepositoryDouble:
         start: str = "",
         quiet: bool = False,
     ) -> str:
-        """Pushes a commit, to a new branch from `start` (or the default branch); a quiet one is not told."""
+        """Pushes a commit, to a new branch from `start` (or the default branch); `quiet` sends no event."""
         author = author or self.record.owner.login
         by, before = self.hub.world.account(author), self.head(branch)
         start = start or self.head(self.record.default_branch)
@@ -104,7 +104,7 @@ class RepositoryDouble:
 
     @_locked
     def force(self, branch: str, sha: str, by: str = "") -> None:
-        """Makes a branch point elsewhere."""
+        """Force-pushes a branch."""
         before = self.head(branch)
         self.record.git.point(f"refs/heads/{branch}", sha)
         pushes.pushed(self.hub, self.record, branch, before, self._account(by))
@@ -126,7 +126,7 @@ class RepositoryDouble:
         fork: RepositoryDouble | None = None,
         draft: bool = False,
     ) -> int:
-        """A pull request from a branch here or in a fork, to which `files` are pushed first; its number."""
+        """Opens a pull request from a branch here or in a fork, after pushing `files`; returns its number."""
         source = fork or self
         author = author or source.record.owner.login
         if files:
@@ -137,7 +137,7 @@ class RepositoryDouble:
 
     @_locked
     def push_pull(self, number: int, files: Files, message: str = "Mend it", author: str = "") -> str:
-        """Pushes one more commit to a pull request; its new head."""
+        """Pushes a commit to a pull request; returns its new head."""
         one = self.pull(number).pull
         assert one is not None
         assert one.head_repository is not None
@@ -160,7 +160,7 @@ class RepositoryDouble:
 
     @_locked
     def merge_pull(self, number: int, by: str = "") -> str:
-        """Merges a pull request; the merge's commit."""
+        """Merges a pull request; returns the merge commit."""
         return pushes.merge_pull(self.hub, self.record, self.pull(number), self._account(by))
 
     @_locked
@@ -170,12 +170,12 @@ class RepositoryDouble:
 
     @_locked
     def merge_group(self, number: int, by: str = "") -> str:
-        """Puts a pull request into a merge queue; the commit to be checked."""
+        """Adds a pull request to a merge queue; returns the commit to check."""
         return pushes.merge_group(self.hub, self.record, number, self._account(by))
 
     @_locked
     def open_issue(self, title: str, body: str = "", author: str = "", labels: tuple[str, ...] = ()) -> int:
-        """A new issue; its number."""
+        """Opens an issue; returns its number."""
         by = self._account(author)
         return operations.open_issue(self.hub, self.record, by, title, body, list(labels)).number
 
@@ -188,30 +188,30 @@ class RepositoryDouble:
 
     @_locked
     def reopen_issue(self, number: int, by: str = "") -> None:
-        """Opens an issue again."""
+        """Reopens an issue."""
         operations.set_state(self.hub, self.record, self.record.issues[number], self._account(by), "open")
 
     @_locked
     def label(self, number: int, *names: str, by: str = "") -> None:
-        """Gives an issue these labels and no others."""
+        """Replaces an issue's labels."""
         operations.set_labels(
             self.hub, self.record, self.record.issues[number], self._account(by), list(names)
         )
 
     @_locked
     def comment(self, number: int, author: str, body: str) -> int:
-        """A new comment; its id."""
+        """Adds a comment; returns its id."""
         by = self.hub.world.account(author)
         return operations.comment(self.hub, self.record, self.record.issues[number], by, body).id
 
     @_locked
     def edit_comment(self, comment: int, by: str, body: str) -> None:
-        """Changes a comment."""
+        """Edits a comment."""
         operations.edit_comment(self.hub, self.record, self.record.comments[comment], self._account(by), body)
 
     @_locked
     def delete_comment(self, comment: int, by: str = "") -> None:
-        """Takes a comment away."""
+        """Deletes a comment."""
         operations.delete_comment(self.hub, self.record, self.record.comments[comment], self._account(by))
 
     @_locked
@@ -223,23 +223,23 @@ class RepositoryDouble:
 
     @_locked
     def rerequest(self, run: CheckRun, by: str = "") -> None:
-        """Asks for a check run again."""
+        """Requests a re-run of a check run."""
         checks.tell(self.hub, self.record, run, "rerequested", self._account(by))
 
     @_locked
     def rename(self, name: str, by: str = "") -> None:
-        """Gives the repository another name."""
+        """Renames the repository."""
         app_installations.rename(self.hub, self.record, name, self._account(by))
 
     @_locked
     def transfer(self, owner: str) -> None:
-        """Gives the repository to somebody else."""
+        """Transfers the repository."""
         by = self.record.owner
         app_installations.transfer(self.hub, self.record, self.hub.world.account(owner), by)
 
     @_locked
     def archive(self, archived: bool = True, by: str = "") -> None:
-        """Makes the repository read-only, or takes that back."""
+        """Archives the repository, or unarchives it."""
         self.record.archived = archived
         action = "archived" if archived else "unarchived"
         app_installations.tell_repository(self.hub, self.record, action, self._account(by))
@@ -251,12 +251,12 @@ class RepositoryDouble:
 
     @_locked
     def disable_issues(self) -> None:
-        """Switches issues off; GitHub tells nobody."""
+        """Disables issues; GitHub sends no event."""
         self.record.has_issues = False
 
     @_locked
     def collaborator(self, login: str, role: str) -> None:
-        """Gives somebody a role: read, triage, write, maintain, admin; none takes it."""
+        """Sets a collaborator's role: read, triage, write, maintain, admin; none removes it."""
         self.hub.world.account(login)
         self.record.roles.pop(login, None)
         if role != "none":
@@ -264,13 +264,13 @@ class RepositoryDouble:
 
     @_locked
     def fork(self, owner: str, name: str = "") -> RepositoryDouble:
-        """Somebody's fork; the App is not installed there."""
+        """A fork, without the App."""
         by = self.hub.world.account(owner)
         made = self.hub.create(by, name or self.record.name, self.record, private=self.record.private)
         return RepositoryDouble(self.hub, made)
 
     def told(self) -> dict[str, Any]:
-        """What visitors can read, without ids and times: for comparing what two services left."""
+        """The public texts without ids and times, to compare the results of two services."""
         runs = [
             run.fields | {"head": run.head_sha, "annotations": run.annotations} for run in self.check_runs
         ]

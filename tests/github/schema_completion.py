@@ -1,4 +1,4 @@
-"""Answers in full: what we know of a thing, and around it whatever else GitHub's description requires."""
+"""Completes JSON with the other properties that GitHub's description requires."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from tests.github_api.api_schema import schema as described
 
-#: What stands where nobody asks: far from any real number, host or time.
+#: Placeholder values: unlike any real number, host or time.
 _TEXT, _TIME, _URL = "", "2026-01-01T00:00:00Z", "https://api.github.example"
 
 Json = dict[str, Any]
 
 
 def complete(pointer: str, known: Any) -> Any:
-    """`known` in the shape of a schema: each required property that is missing gets an empty value.
+    """`known` in the shape of a schema: missing required properties get placeholders.
 
     pointer   "issue" for a schema among the components, else a JSON pointer
     """
@@ -44,7 +44,7 @@ def _complete(schema: Json, known: Any) -> Any:
 
 
 def _resolved(schema: Json, known: Any) -> Json:
-    """The schema itself: through its references, its parts joined, of its alternatives the one that fits."""
+    """The schema with references resolved, parts joined, and the matching alternative chosen."""
     while "$ref" in schema:
         schema = described(schema["$ref"])
     if "allOf" in schema:
@@ -68,7 +68,7 @@ def _joined(parts: list[Json]) -> Json:
 
 
 def _fitting(parts: list[Json], known: Any) -> Json:
-    """The alternative that knows most of the properties."""
+    """The alternative with most of the properties."""
     if not isinstance(known, dict):
         word = {str: "string", bool: "boolean", int: "integer", list: "array"}.get(type(known), "null")
         return next((part for part in parts if part.get("type") == word), parts[0])

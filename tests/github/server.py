@@ -1,4 +1,4 @@
-"""The door: HTTP in front of the API. Every request and every answer is held to GitHub's description."""
+"""The HTTP server. Every request and response is validated against GitHub's description."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _WRITES = "POST|PUT|PATCH|DELETE"
 
 @dataclass
 class Fault:
-    """How one request goes wrong: the next one whose method and path fit.
+    """A fault of the next request with this method and path.
 
-    status    the answer, 0 for a connection that breaks without one
-    headers, body   of the answer; a text is sent as it is
-    arrived   whether GitHub did the work before it failed to say so
+    status    of the response, 0 for a broken connection
+    headers, body   of the response; a str is sent verbatim
+    arrived   whether the work is done before the failure
     """
 
     status: int
@@ -40,13 +40,13 @@ class Fault:
     path: str = "/repos/.*"
 
     def hits(self, method: str, path: str) -> bool:
-        """Whether this request is the one."""
+        """Whether the request matches."""
         return bool(re.fullmatch(self.method, method) and re.fullmatch(self.path, path))
 
 
 @dataclass
 class RecordedRequest:
-    """A request that came in, and what became of it."""
+    """A received request and its result."""
 
     method: str
     path: str
@@ -56,7 +56,7 @@ class RecordedRequest:
 
 
 class ApiServer:
-    """Serves the API's routes on a free port of this machine, at a path of its own."""
+    """Serves the API's routes on a free local port, below a path."""
 
     def __init__(self, hub: GitHubCore, below: str = "") -> None:
         self.hub, self._below = hub, below
@@ -69,17 +69,17 @@ class ApiServer:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="github")
 
     def start(self) -> None:
-        """Opens."""
+        """Starts the server."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Closes."""
+        """Stops the server."""
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
 
     def together(self, method: str, target: str, headers: dict[str, str], body: Any) -> RouteResponse:
-        """`serve`, unless the caller has too many requests under way at this moment."""
+        """`serve`, unless the caller has too many concurrent requests."""
         who = headers.get("authorization", "")
         with self.hub.lock:
             self._busy[who] = self._busy.get(who, 0) + 1
@@ -91,7 +91,7 @@ class ApiServer:
                 self._busy[who] -= 1
 
     def serve(self, method: str, target: str, headers: dict[str, str], body: Any) -> RouteResponse:
-        """The answer to a request, whatever it is."""
+        """The response to a request, errors included."""
         if not target.startswith(f"{self._below}/"):
             return not_found().answer
         target = target.removeprefix(self._below)
@@ -108,11 +108,11 @@ class ApiServer:
                     answer = RouteResponse(fault.status, fault.body, fault.headers)
             seen.status = answer.status
             if self.watcher is not None:
-                self.watcher(seen)  # the work is done, and nobody knows of it yet
+                self.watcher(seen)  # the work is done, the response not yet sent
             return answer
 
     def _renamed(self, target: str) -> str:
-        """Where a redirection led: the repository by its id, which is in no description."""
+        """The target of a redirect: the repository by its id, a path that the description lacks."""
         match = re.match(r"/repositories/(\d+)(?=[/?]|$)", target)
         repo = self.hub.world.repositories.get(int(match[1])) if match else None
         return f"/repos/{repo.full_name}{target[match.end() :]}" if match and repo else target
@@ -150,7 +150,7 @@ class ApiServer:
         return RouteResponse(answer.status, answer.body, limited | answer.headers)
 
     def _unchanged(self, call: Call, answer: RouteResponse) -> RouteResponse:
-        """Pages' links and the answer's tag; 304 without a body where the caller has it already."""
+        """Adds pagination links and the ETag; 304 without a body if the ETag matches."""
         if call.link:
             answer.headers["link"] = call.link
         if call.method != "GET" or answer.status != 200:
@@ -162,7 +162,7 @@ class ApiServer:
         return answer
 
     def _admit(self, call: Call, route: Route) -> None:
-        """Raises RefusedError where this caller may not do this here."""
+        """Raises RefusedError if the caller lacks permission."""
         if route.app != (call.actor.kind == "app"):
             needs = "A JSON web token" if route.app else "Credentials of an installation or a person"
             raise RefusedError(401, f"{needs} could not be decoded")
@@ -179,23 +179,23 @@ class ApiServer:
         if repo.full_name.lower() != name.lower():
             rest = call.path.split("/", 4)[4:]
             place = "/".join([f"{self.hub.url}/repositories/{repo.id}", *rest])
-            status = 301 if call.method == "GET" else 307  # the method must not change on the way
+            status = 301 if call.method == "GET" else 307  # the method must not change on a redirect
             raise RefusedError(status, "Moved Permanently", {"location": place})
         return repo
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 128  # more than callers may have under way at once
+    request_queue_size = 128  # more than concurrent callers
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Callers who went away before their answer are no news; all else is a fault of the double."""
+        """Ignores clients that disconnected; any other exception is a bug of the double."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
 
 def routed(method: str, path: str) -> tuple[Route, dict[str, str]]:
-    """The operation a request is of, and the parameters in its path. Raises RefusedError 404 for none."""
+    """The operation of a request, and the parameters in its path. Raises RefusedError 404 for none."""
     for route in ROUTES:
         match = route.pattern.fullmatch(path)
         if match and route.method == method:
@@ -233,12 +233,12 @@ def _handler(api_server: ApiServer) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (its name above)
-            """Keeps the tests' output clean."""
+            """Silences the log."""
 
         def _serve(self) -> None:
             length = int(self.headers.get("content-length", 0))
             data = self.rfile.read(length)
-            if len(data) < length:  # whoever asked has died amid asking
+            if len(data) < length:  # the client died while sending
                 self.close_connection = True
                 return
             headers = {name.lower(): value for name, value in self.headers.items()}
@@ -254,7 +254,7 @@ def _handler(api_server: ApiServer) -> type[BaseHTTPRequestHandler]:
             if answer.status == 0:
                 self.close_connection = True
                 return
-            plain = isinstance(answer.body, str)  # a page of some proxy's
+            plain = isinstance(answer.body, str)  # a proxy's page
             data = (
                 b"" if answer.body is None else (answer.body if plain else json.dumps(answer.body)).encode()
             )

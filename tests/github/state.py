@@ -1,4 +1,4 @@
-"""What the double knows: plain records. Ids count up over all of GitHub, numbers within a repository."""
+"""The double's records. Ids count up over all of GitHub, numbers within a repository."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from tests.github.git import Git
 
 Clock = Callable[[], datetime]
 
-#: Roles of collaborators, the weakest first ("Repository roles for an organization").
+#: Roles of collaborators, weakest first ("Repository roles for an organization").
 ROLES = ("none", "read", "triage", "write", "maintain", "admin")
 
 
 def wall_clock() -> datetime:
-    """The time, to the second as GitHub tells it."""
+    """The current time, in seconds as at GitHub."""
     return datetime.now(UTC).replace(microsecond=0)
 
 
 def stamp(at: datetime | None) -> str | None:
-    """A time as GitHub writes it."""
+    """A time in GitHub's format."""
     return None if at is None else at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass
 class Account:
-    """Somebody with a login: type is User, Bot or Organization."""
+    """An account; type is User, Bot or Organization."""
 
     id: int
     login: str
@@ -47,7 +47,7 @@ class Label:
 
 @dataclass
 class Reaction:
-    """An emoji under an issue (number) or a comment (its id)."""
+    """A reaction to an issue (number) or a comment (its id)."""
 
     id: int
     author: Account
@@ -71,7 +71,7 @@ class Comment:
 
 @dataclass
 class Pull:
-    """What makes an issue a pull request.
+    """The additional data of a pull request.
 
     head_repository   None once the fork was deleted
     head_sha          follows the branch as long as it is open
@@ -90,7 +90,7 @@ class Pull:
 
 @dataclass
 class Issue:
-    """An issue, or a pull request where `pull` is set."""
+    """An issue, or a pull request if `pull` is set."""
 
     id: int
     number: int
@@ -119,7 +119,7 @@ class CheckSuite:
 
 @dataclass
 class CheckRun:
-    """A check run; `fields` is what its App said last, `annotations` all it ever said."""
+    """A check run; `fields` is its App's last update, `annotations` are all it ever sent."""
 
     id: int
     suite: CheckSuite
@@ -130,7 +130,7 @@ class CheckRun:
 
 @dataclass
 class Status:
-    """What somebody said of a commit in one context; a later one in the same context takes its place."""
+    """A commit status in one context; a later one replaces it."""
 
     id: int
     sha: str
@@ -168,11 +168,11 @@ class Repository:
 
     @property
     def full_name(self) -> str:
-        """owner/name, as it is now."""
+        """owner/name."""
         return f"{self.owner.login}/{self.name}"
 
     def role(self, login: str) -> str:
-        """What a login may do here."""
+        """The role of a login."""
         if login == self.owner.login:
             return "admin"
         return self.roles.get(login, "none" if self.private else "read")
@@ -184,7 +184,7 @@ class Repository:
 
 @dataclass
 class Installation:
-    """The App in somebody's account."""
+    """An installation of the App in an account."""
 
     id: int
     account: Account
@@ -198,11 +198,11 @@ class Installation:
 
 @dataclass
 class GitHubState:
-    """All of it. `names` leads from every name a repository ever had, in lower case, to it."""
+    """All records. `names` maps every present and former name of a repository, in lower case, to it."""
 
     clock: Clock
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1001))
-    #: Of deliveries, which are made again as often as it takes: nothing that people see hangs on them.
+    #: Ids of deliveries; separate, because their number varies and must not affect the others.
     delivery_ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     accounts: dict[str, Account] = field(default_factory=dict)
     repositories: dict[int, Repository] = field(default_factory=dict)
@@ -210,20 +210,20 @@ class GitHubState:
     installations: dict[int, Installation] = field(default_factory=dict)
 
     def account(self, login: str, type_: str = "User") -> Account:
-        """The account of a login, made where there is none."""
+        """The account of a login, created if it is missing."""
         if login not in self.accounts:
             kind = "Bot" if login.endswith("[bot]") else type_
             self.accounts[login] = Account(next(self.ids), login, kind)
         return self.accounts[login]
 
     def named(self, full_name: str) -> Repository | None:
-        """The repository that has or had this name."""
+        """The repository with this present or former name."""
         known = self.names.get(full_name.lower())
         found = None if known is None else self.repositories[known]
         return None if found is None or found.deleted else found
 
     def installation_of(self, repository: Repository) -> Installation | None:
-        """The App's installation that covers a repository."""
+        """The App's installation that has a repository."""
         for one in self.installations.values():
             if repository.id in one.repositories and not one.deleted:
                 return one

@@ -1,6 +1,6 @@
-"""Every path of GitHub's API that our code can ask for is one that the double serves and GitHub describes.
+"""Every API path in our code is served by the double and described by GitHub.
 
-The paths are read from the source, so that one that no test asks for is none the less seen.
+The paths are read from the source, so untested ones count, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.github.calls import ROUTES, RefusedError
 from tests.github.server import routed
 from tests.github_api.api_schema import operation
 
-#: Where the paths of the API begin.
+#: Prefixes of API paths.
 ROOTS = ("/app", "/installation/", "/rate_limit", "/repos/", "/search/", "/user")
 #: Methods of a `Client` that read.
 READS = {"get", "get_or_none", "pages"}
@@ -26,7 +26,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Source:
-    """All modules of the room that talks to GitHub, and what their functions return."""
+    """All modules of `bot.github`, and the return values of their functions."""
 
     def __init__(self) -> None:
         folder = Path(bot.github.__file__).parent
@@ -38,7 +38,7 @@ class Source:
                     self.returned[function.name] = last.value
 
     def requests(self) -> Iterator[tuple[str, str]]:
-        """Method and path of each request, with "1" and TARGET for what is known only at run time."""
+        """Method and path of each request, with "1" and TARGET for values known only at run time."""
         for module in self.modules:
             for function in _functions(module):
                 known = {
@@ -53,7 +53,7 @@ class Source:
                         yield from self._asked(node, known)
 
     def literals(self) -> set[str]:
-        """Every text in the source that begins like a path of the API, up to its first unknown part."""
+        """Every string in the source that starts like an API path, up to its first unknown part."""
         texts = [path for module in self.modules for node in ast.walk(module) if (path := _path(node))]
         return {text for text in texts if not set(text) & set(" []()")}  # prose and patterns are no paths
 
@@ -69,7 +69,7 @@ class Source:
             yield method, path
 
     def _text(self, node: ast.expr, known: dict[str, ast.expr]) -> str:
-        """What an expression comes to."""
+        """The value of an expression."""
         if isinstance(node, ast.Constant):
             return str(node.value)
         if isinstance(node, ast.JoinedStr):
@@ -104,7 +104,7 @@ def _of_tuples(function: Function) -> dict[str, ast.expr]:
 
 
 def _path(node: ast.AST) -> str:
-    """The text of a node that begins like a path of the API, "" for any other."""
+    """The text of a node that starts like an API path, "" for any other."""
     text = node.value if isinstance(node, ast.Constant) else None
     return text if isinstance(text, str) and text.startswith(ROOTS) else ""
 

@@ -1,4 +1,4 @@
-"""Webhooks: signed, delivered, lost, doubled, out of order, and delivered again."""
+"""Webhooks: signed, delivered, lost, duplicated, reordered and redelivered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.github.repository_double import RepositoryDouble
 
 
 class Service:
-    """Whatever listens at the webhook's address."""
+    """The receiver of webhooks."""
 
     def __init__(self) -> None:
         self.got: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""What goes wrong on the line to the double."""
+"""Injected faults of the double's connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may come in, and what they may do there."""
+"""Authentication and permissions of the double."""
 
 from __future__ import annotations
 

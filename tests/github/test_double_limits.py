@@ -1,4 +1,4 @@
-"""GitHub's limits, as its documentation gives them."""
+"""GitHub's documented limits."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_thirty_searches_a_minute(client: Client, clock: Clock) -> None:
 def test_too_many_at_once_are_turned_away(client: Client, hub: GitHubDouble) -> None:
     hub.hub.limits.together = 1
     statuses = []
-    with hub.hub.lock:  # nothing is answered while we hold it
+    with hub.hub.lock:  # no response while the lock is held
         asking = [
             threading.Thread(target=lambda: statuses.append(client.ask("GET", ISSUES).status_code))
             for _ in range(3)

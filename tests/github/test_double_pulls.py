@@ -54,7 +54,7 @@ def test_forks_push_into_the_base_repository(
     assert told[-2:] == [
         ("pull_request", "opened"),
         ("pull_request", "synchronize"),
-    ]  # pushes there are not told
+    ]  # these pushes send no events
     fork.delete()
     assert client.get(f"{REPO}/pulls/{number}")["head"]["repo"] is None
 

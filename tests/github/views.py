@@ -1,4 +1,4 @@
-"""Records as GitHub shows them: what we know; `shapes.complete` adds what its description requires."""
+"""JSON of the records; `schema_completion.complete` adds the other required properties."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WEB = "https://github.com"
 
 
 def node(kind: str, number: int) -> str:
-    """The id that GraphQL would use."""
+    """A GraphQL id."""
     return base64.b64encode(f"{kind}{number}".encode()).decode()
 
 
@@ -89,7 +89,7 @@ def label(hub: GitHubCore, repo: Repository, one: Label) -> Json:
 
 
 def association(repo: Repository, account: Account, pull: bool) -> str:
-    """GitHub's author_association: how somebody stands to a repository."""
+    """GitHub's author_association of an account."""
     if account.login == repo.owner.login:
         return "OWNER"
     if account.login in repo.roles:
@@ -101,7 +101,7 @@ def association(repo: Repository, account: Account, pull: bool) -> str:
 
 
 def issue(hub: GitHubCore, repo: Repository, one: Issue) -> Json:
-    """An issue, or a pull request seen as one."""
+    """An issue, or a pull request as an issue."""
     url = f"{hub.url}/repos/{repo.full_name}/issues/{one.number}"
     where = "pull" if one.pull else "issues"
     seen: Json = {
@@ -170,7 +170,7 @@ CONTENTS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes"
 
 
 def rollup(hub: GitHubCore, repo: Repository, url: str, number: int, comment_id: int | None) -> Json:
-    """How many reactions of each kind."""
+    """Number of reactions of each kind."""
     found = [one.content for one in reactions(repo, number, comment_id)]
     return {"url": url, "total_count": len(found)} | {kind: found.count(kind) for kind in CONTENTS}
 

@@ -1,4 +1,4 @@
-"""Deliveries of webhooks: signed, sent in a thread as GitHub does, and kept for the caller again."""
+"""Webhook deliveries: signed, sent from a thread as GitHub does, and stored for redelivery."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-#: GitHub waits so long for an answer ("Handling webhook deliveries").
+#: GitHub's timeout ("Handling webhook deliveries").
 SEND_TIMEOUT_S = 10.0
-PENDING = "pending"  # not tried yet; GitHub does not list such
+PENDING = "pending"  # not tried yet; GitHub does not list these
 
 
 @dataclass
 class Delivery:
-    """One attempt to deliver an event; redeliveries have ids of their own and the guid of the first."""
+    """One delivery attempt; redeliveries have their own id and the guid of the first."""
 
     id: int
     guid: str
@@ -47,16 +47,16 @@ class Delivery:
 
     @property
     def arrived(self) -> bool:
-        """Whether somebody took it."""
+        """Whether the receiver accepted it."""
         return 200 <= self.status_code < 300
 
     @property
     def body(self) -> bytes:
-        """The payload as it travels."""
+        """The payload as sent."""
         return json.dumps(self.payload).encode()
 
     def headers(self, secret: str) -> dict[str, str]:
-        """What GitHub sends along."""
+        """GitHub's headers."""
         signature = hmac.new(secret.encode(), self.body, hashlib.sha256).hexdigest()
         return {
             "Content-Type": "application/json",
@@ -71,10 +71,10 @@ class Delivery:
 
 @dataclass
 class DeliveryFaults:
-    """What goes wrong on the way, the same way for the same seed.
+    """Faults of deliveries, deterministic by seed.
 
     drop, double   shares of deliveries that never arrive, and that arrive twice
-    window         how many are held back at a time, to leave in any order; `settle` lets them all go
+    window         how many are held back at a time and sent in any order; `settle` sends all
     """
 
     drop: float = 0.0
@@ -85,7 +85,7 @@ class DeliveryFaults:
 
 @dataclass
 class WebhookSender:
-    """Takes deliveries and brings them to `url`; without one they wait for `pop`."""
+    """Sends deliveries to `url`; without one they wait for `pop`."""
 
     secret: str
     url: str = ""
@@ -100,17 +100,17 @@ class WebhookSender:
     _stopped: bool = False
 
     def aim(self, url: str) -> None:
-        """From now on deliveries go there, those that wait first; "" lets them wait."""
+        """Sets the URL, to which waiting deliveries are sent first; "" makes them wait."""
         with self._changed:
             self.url = url
             self._changed.notify_all()
 
     def mischief(self, planned: DeliveryFaults) -> None:
-        """From now on deliveries fare like this."""
+        """Sets the faults of later deliveries."""
         self._mischief, self._random = planned, random.Random(planned.seed)
 
     def post(self, delivery: Delivery) -> None:
-        """Takes a delivery."""
+        """Queues a delivery."""
         with self._changed:
             self.log.append(delivery)
             if self._random.random() < self._mischief.drop:
@@ -123,7 +123,7 @@ class WebhookSender:
                 self._release()
 
     def again(self, delivery: Delivery, number: int, at: datetime) -> None:
-        """Delivers once more, whatever the mischief: somebody asked for it."""
+        """Redelivers without faults."""
         fresh = replace(delivery, id=number, at=at, redelivery=True, status=PENDING, status_code=0)
         with self._changed:
             self.log.append(fresh)
@@ -131,7 +131,7 @@ class WebhookSender:
             self._changed.notify_all()
 
     def pop(self, event: str = "") -> Delivery:
-        """The oldest delivery (of an event) that nobody took yet; IndexError where there is none."""
+        """The oldest delivery (of an event) not popped yet; raises IndexError if there is none."""
         with self._changed:
             for delivery in self._queue:
                 if event in ("", delivery.event):
@@ -145,19 +145,19 @@ class WebhookSender:
             return len(self._queue) + self._sending
 
     def release(self) -> None:
-        """Lets go of what is held back."""
+        """Sends the deliveries held back."""
         with self._changed:
             while self._held:
                 self._release()
 
     def lost(self) -> list[str]:
-        """The guids of deliveries that were tried, and never arrived so far."""
+        """The guids of deliveries that were tried and have not arrived."""
         with self._changed:
             arrived = {one.guid for one in self.log if one.arrived or one.status == PENDING}
             return [one.guid for one in self.log if one.guid not in arrived]
 
     def settle(self, patience_s: float = 600.0) -> None:
-        """Lets go of what is held back, and waits until everything has been answered."""
+        """Sends the deliveries held back, and waits until every delivery has a response."""
         self.release()
         with self._changed:
             if not self.url:
@@ -167,12 +167,12 @@ class WebhookSender:
             raise TimeoutError(f"{len(self._queue)} deliveries were not answered within {patience_s:g} s")
 
     def start(self) -> None:
-        """Starts the thread that sends."""
+        """Starts the sending thread."""
         self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends it; what is not sent by then stays."""
+        """Stops the thread; unsent deliveries stay."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -211,5 +211,5 @@ class WebhookSender:
 
 
 def new_guid(number: int) -> str:
-    """A delivery's guid; the same for the same number."""
+    """A deterministic guid."""
     return str(uuid.UUID(int=random.Random(number).getrandbits(128), version=4))

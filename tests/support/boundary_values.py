@@ -1,4 +1,4 @@
-"""Inputs at the borders of what specifications allow, where bounds that are wrong show."""
+"""Inputs at the bounds that specifications allow, where wrong bounds show."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.operators import Array, fill
 
 
 def use_boundary_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From here on placeholders may hold all they are allowed, and are filled from the borders of that."""
+    """Makes placeholders allow their full range and fills them with its bounds."""
     monkeypatch.setattr(intervals, "draw_interval", _full_interval)
     monkeypatch.setattr(operators, "fill", _boundary_values)
 
@@ -27,7 +27,7 @@ def _full_interval(rng: Rng, allowed: Interval, dtype: str) -> Interval:
 
 
 def _boundary_values(type_: TensorType, range_: Interval, rng: Rng) -> Array:
-    """All elements at one border, or each at either, or anything between."""
+    """All elements at one bound, or each at either, or anything between."""
     between = fill(type_, range_, rng)
     kind = rng.below(4)
     if kind == 3 or type_.dtype == "bfloat16":

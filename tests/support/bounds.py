@@ -1,4 +1,4 @@
-"""Holds the bounds that specifications promise against every edge of graphs that were run."""
+"""Checks the bounds of specifications against every edge of executed graphs."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ _usual = intervals.draw_interval
 
 
 def anything(rng: Rng, allowed: Interval, dtype: str) -> Interval:
-    """In the place of `intervals.draw_interval`: placeholders with all that their operators allow, mostly."""
+    """Replaces `intervals.draw_interval`: mostly the full range that the operators allow."""
     return allowed if dtype != "bool" and rng.chance(0.7) else _usual(rng, allowed, dtype)
 
 
 def check_bounds(
     names: Sequence[str], dtype: str, models: int, nodes: int, opset: int = 21, label: str = ""
 ) -> int:
-    """Runs graphs of these operators with all edges as outputs; returns how many edges were looked at.
+    """Runs graphs of these operators with all edges as outputs; returns the number of checked edges.
 
-    Every element must be finite and lie within its edge's bounds, to the last bit: they are promised for
-    results that are rounded.
+    Every element must be finite and within its edge's bounds, to the last bit: they include rounding.
     """
     settings = GeneratorSettings(nodes=(nodes, nodes), opset=opset, operators=tuple(names), dtypes=(dtype,))
     solver, seen = Solver(settings), 0

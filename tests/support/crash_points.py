@@ -1,7 +1,7 @@
-"""Lives that are cut short: where they are killed, how many it takes, and what they leave in the database.
+"""Kills processes at chosen points, restarts them, and compares the final database.
 
-A program that kills prints a line of JSON for each life and death (`print_result`); its test reads them
-(`run_killing_program`) and compares what is left with what a life left that nobody disturbed.
+A killing program prints a line of JSON for each kill (`print_result`); its test reads them
+(`run_killing_program`) and compares the rows with those of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from bot.store.models import Base
 
 Rows = dict[str, list[dict[str, Any]]]
 
-#: Columns that differ between lives which did the same: who works on what, how often it took, what it cost;
-#: and numbers that nothing refers to, as PostgreSQL gives none again that a killed transaction had drawn.
+#: Columns that differ between equivalent runs: owners, attempts, costs, and ids that nothing refers to, since
+#: PostgreSQL does not reuse those of a killed transaction.
 VOLATILE_COLUMNS: Mapping[str, frozenset[str]] = {
     "audit_events": frozenset({"id"}),
     "campaigns": frozenset({"owner", "lease_until", "attempts", "clock", "work"}),
@@ -41,7 +41,7 @@ VOLATILE_COLUMNS: Mapping[str, frozenset[str]] = {
     "reductions": frozenset({"runs", "seconds"}),
     "rate_usage": frozenset({"id"}),
 }
-#: What it costs to run a case.
+#: Keys of an outcome about costs.
 COST = ("durations", "peak_bytes")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+\d\d:\d\d)?")
 ROOT = Path(__file__).parents[2]
@@ -52,7 +52,7 @@ class Killer:
     """Kills this process before or after its `number`-th commit, or before its `number`-th run of a case.
 
     moment      never, before commit, after commit, before run
-    every_run  not only the first
+    every_run   not only in the first process
     """
 
     moment: str = "never"
@@ -62,19 +62,19 @@ class Killer:
 
     @property
     def name(self) -> str:
-        """When it kills, in words."""
+        """Where it kills, as text."""
         if self.moment == "never":
             return self.moment
         return f"{self.moment} {self.number}{' always' * self.every_run}"
 
     def tick(self, *_: Any) -> None:
-        """One more such moment; the last thing this process does, if it is the one."""
+        """Counts one moment; kills the process at the chosen one."""
         self.seen += 1
         if self.seen == self.number:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def arm(self, database: Database, before_run: Callable[[Callable[[], None]], None] | None = None) -> None:
-        """Has itself called at its moments; `before_run` takes what is to be called before each run."""
+        """Installs the hooks; `before_run` registers a function to call before each run."""
         if self.moment == "before commit":
             event.listen(database.engine, "commit", self.tick)  # everything flushed, nothing committed
         elif self.moment == "after commit":
@@ -85,18 +85,18 @@ class Killer:
 
 
 def run_until_complete(run_once: Callable[[Killer], None], killer: Killer, most: int) -> int:
-    """One life after another, each a fork of this process, until one ends by itself; how many it took.
+    """Forks one process after another until one ends by itself; returns how many.
 
-    Raises RuntimeError: a life failed, or `most` of them were cut short.
+    Raises RuntimeError if a process failed, or `most` of them were killed.
     """
     gc.collect()
-    gc.freeze()  # or each child's collector would copy every page that it looks at
+    gc.freeze()  # otherwise each child's collector copies every page it visits
     for lives in range(1, most + 1):
         child = os.fork()
         if child == 0:
             try:
                 run_once(killer if lives == 1 or killer.every_run else Killer())
-            except BaseException:  # noqa: BLE001 - whatever it was, this process must never go on as its parent
+            except BaseException:  # noqa: BLE001 - the child must never continue as its parent
                 traceback.print_exc()
                 os._exit(1)
             os._exit(0)
@@ -109,16 +109,16 @@ def run_until_complete(run_once: Callable[[Killer], None], killer: Killer, most:
 
 
 def make_tables(url: str) -> None:
-    """Makes all tables, and leaves no connection that a fork would share."""
+    """Creates all tables, and closes connections, which forks must not share."""
     database = Database(url)
     Base.metadata.create_all(database.engine)
     database.close()
 
 
 def rows(url: str) -> Rows:
-    """Every row of every table in the order of their keys, fit for comparison.
+    """Every row of every table by key, for comparison.
 
-    Left out is what PASSING names; a time counts as set or not set.
+    Omits VOLATILE_COLUMNS; a time is either set or not set.
     """
     database = Database(url)
     with database.reading() as session:
@@ -134,12 +134,12 @@ def rows(url: str) -> Rows:
 
 
 def print_result(killer: Killer, lives: int, left: Rows) -> None:
-    """Prints what became of one death."""
+    """Prints the result of one kill."""
     print(json.dumps({"killed": killer.name, "lives": lives, "rows": left}), flush=True)
 
 
 def silence_logs() -> None:
-    """Has this program log nothing but errors, and not to where it tells."""
+    """Limits logging to errors, on stderr."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(40),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
@@ -147,13 +147,13 @@ def silence_logs() -> None:
 
 
 def run_killing_program(module: str, *arguments: str) -> list[dict[str, Any]]:
-    """Runs a program that kills, and returns what it told; fails if it does."""
+    """Runs a killing program and returns its results; fails if it does."""
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=1800,  # a loaded machine must not fail a proof
+        timeout=1800,  # loaded machines are slow
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -171,7 +171,7 @@ def _comparable_row(table: str, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mask_times(value: Any) -> Any:
-    """The value with TIME for every time in it, bytes as text."""
+    """The value with TIME for every time, and bytes as text."""
     if isinstance(value, datetime):
         return "TIME"
     if isinstance(value, bytes):
@@ -184,7 +184,7 @@ def _mask_times(value: Any) -> Any:
 
 
 def _comparable_reduction(body: dict[str, Any]) -> dict[str, Any]:
-    """What a reduction told, but for what it cost, and for which of its runs were made before a kill."""
+    """A reduction's result without its costs and the runs made before a kill."""
     kept = {name: value for name, value in body.items() if name not in ("seconds", "runs", "replayed")}
     if "outcome" in body:
         kept["outcome"] = {name: value for name, value in body["outcome"].items() if name not in COST}

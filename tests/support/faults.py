@@ -1,8 +1,7 @@
-"""Planted faults: onnxruntime behind a rewriter that errs where a node of a model matches.
+"""Injects faults: onnxruntime behind a rewriter that corrupts matching nodes of a model.
 
-A file that plants some is a backend of its own: it subclasses `Rewriter` and says what its faults are. The
-worker that runs it knows of Assay the package `fuzzing` alone, so such a file puts this one's root on the
-path before it imports it.
+A file with faults is a backend: it subclasses `Rewriter` and lists its faults. Its worker imports only the
+package `fuzzing`, so the file puts the repository's root on the path before importing this module.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ Shape = tuple[int, ...]
 
 
 class ModelContext(NamedTuple):
-    """A model as converters see it: who makes a tensor, and of what shape it is."""
+    """A model with its producers and inferred shapes."""
 
     makers: dict[str, Node]
     shapes: dict[str, Shape]
 
     def maker(self, node: Node, place: int = 0) -> str:
-        """The operator that makes an input of a node; "" for an input of the model."""
+        """The operator that computes an input of a node; "" for an input of the model."""
         found = self.makers.get(node.input[place]) if place < len(node.input) else None
         return found.op_type if found is not None else ""
 
     def shape(self, node: Node, place: int = 0) -> Shape:
-        """The shape of an input of a node; () if nobody knows it."""
+        """The shape of an input of a node; () if unknown."""
         return self.shapes.get(node.input[place], ())
 
 
@@ -39,7 +38,7 @@ Match = Callable[[Node, ModelContext], bool]
 
 
 class Rewriter(Backend):
-    """What all that plant have in common; `rewrite` is their own."""
+    """Base of backends with faults; `rewrite` is theirs."""
 
     package: ClassVar[str] = "onnxruntime"
     import_name: ClassVar[str] = "onnxruntime"
@@ -48,7 +47,7 @@ class Rewriter(Backend):
     )
 
     def rewrite(self, fault: str, model: Any, context: ModelContext) -> None:
-        """Does to a model what the fault does, in place; raises what a converter would."""
+        """Applies the fault to a model in place; may raise as a converter would."""
         raise NotImplementedError
 
     def load(self, device: str, options: dict[str, Any]) -> None:
@@ -69,7 +68,7 @@ class Rewriter(Backend):
 
 
 def with_shapes(model: bytes) -> tuple[Any, ModelContext]:
-    """A model with the shapes that ONNX infers, and what converters see of it."""
+    """A model with ONNX's inferred shapes, and its context."""
     proto = onnx.shape_inference.infer_shapes(onnx.load_from_string(model))
     graph, shapes = proto.graph, {}
     for item in (*graph.input, *graph.value_info, *graph.output):
@@ -92,14 +91,14 @@ def is_a(op: str) -> Match:
 
 
 def after(op: str, *before: str) -> Match:
-    """An operator behind one of some others."""
+    """An operator after one of some others."""
     return lambda node, context: (
         node.op_type == op and any(context.maker(node, place) in before for place in range(len(node.input)))
     )
 
 
 def having(op: str, attribute: str, test: Callable[[Any], object] = lambda value: True) -> Match:
-    """An operator that says an attribute, with a value that passes a test."""
+    """An operator whose attribute passes a test."""
 
     def match(node: Node, context: ModelContext) -> bool:
         given = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
@@ -113,12 +112,12 @@ def of_rank(op: str, rank: int) -> Match:
 
 
 def twice(op: str) -> Match:
-    """An operator that is given one tensor twice."""
+    """An operator with the same tensor twice as input."""
     return lambda node, context: node.op_type == op and len(node.input) > 1 and node.input[0] == node.input[1]
 
 
 def wide(op: str, axis: int, least: int) -> Match:
-    """An operator whose input is at least so long in one direction."""
+    """An operator whose input is at least `least` long in one dimension."""
 
     def match(node: Node, context: ModelContext) -> bool:
         shape = context.shape(node)
@@ -136,17 +135,17 @@ def broadcast(op: str) -> Match:
 
 
 def negate(graph: Any, node: Node) -> None:
-    """Its first output has the wrong sign, and so has what is computed of it, as with a real error."""
+    """Negates its first output, and so affects later nodes as a real bug does."""
     _behind(graph, node, "Neg")
 
 
 def corrupt(graph: Any, node: Node) -> None:
-    """NaN, whatever the number: the logarithm of a number below zero."""
+    """Makes its output NaN: the logarithm of a negative number."""
     _behind(graph, node, "Sigmoid", "Neg", "Log")
 
 
 def _behind(graph: Any, node: Node, *chain: str) -> None:
-    """Puts operators of one operand behind the first output of a node."""
+    """Appends unary operators to the first output of a node."""
     name = node.output[0]
     node.output[0] = f"{name}_right"
     links = [f"{name}_right", *(f"{name}_{number}" for number in range(len(chain) - 1)), name]
@@ -155,7 +154,7 @@ def _behind(graph: Any, node: Node, *chain: str) -> None:
 
 
 def insert_behind(graph: Any, node: Node, made: list[Node]) -> None:
-    """Puts nodes behind another one, in their order."""
+    """Inserts nodes after another one, in order."""
     place = list(graph.node).index(node) + 1
     for number, item in enumerate(made):
         graph.node.insert(place + number, item)

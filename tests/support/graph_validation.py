@@ -13,9 +13,9 @@ from fuzzing.graph.types import ABSENT, TensorType
 
 
 def validate(graph: Graph) -> None:
-    """Raises InternalError that names a broken invariant.
+    """Raises InternalError with the violated invariant.
 
-    Whether operators accept their inputs is checked by ONNX's checker and `transformations.retype`.
+    ONNX's checker and `transformations.retype` check whether operators accept their inputs.
     """
     if graph.captured:
         raise InternalError("a model's graph captures edges, though no graph is around it")
@@ -85,7 +85,7 @@ def _check_body(graph: Graph, body: Subgraph, where: str) -> None:
 
 
 def types_agree(one: TensorType, other: TensorType) -> bool:
-    """Whether an edge may have both types: equal up to lengths that one of them leaves open."""
+    """Whether an edge may have both types: equal except for lengths unknown in one of them."""
     if one.dtype != other.dtype:
         return False
     if one.shape is None or other.shape is None:

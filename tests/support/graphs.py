@@ -1,4 +1,4 @@
-"""Generated graphs for laws, and hand-made models for what generators never make."""
+"""Generated graphs for property tests, and handwritten models for what generators never make."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def seeds() -> st.SearchStrategy[int]:
 
 
 def generated(dtypes: tuple[str, ...] = DTYPES, most: int = 20) -> st.SearchStrategy[GeneratedGraph]:
-    """Graphs at some opset, of all operators that are specified."""
+    """Graphs of all specified operators, at any opset."""
 
     def make(opset: int, seed: int) -> GeneratedGraph:
         return solver(opset, dtypes, (), most).generate(seed)
@@ -42,7 +42,7 @@ def generated(dtypes: tuple[str, ...] = DTYPES, most: int = 20) -> st.SearchStra
 
 @cache
 def runnable(opset: int = 18, most: int = 12) -> Solver:
-    """A solver of operators that onnxruntime has for these types and that give the same each time."""
+    """A solver of operators that onnxruntime implements for these types deterministically."""
     left_out = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli"}
     names = tuple(
         name for name in operators.specifications(opset) if name not in left_out | {"Multinomial", "Dropout"}
@@ -57,7 +57,7 @@ def feeds(made: GeneratedGraph, seed: int) -> dict[int, Array]:
 
 
 def repeats_captures(graph: Graph) -> bool:
-    """Whether a body is fed one edge twice: a model has one name for it, so it is read as captured once."""
+    """Whether a body captures one edge twice: a model has one name for it, so it is read as captured once."""
     subgraphs = [body for node in graph.nodes for body in node.subgraphs()]
     return any(
         len(set(body.captures)) < len(body.captures) or repeats_captures(body.graph) for body in subgraphs
@@ -87,7 +87,7 @@ branches (float[2] x, bool c) => (float[2] y, float[2] z) {
 }
 """
 
-#: Counts to three, and keeps what it counted.
+#: Counts to three and returns the intermediate values.
 LOOP = """
 loop (float[2] x) => (float[2] last, float[3,2] all)
 <int64 three = {3}, bool go = {1}>

@@ -1,4 +1,4 @@
-"""Hostile code for toolchains: what it got hold of is left in a folder outside the walls."""
+"""Hostile code in toolchains: writes its loot to a folder outside the sandbox."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ PyMODINIT_FUNC PyInit_hostile_native(void) {{ enter(); return PyModule_Create(&m
 
 @contextmanager
 def listener() -> Iterator[tuple[int, socket.socket]]:
-    """A port of this machine that hostile code may try to reach; `accept` does not block."""
+    """A local port that hostile code may try to reach; `accept` does not block."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server.getsockname()[1], server
 
 
 def connections(server: socket.socket) -> int:
-    """How many came."""
+    """Number of connections."""
     count = 0
     while True:
         try:
@@ -81,7 +81,7 @@ def payload(loot: Path, port: int) -> str:
 
 
 def wheel_files(loot: Path, port: int) -> dict[str, bytes]:
-    """Files of a wheel that attack when the interpreter starts: a `.pth` and sitecustomize."""
+    """Files of a wheel that attacks when the interpreter starts: a `.pth` and sitecustomize."""
     return {
         "hostile_payload.py": payload(loot, port).encode(),
         "hostile.pth": b"import hostile_payload; hostile_payload.attack('pth')\n",

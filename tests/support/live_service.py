@@ -1,4 +1,4 @@
-"""A real service watched from outside: its rows, its outbox, its processes, and a corpus of few cases."""
+"""Observes a real service: its rows, outbox and processes; also a small corpus."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from bot.store.progress import CampaignProgress
 from fuzzing.cases import Corpus
 
 SOURCE = "onnx-node-tests"
-BASE, HEAD = "2024.0.0", "2026.4.1"  # the demonstration's releases
-#: What regresses between them: two bugs of two cases each.
+BASE, HEAD = "2024.0.0", "2026.4.1"  # the demo's releases
+#: Regressions between them: two bugs of two cases each.
 REGRESSED = {
     "test_affine_grid_2d_expanded",
     "test_affine_grid_2d_align_corners_expanded",
     "test_affine_grid_3d_expanded",
     "test_affine_grid_3d_align_corners_expanded",
 }
-#: Longer than anything waited for takes on a slow machine.
+#: Longer than any wait on a slow machine.
 TIMEOUT_S = 300.0
 POLL_S = 0.005
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def wait_for(look: Callable[[], T], what: str, poll_s: float = POLL_S, timeout_s: float = TIMEOUT_S) -> T:
-    """The first true value that `look` gives; fails if there is none for very long."""
+    """The first true value of `look`; fails after the timeout."""
     until = time.monotonic() + timeout_s
     while not (found := look()):
         assert time.monotonic() < until, f"waited {timeout_s:g} s for {what}"
@@ -46,7 +46,7 @@ def wait_for(look: Callable[[], T], what: str, poll_s: float = POLL_S, timeout_s
 
 @contextmanager
 def rows(data_dir: Path) -> Iterator[Database]:
-    """The service's database, opened beside it."""
+    """Opens the service's database."""
     database = Database(f"sqlite:///{data_dir}/assay.db")
     try:
         yield database
@@ -55,25 +55,25 @@ def rows(data_dir: Path) -> Iterator[Database]:
 
 
 def seen(database: Database, delivery: str) -> CampaignProgress | None:
-    """How far the delivery's campaign is."""
+    """Progress of the delivery's campaign."""
     with database.reading() as session:
         return progress.of_delivery(session, delivery)
 
 
 def ended(database: Database, delivery: str) -> CampaignProgress | None:
-    """The delivery's campaign once nothing more happens to it, its effects included."""
+    """The delivery's campaign once it and its effects have ended."""
     found = seen(database, delivery)
     return found if found and found.state.ended and not found.unsent else None
 
 
 def outbox(data_dir: Path) -> dict[str, str]:
-    """The files that stand for what would be sent, by name."""
+    """The files of dry-run effects, by name."""
     folder = data_dir / "outbox" / demo.TARGET
     return {path.name: path.read_text() for path in sorted(folder.glob("*"))}
 
 
 def processes(temporary: Path) -> dict[int, str]:
-    """The processes that were given a temporary folder at or below this one: id → command line."""
+    """Processes whose temporary folder is at or below this one: id → command line."""
     mark = b"TMPDIR=" + os.fsencode(temporary)
     found = {}
     for entry in Path("/proc").iterdir():
@@ -84,7 +84,7 @@ def processes(temporary: Path) -> dict[int, str]:
                     words = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
                     found[int(entry.name)] = words.decode(errors="replace")
             except OSError:
-                continue  # it has ended, or is another user's
+                continue  # it has ended, or belongs to another user
     return found
 
 
@@ -97,7 +97,7 @@ def migrate(corpus: Path) -> dict[str, str]:
 
 
 def write_catalogue(library: Path, data_dir: Path, ids: Iterable[str]) -> None:
-    """Gives a data folder a catalog of these cases alone, and the cases, from the corpus `library`."""
+    """Writes a catalog of these cases into a data folder, and copies the cases from the corpus `library`."""
     corpus = data_dir / "corpus"
     chosen = list(ids)
     for case_id in chosen:

@@ -1,4 +1,4 @@
-"""Nodes made by hand, also such as no generator draws, to ask a specification what it says of them."""
+"""Handwritten nodes, also ones that no generator draws, for tests of specifications."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fuzzing.graph.ir import Builder, Constant
 from fuzzing.graph.node_context import NodeContext
 from fuzzing.graph.onnx_writer import to_onnx
 
-#: A placeholder, a constant, or an input that is left out.
+#: A placeholder, a constant, or an omitted input.
 Given: TypeAlias = TensorType | Constant | np.ndarray[Any, Any] | None
 
 
@@ -24,7 +24,7 @@ def placed(
     opset: int = 21,
     outputs: int = 1,
 ) -> NodeContext:
-    """The place of a node."""
+    """The context of a node."""
     return _site(_graph(name, opset, inputs, attributes, outputs))
 
 
@@ -35,7 +35,7 @@ def shapes(
     opset: int = 21,
     outputs: int = 1,
 ) -> list[tuple[int | None, ...] | None]:
-    """The shapes that the specification gives a node's outputs."""
+    """The shapes of a node's outputs by its specification."""
     context = placed(name, inputs, attributes, opset, outputs)
     return [type_.shape for type_ in context.operator.infer(context)]
 
@@ -48,7 +48,10 @@ def inferred(
     outputs: int = 1,
     known: bool = False,
 ) -> tuple[TensorType, ...]:
-    """What the specification infers, after asserting that onnx infers nothing else; all of it, if `known`."""
+    """The types inferred by the specification, after asserting that onnx infers the same.
+
+    With `known`, onnx must infer all of them.
+    """
     graph = _graph(name, opset, inputs, attributes, outputs)
     context = _site(graph)
     found = context.operator.infer(context)
@@ -68,7 +71,7 @@ def _graph(
     attributes: Mapping[str, Attribute] | None,
     outputs: int,
 ) -> Graph:
-    """The node alone, of whose outputs nothing is known."""
+    """A graph of the node, with unknown outputs."""
     builder = Builder(opset)
     edges = tuple([_edge(builder, item) for item in inputs])
     made = builder.node(name, edges, (TensorType("float32", ()),) * outputs, attributes)
@@ -89,7 +92,7 @@ def _site(graph: Graph) -> NodeContext:
 
 
 def _by_onnx(graph: Graph) -> list[list[int | None] | None]:
-    """The lengths of the outputs as far as onnx infers any."""
+    """The lengths of the outputs as far as onnx infers them."""
     model = to_onnx(graph)
     del model.graph.output[:]
     for edge in graph.outputs:

@@ -1,4 +1,4 @@
-"""Holds one operator's specification against what ONNX and onnxruntime say of nodes made from it."""
+"""Checks one operator's specification against ONNX and onnxruntime."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CARRIED = {number: name for name, number in DTYPES.items()}
 
 @dataclass(frozen=True)
 class Ran:
-    """A graph of one node, what went in, and what onnxruntime gave; None where it refuses the model."""
+    """A graph of one node, its inputs, and onnxruntime's outputs; None if it refuses the model."""
 
     generated: GeneratedGraph
     inputs: dict[int, Array]
@@ -56,11 +56,11 @@ def check(
     limits: GraphLimits = GraphLimits(),  # noqa: B008 - frozen
     runs: bool = True,
 ) -> list[Ran]:
-    """Makes many nodes of one operator and asserts what must hold of each.
+    """Makes many nodes of one operator and checks each.
 
-    ONNX's checker and its strict inference pass; the inferred types are the specification's; so are those
-    that `NodeContext.from_node` gives for the finished node; what onnxruntime gives has these shapes, is
-    finite and lies within the bounds. With `runs` onnxruntime must take at least some of them.
+    ONNX's checker and strict inference pass; the inferred types are the specification's, as are those of
+    `NodeContext.from_node` for the finished node; onnxruntime's outputs have these shapes, are finite and
+    within the bounds. With `runs` onnxruntime must accept at least some of them.
     """
     ran = []
     for opset in opsets:
@@ -99,7 +99,7 @@ def _check_types(generated: GeneratedGraph) -> None:
             type_ = graph.types[edge]
             assert _CARRIED[tensor.elem_type] == type_.dtype
             if not tensor.HasField("shape"):
-                continue  # onnx infers none for GroupNormalization, MaxUnpool with a shape; a run tells it
+                continue  # onnx infers none for GroupNormalization, MaxUnpool with a shape; the run checks it
             dims = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
             assert len(dims) == type_.rank, (node, dims, type_)
             for said, dim in zip(dims, type_.shape or (), strict=True):
@@ -107,7 +107,7 @@ def _check_types(generated: GeneratedGraph) -> None:
 
 
 def run(generated: GeneratedGraph, seed: int) -> Ran:
-    """Runs a graph in onnxruntime, at no optimisation, on inputs from its ranges."""
+    """Runs a graph in onnxruntime without optimization, on inputs from its ranges."""
     graph = generated.graph
     rng = Rng(seed)
     inputs = {edge: fill(graph.types[edge], generated.ranges[edge], rng) for edge in graph.inputs}
@@ -129,7 +129,7 @@ def run(generated: GeneratedGraph, seed: int) -> Ran:
 
 
 def fill(type_: TensorType, range_: Interval, rng: Rng) -> Array:
-    """Elements of this type within these bounds; the carrier of raw bits for types that numpy lacks."""
+    """Elements of this type within these bounds; raw bits for types that numpy lacks."""
     flat = [range_.low + (range_.high - range_.low) * rng.random() for _ in range(type_.elements)]
     array = np.array(flat, np.float64).reshape(type_.lengths)
     if type_.dtype == "bool":
@@ -162,7 +162,7 @@ def _check_run(name: str, result: Ran) -> None:
 
 
 def check_torch(name: str, opset: int = 18, dtypes: Sequence[str] = ("float32",), seeds: int = 10) -> int:
-    """Runs an operator's torch expression beside onnxruntime; returns how many nodes had one and agreed."""
+    """Compares an operator's torch expression with onnxruntime; returns how many nodes had one and agreed."""
     import torch
 
     agreed = 0

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: in a temporary folder, on a socket there, gone with the tests."""
+"""A PostgreSQL server for tests: in a temporary folder, on a Unix socket there."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, text
 
-#: Debian and Ubuntu put no server programs on the PATH.
+#: Debian and Ubuntu install the server programs outside of PATH.
 _PLACES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
-#: A server that may forget all after a power cut, as its folder is thrown away anyhow.
+#: No durability, since the folder is temporary.
 _OPTIONS = (
     "-c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=200 -c shared_buffers=16MB"
 )
@@ -28,7 +28,7 @@ SWITCH = "ASSAY_TEST_POSTGRESQL"
 
 
 def missing() -> str:
-    """Why there can be no server here; "" if there can be one."""
+    """Why no server can be started; "" if one can."""
     try:
         import psycopg  # noqa: F401
     except ImportError:
@@ -48,11 +48,11 @@ class Server:
     made: dict[str, str] = field(default_factory=dict)  # key → database
 
     def url(self, name: str) -> str:
-        """The address of a database of this name."""
+        """The URL of a database of this name."""
         return f"postgresql+psycopg://assay@/{name}?host={self.folder}"
 
     def database(self, key: str) -> str:
-        """The address of the database for a key, empty when it is first asked for."""
+        """The URL of the database for a key, empty at first."""
         if key not in self.made:
             name = f"t{sha256(key.encode()).hexdigest()[:16]}"
             self._run(f"create database {name} template template0")
@@ -60,7 +60,7 @@ class Server:
         return self.url(self.made[key])
 
     def drop_all(self) -> None:
-        """Drops the databases that were made."""
+        """Drops the created databases."""
         for name in self.made.values():
             self._run(f"drop database {name} with (force)")
         self.made.clear()
@@ -74,7 +74,7 @@ class Server:
 
 @contextmanager
 def serving() -> Iterator[Server]:
-    """A server for as long as the block runs."""
+    """A server during the block."""
     programs, user = _programs(), _user() if os.geteuid() == 0 else None
     assert programs is not None
     folder = Path(tempfile.mkdtemp(prefix="assay-pg-"))
@@ -109,7 +109,7 @@ def serving() -> Iterator[Server]:
 
 @contextmanager
 def addresses() -> Iterator[Callable[[Path], str]]:
-    """What leads from a data folder to its database: a SQLite file, or one of a server for this block."""
+    """Maps a data folder to its database: a SQLite file, or one of a server during the block."""
     if not os.environ.get(SWITCH):
         yield lambda folder: f"sqlite:///{folder}/assay.db"
         return

@@ -1,4 +1,4 @@
-"""Runs models in ONNX's reference evaluator and in onnxruntime, and compares what they give."""
+"""Runs models in ONNX's reference evaluator and in onnxruntime, and compares the results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 
 def in_reference(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
-    """What ONNX's reference evaluator gives; raises whatever it raises."""
+    """The outputs of ONNX's reference evaluator; exceptions propagate."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # some evaluations overflow or divide by zero on purpose
         found = ReferenceEvaluator(model).run(None, dict(feeds))
@@ -22,7 +22,7 @@ def in_reference(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
 
 
 def in_onnxruntime(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
-    """What onnxruntime gives with no optimisation; raises whatever it raises."""
+    """The outputs of onnxruntime without optimization; exceptions propagate."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
@@ -34,14 +34,14 @@ def in_onnxruntime(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any
     return found
 
 
-#: How onnxruntime says that it has no kernel; of some operators only when they are run.
+#: onnxruntime's messages for missing kernels; some appear only at run time.
 _LACKING = ("NOT_IMPLEMENTED", "does not support double yet")
 
 
 def where_implemented(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any] | None:
-    """What onnxruntime gives; None where it has no kernel for an operator, raises whatever else it raises.
+    """The outputs of onnxruntime; None if it lacks a kernel; other exceptions propagate.
 
-    None too of models with inputs of bfloat16, which it does not take from numpy.
+    Also None for models with inputs of bfloat16, which it does not accept from numpy.
     """
     if any(item.type.tensor_type.elem_type == onnx.TensorProto.BFLOAT16 for item in model.graph.input):
         return None
@@ -54,7 +54,7 @@ def where_implemented(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two results are the same, element by element and type by type; NaN is NaN."""
+    """Whether two results have equal types and elements; NaN equals NaN."""
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return all_same(one, other)
     if one is None or other is None:
@@ -66,5 +66,4 @@ def same(one: Any, other: Any) -> bool:
 
 
 def all_same(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Whether two lists of results are the same."""
     return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))

@@ -16,7 +16,7 @@ F = TensorType("float32", (2,))
 
 
 def sound() -> Graph:
-    """Inputs 0 and 1, initialiser 2, nodes that give 3 and 4."""
+    """Inputs 0 and 1, initializer 2, nodes that compute 3 and 4."""
     builder = Builder(21)
     x, y = builder.placeholder(F), builder.placeholder(F)
     w = builder.constant(Constant("float32", np.ones(2, np.float32)))
@@ -30,7 +30,7 @@ def test_a_sound_graph_passes() -> None:
 
 
 def second(inputs: tuple[int, ...] = (3, 1), outputs: tuple[int, ...] = (4,)) -> Graph:
-    """The sound graph whose second node is changed."""
+    """The sound graph with a changed second node."""
     graph = sound()
     return replace(graph, nodes=(graph.nodes[0], graph.nodes[1]._replace(inputs=inputs, outputs=outputs)))
 

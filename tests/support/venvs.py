@@ -1,4 +1,4 @@
-"""Environments that hold what a test names, from the package index."""
+"""Virtual environments with packages from the package index."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import uv
 
 
 def venv_with(folder: Path, *packages: str) -> Path:
-    """An environment with these packages, in the versions installed here, and what they need."""
+    """An environment with these packages, in the versions installed here, and their dependencies."""
     program = uv.find_uv_bin()
     python = folder / "bin" / "python"
     pinned = [f"{name}=={version(name)}" for name in packages]

@@ -1,4 +1,4 @@
-"""Tiny packages made on the spot, for installs that need no network."""
+"""Tiny wheels built in tests, for installs without network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job `filing`: checks a held issue. Is it on GitHub already, does the newest commit show it?"""
+"""The job `filing`: checks a held issue for duplicates on GitHub, and runs its case on the newest commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations of GitHub's API that the double can do, by subject. Importing a module registers them."""
+"""The double's API operations, by subject. Importing a module registers them."""
 
 from tests.github.routes import (
     apps,

@@ -1,4 +1,4 @@
-"""The App itself, its installations and their tokens, and whoever else has signed in."""
+"""Routes of the App, its installations and tokens, and the current user."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from tests.github.identity import private_key
 from tests.github.schema_completion import complete
 from tests.github.state import Installation, Repository, stamp
 
-#: What an installation's permission allows a token to be given.
+#: Levels of a token's permission that an installation's level allows.
 _WITHIN = {"read": ("read",), "write": ("read", "write"), "admin": ("read", "write", "admin")}
 
 
 @route("GET", "/app", app=True)
 def app(call: Call) -> RouteResponse:
-    """The App."""
     return RouteResponse(200, complete("integration", views.app(call.hub)))
 
 
 @route("POST", "/app-manifests/{code}/conversions")
 def from_manifest(call: Call) -> RouteResponse:
-    """The App that was just registered, with its key and secret, for a code that is then used up."""
+    """The newly registered App with its key and secret; the code is valid once."""
     until = call.hub.identity.codes.pop(call.parameters["code"], None)
     if until is None or until <= call.hub.world.clock():
         raise not_found()
@@ -35,20 +34,18 @@ def from_manifest(call: Call) -> RouteResponse:
 
 @route("GET", "/app/installations", app=True)
 def installations(call: Call) -> RouteResponse:
-    """Everywhere the App is installed."""
     known = [one for one in call.hub.world.installations.values() if not one.deleted]
     return RouteResponse(200, [_shown(call, one) for one in call.page(known)])
 
 
 @route("GET", "/app/installations/{installation_id}", app=True)
 def installation(call: Call) -> RouteResponse:
-    """One installation."""
     return RouteResponse(200, _shown(call, _installation(call)))
 
 
 @route("GET", "/repos/{owner}/{repo}/installation", app=True)
 def of_repository(call: Call) -> RouteResponse:
-    """The installation that covers a repository."""
+    """The installation that has a repository."""
     found = call.hub.world.installation_of(call.repository)
     if found is None:
         raise not_found()
@@ -57,7 +54,7 @@ def of_repository(call: Call) -> RouteResponse:
 
 @route("POST", "/app/installations/{installation_id}/access_tokens", app=True)
 def access_token(call: Call) -> RouteResponse:
-    """A token for an hour, for all that the installation may or for less."""
+    """A token for an hour, with all of the installation's permissions or fewer."""
     one = _installation(call)
     if one.suspended_at is not None:
         raise RefusedError(403, "This installation has been suspended")
@@ -76,7 +73,7 @@ def access_token(call: Call) -> RouteResponse:
 
 @route("DELETE", "/installation/token")
 def revoke(call: Call) -> RouteResponse:
-    """Ends the token that asks for it."""
+    """Revokes the token of the request."""
     text = call.headers["authorization"].partition(" ")[2]
     if call.hub.identity.tokens.pop(text, None) is None:
         raise RefusedError(403, "This endpoint requires authentication as an installation")
@@ -85,7 +82,7 @@ def revoke(call: Call) -> RouteResponse:
 
 @route("GET", "/installation/repositories")
 def repositories(call: Call) -> RouteResponse:
-    """What the token reaches."""
+    """The repositories of the token."""
     reached = [call.hub.world.repositories[number] for number in sorted(call.actor.repositories)]
     reached = [one for one in reached if not one.deleted]
     page = [complete("repository", views.repository(call.hub, one)) for one in call.page(reached)]
@@ -94,7 +91,7 @@ def repositories(call: Call) -> RouteResponse:
 
 @route("GET", "/rate_limit")
 def rate_limit(call: Call) -> RouteResponse:
-    """How much is left of the primary limits."""
+    """The primary limits."""
     at, left = call.hub.world.clock(), {}
     for resource in ("core", "search"):
         told = call.hub.limits.headers(call.actor.key, resource, at)
@@ -105,7 +102,7 @@ def rate_limit(call: Call) -> RouteResponse:
 
 @route("GET", "/user")
 def me(call: Call) -> RouteResponse:
-    """Whose token this is; an installation's is nobody's."""
+    """The token's user; installation tokens have none."""
     if call.actor.kind != "user":
         raise RefusedError(403, "Resource not accessible by integration")
     return RouteResponse(200, complete("public-user", views.user(call.hub, call.actor.writer)))
@@ -113,7 +110,6 @@ def me(call: Call) -> RouteResponse:
 
 @route("GET", "/users/{username}")
 def user(call: Call) -> RouteResponse:
-    """An account."""
     found = call.hub.world.accounts.get(call.parameters["username"])
     if found is None:
         raise not_found()
@@ -121,7 +117,7 @@ def user(call: Call) -> RouteResponse:
 
 
 def _narrowed(call: Call, one: Installation, asked: dict[str, Any]) -> frozenset[int] | None:
-    """The repositories a token is for, None for all of the installation's."""
+    """The repositories of a token, None for all of the installation's."""
     world = call.hub.world
     if "repositories" in asked:
         named = [world.named(f"{one.account.login}/{name}") for name in asked["repositories"]]

@@ -1,4 +1,4 @@
-"""Check runs and suites. Only Apps write them."""
+"""Routes of check runs and suites. Only Apps write them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def _shown(call: Call, run: CheckRun) -> Any:
 
 @route("POST", f"{_REPO}/check-runs", "checks=write")
 def create(call: Call) -> RouteResponse:
-    """A new check run."""
     return RouteResponse(
         201, _shown(call, checks.make(call.hub, call.repository, call.actor.writer, call.body))
     )
@@ -35,13 +34,12 @@ def create(call: Call) -> RouteResponse:
 
 @route("GET", _ONE, "checks=read")
 def read(call: Call) -> RouteResponse:
-    """One check run."""
     return RouteResponse(200, _shown(call, _run(call)))
 
 
 @route("PATCH", _ONE, "checks=write")
 def change(call: Call) -> RouteResponse:
-    """Changes a check run; annotations are added to those that are there."""
+    """Updates a check run; annotations are appended."""
     run = _run(call)
     checks.change(call.hub, call.repository, run, call.actor.writer, call.body or {})
     return RouteResponse(200, _shown(call, run))
@@ -49,7 +47,6 @@ def change(call: Call) -> RouteResponse:
 
 @route("GET", f"{_ONE}/annotations", "checks=read")
 def all_annotations(call: Call) -> RouteResponse:
-    """A check run's annotations."""
     run = _run(call)
     shown = [pull_views.annotation(call.hub, call.repository, run.head_sha, one) for one in run.annotations]
     return RouteResponse(200, [complete("check-annotation", one) for one in call.page(shown)])
@@ -57,7 +54,7 @@ def all_annotations(call: Call) -> RouteResponse:
 
 @route("GET", f"{_REPO}/commits/{{ref}}/check-runs", "checks=read")
 def of_commit(call: Call) -> RouteResponse:
-    """The check runs of a commit; of those with one name the newest, unless all are wanted."""
+    """The check runs of a commit; only the newest of each name, unless all are requested."""
     sha, asked = resolved(call, call.parameters["ref"]), call.query
     runs = [run for run in call.repository.check_runs.values() if run.head_sha == sha]
     runs = [run for run in runs if asked.get("check_name") in (None, run.fields["name"])]
@@ -70,7 +67,6 @@ def of_commit(call: Call) -> RouteResponse:
 
 @route("GET", f"{_REPO}/commits/{{ref}}/check-suites", "checks=read")
 def suites(call: Call) -> RouteResponse:
-    """Our check suites of a commit."""
     sha = resolved(call, call.parameters["ref"])
     found = [one for one in call.repository.suites.values() if one.head_sha == sha]
     shown = [pull_views.check_suite(call.hub, call.repository, one) for one in call.page(found)]
@@ -82,7 +78,6 @@ def suites(call: Call) -> RouteResponse:
 
 @route("GET", f"{_REPO}/check-suites/{{check_suite_id}}", "checks=read")
 def suite(call: Call) -> RouteResponse:
-    """One check suite."""
     found = call.repository.suites.get(call.number("check_suite_id"))
     if found is None:
         raise not_found()

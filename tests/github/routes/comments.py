@@ -1,4 +1,4 @@
-"""Comments on issues and pull requests."""
+"""Routes of comments on issues and pull requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ _READ, _WRITE = ("issues=read", "pull_requests=read"), ("issues=write", "pull_re
 
 
 def comment(call: Call) -> Comment:
-    """The comment of the path."""
     found = call.repository.comments.get(call.number("comment_id"))
     if found is None:
         raise not_found()
@@ -28,7 +27,7 @@ def _shown(call: Call, one: Comment) -> Any:
 
 
 def _own(call: Call, one: Comment) -> None:
-    """Raises RefusedError unless it is the caller's, or the caller may write here."""
+    """Raises RefusedError unless the caller is the author or may write."""
     who = call.actor.writer
     if (
         call.actor.kind == "user"
@@ -40,7 +39,7 @@ def _own(call: Call, one: Comment) -> None:
 
 @route("GET", f"{_ISSUES}/{{issue_number}}/comments", *_READ)
 def of_issue(call: Call) -> RouteResponse:
-    """The comments on one issue, the oldest first."""
+    """The comments of one issue, oldest first."""
     number = issue(call).number
     found = [one for one in call.repository.comments.values() if one.issue == number]
     if "since" in call.query:
@@ -50,14 +49,13 @@ def of_issue(call: Call) -> RouteResponse:
 
 @route("POST", f"{_ISSUES}/{{issue_number}}/comments", *_WRITE, creates=True)
 def create(call: Call) -> RouteResponse:
-    """A new comment."""
     made = operations.comment(call.hub, call.repository, issue(call), call.actor.writer, call.body["body"])
     return RouteResponse(201, _shown(call, made))
 
 
 @route("GET", f"{_ISSUES}/comments", *_READ)
 def of_repository(call: Call) -> RouteResponse:
-    """The comments of a repository, by when they were made or changed."""
+    """The comments of a repository, by creation or update time."""
     found = list(call.repository.comments.values())
     if "since" in call.query:
         found = [one for one in found if (stamp(one.updated_at) or "") >= call.query["since"]]
@@ -68,13 +66,12 @@ def of_repository(call: Call) -> RouteResponse:
 
 @route("GET", _ONE, *_READ)
 def read(call: Call) -> RouteResponse:
-    """One comment."""
     return RouteResponse(200, _shown(call, comment(call)))
 
 
 @route("PATCH", _ONE, *_WRITE)
 def change(call: Call) -> RouteResponse:
-    """Changes a comment; nobody is notified."""
+    """Edits a comment."""
     one = comment(call)
     _own(call, one)
     operations.edit_comment(call.hub, call.repository, one, call.actor.writer, call.body["body"])
@@ -83,7 +80,6 @@ def change(call: Call) -> RouteResponse:
 
 @route("DELETE", _ONE, *_WRITE)
 def delete(call: Call) -> RouteResponse:
-    """Takes a comment away."""
     one = comment(call)
     _own(call, one)
     operations.delete_comment(call.hub, call.repository, one, call.actor.writer)

@@ -1,4 +1,4 @@
-"""Commits, what lies between two of them, and the pull requests they belong to."""
+"""Routes of commits, comparisons, and the pull requests of a commit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REPO = "/repos/{owner}/{repo}"
 
 @route("GET", f"{_REPO}/commits", "contents=read")
 def commits(call: Call) -> RouteResponse:
-    """The history of a branch, the newest first."""
+    """The history of a branch, newest first."""
     git = call.repository.git
     start = git.resolve(call.query.get("sha") or call.repository.default_branch)
     if not start:
@@ -38,7 +38,7 @@ def commit(call: Call) -> RouteResponse:
 
 @route("GET", f"{_REPO}/commits/{{commit_sha}}/pulls", "pull_requests=read")
 def pulls(call: Call) -> RouteResponse:
-    """The open pull requests at this head, from forks too."""
+    """The open pull requests with this head, also from forks."""
     repo, sha = call.repository, call.parameters["commit_sha"]
     found = [
         one for one in repo.issues.values() if one.pull and sha in (one.pull.head_sha, one.pull.merge_commit)
@@ -49,7 +49,7 @@ def pulls(call: Call) -> RouteResponse:
 
 @route("GET", f"{_REPO}/compare/{{basehead}}", "contents=read")
 def compare(call: Call) -> RouteResponse:
-    """What a head changes since it left a base."""
+    """The changes since the merge base."""
     repo, git = call.repository, call.repository.git
     base_name, _, head_name = call.parameters["basehead"].partition("...")
     base, head = resolved(call, base_name, 404), resolved(call, head_name, 404)
@@ -79,7 +79,7 @@ def compare(call: Call) -> RouteResponse:
 
 
 def resolved(call: Call, name: str, missing: int = 422) -> str:
-    """The commit a name stands for: a branch, a tag or an id."""
+    """The commit of a branch, tag or id."""
     git = call.repository.git
     sha = git.head(name) or git.resolve(name)
     if sha:

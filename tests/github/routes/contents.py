@@ -1,4 +1,4 @@
-"""Files of a repository, read and written."""
+"""Routes of files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read(call: Call) -> RouteResponse:
 
 @route("PUT", _PATH, "contents=write")
 def write(call: Call) -> RouteResponse:
-    """A commit that makes or replaces one file; `sha` must be that of what it replaces."""
+    """Commits one file; `sha` must be that of the replaced file."""
     repo, path, body = call.repository, call.parameters["path"], call.body
     branch = body.get("branch", repo.default_branch)
     before = repo.git.head(branch)

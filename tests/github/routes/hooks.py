@@ -1,4 +1,4 @@
-"""The App's webhook: where it points, what was delivered, and delivering again."""
+"""Routes of the App's webhook: configuration, deliveries, redelivery."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from tests.github.webhook_sender import PENDING, Delivery
 
 @route("GET", "/app/hook/config", app=True)
 def config(call: Call) -> RouteResponse:
-    """Where deliveries go."""
     return RouteResponse(
         200, {"content_type": "json", "insecure_ssl": "0", "secret": "********"} | _address(call)
     )
@@ -20,7 +19,6 @@ def config(call: Call) -> RouteResponse:
 
 @route("PATCH", "/app/hook/config", app=True)
 def change_config(call: Call) -> RouteResponse:
-    """Lets deliveries go elsewhere."""
     call.hub.courier.aim(call.body.get("url", call.hub.courier.url))
     call.hub.courier.secret = call.body.get("secret", call.hub.courier.secret)
     return config(call)
@@ -28,7 +26,7 @@ def change_config(call: Call) -> RouteResponse:
 
 @route("GET", "/app/hook/deliveries", app=True)
 def deliveries(call: Call) -> RouteResponse:
-    """What was delivered, the newest first; the next page begins at a cursor."""
+    """The deliveries, newest first, with cursor pagination."""
     known = sorted(call.hub.courier.log, key=lambda one: one.id, reverse=True)
     known = [one for one in known if one.status != PENDING]
     if call.query.get("status") in ("success", "failure"):
@@ -47,7 +45,7 @@ def deliveries(call: Call) -> RouteResponse:
 
 @route("GET", "/app/hook/deliveries/{delivery_id}", app=True)
 def delivery(call: Call) -> RouteResponse:
-    """One delivery, with what was sent."""
+    """One delivery with its payload."""
     one = _delivery(call)
     sent = {"headers": one.headers(call.hub.courier.secret), "payload": one.payload}
     shown = _item(one) | {"request": sent, "response": {"headers": {}, "payload": None}}
@@ -56,7 +54,7 @@ def delivery(call: Call) -> RouteResponse:
 
 @route("POST", "/app/hook/deliveries/{delivery_id}/attempts", app=True)
 def attempt(call: Call) -> RouteResponse:
-    """Delivers again."""
+    """Redelivers."""
     one = _delivery(call)
     call.hub.courier.again(one, next(call.hub.world.delivery_ids), call.hub.world.clock())
     return RouteResponse(202, {})

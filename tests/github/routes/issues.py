@@ -1,4 +1,4 @@
-"""Issues."""
+"""Routes of issues."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ _ISSUES = "/repos/{owner}/{repo}/issues"
 
 
 def enabled(call: Call) -> None:
-    """Raises RefusedError 410 where the repository has no issues."""
+    """Raises RefusedError 410 if issues are disabled."""
     if not call.repository.has_issues:
         raise RefusedError(410, "Issues are disabled for this repo")
 
 
 def issue(call: Call) -> Issue:
-    """The issue or pull request of the path."""
     found = call.repository.issues.get(call.number("issue_number"))
     if found is None:
         raise not_found()
@@ -29,13 +28,13 @@ def issue(call: Call) -> Issue:
 
 
 def shown(call: Call, one: Issue) -> Any:
-    """An issue in full."""
+    """The JSON of an issue."""
     return complete("issue", views.issue(call.hub, call.repository, one))
 
 
 @route("GET", _ISSUES, "issues=read", "pull_requests=read")
 def issues(call: Call) -> RouteResponse:
-    """The issues, pull requests among them."""
+    """The issues, including pull requests."""
     enabled(call)
     asked, found = call.query, list(call.repository.issues.values())
     state = asked.get("state", "open")
@@ -54,7 +53,7 @@ def issues(call: Call) -> RouteResponse:
 
 @route("POST", _ISSUES, "issues=write", creates=True)
 def create(call: Call) -> RouteResponse:
-    """A new issue; labels of people who may not set them are passed over."""
+    """Creates an issue; labels are ignored if the caller may not set them."""
     enabled(call)
     body, who = call.body, call.actor.writer
     labels = [one if isinstance(one, str) else one["name"] for one in body.get("labels", ())]
@@ -66,13 +65,12 @@ def create(call: Call) -> RouteResponse:
 
 @route("GET", f"{_ISSUES}/{{issue_number}}", "issues=read", "pull_requests=read")
 def read(call: Call) -> RouteResponse:
-    """One issue or pull request."""
     return RouteResponse(200, shown(call, issue(call)))
 
 
 @route("PATCH", f"{_ISSUES}/{{issue_number}}", "issues=write", "pull_requests=write")
 def change(call: Call) -> RouteResponse:
-    """Changes an issue; people must be its author or allowed to write."""
+    """Updates an issue; the caller must be its author or may write."""
     one, who = issue(call), call.actor.writer
     if (
         call.actor.kind == "user"

@@ -1,4 +1,4 @@
-"""Labels of repositories and of issues."""
+"""Routes of labels of repositories and of issues."""
 
 from __future__ import annotations
 
@@ -28,13 +28,11 @@ def _label(call: Call) -> Label:
 
 @route("GET", f"{_REPO}/labels", *_READ)
 def labels(call: Call) -> RouteResponse:
-    """All labels."""
     return RouteResponse(200, [_shown(call, one) for one in call.page(list(call.repository.labels.values()))])
 
 
 @route("POST", f"{_REPO}/labels", *_WRITE)
 def create(call: Call) -> RouteResponse:
-    """A new label."""
     name = call.body["name"]
     if name.lower() in call.repository.labels:
         raise invalid("Label", "name", code="already_exists")
@@ -45,13 +43,11 @@ def create(call: Call) -> RouteResponse:
 
 @route("GET", f"{_REPO}/labels/{{name}}", *_READ)
 def read(call: Call) -> RouteResponse:
-    """One label."""
     return RouteResponse(200, _shown(call, _label(call)))
 
 
 @route("PATCH", f"{_REPO}/labels/{{name}}", *_WRITE)
 def change(call: Call) -> RouteResponse:
-    """Changes a label's color or description."""
     one = _label(call)
     one.color = call.body.get("color", one.color)
     one.description = call.body.get("description", one.description)
@@ -60,25 +56,23 @@ def change(call: Call) -> RouteResponse:
 
 @route("GET", _OF_ISSUE, *_READ)
 def of_issue(call: Call) -> RouteResponse:
-    """An issue's labels."""
     return _labelled(call, issue(call))
 
 
 @route("POST", _OF_ISSUE, *_WRITE)
 def add(call: Call) -> RouteResponse:
-    """Adds labels to an issue, made where they are missing."""
+    """Adds labels to an issue; missing ones are created."""
     return _set(call, issue(call).labels + _names(call))
 
 
 @route("PUT", _OF_ISSUE, *_WRITE)
 def put(call: Call) -> RouteResponse:
-    """Gives an issue these labels and no others."""
+    """Replaces an issue's labels."""
     return _set(call, _names(call))
 
 
 @route("DELETE", f"{_OF_ISSUE}/{{name}}", *_WRITE)
 def remove(call: Call) -> RouteResponse:
-    """Takes one label off."""
     wanted = call.parameters["name"].lower()
     kept = [name for name in issue(call).labels if name.lower() != wanted]
     if len(kept) == len(issue(call).labels):

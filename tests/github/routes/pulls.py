@@ -1,4 +1,4 @@
-"""Pull requests."""
+"""Routes of pull requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.github.state import Issue, Pull
 
 _PULLS = "/repos/{owner}/{repo}/pulls"
 _ONE = f"{_PULLS}/{{pull_number}}"
-#: What the list of a pull request's files stops at.
+#: Maximal number of files of a pull request.
 MOST_FILES, MOST_COMMITS = 3_000, 250
 
 
@@ -22,7 +22,7 @@ def _pull(call: Call) -> tuple[Issue, Pull]:
 
 @route("GET", _PULLS, "pull_requests=read")
 def pulls(call: Call) -> RouteResponse:
-    """The pull requests, the newest first."""
+    """The pull requests, newest first."""
     asked, state = call.query, call.query.get("state", "open")
     found = [one for one in call.repository.issues.values() if one.pull and state in ("all", one.state)]
     if "base" in asked:
@@ -52,14 +52,12 @@ def create(call: Call) -> RouteResponse:
 
 @route("GET", _ONE, "pull_requests=read")
 def read(call: Call) -> RouteResponse:
-    """One pull request."""
     issue, _ = _pull(call)
     return RouteResponse(200, complete("pull-request", pull_views.pull(call.hub, call.repository, issue)))
 
 
 @route("PATCH", _ONE, "pull_requests=write")
 def change(call: Call) -> RouteResponse:
-    """Changes a pull request's title, text or state."""
     (issue, _), body, who = _pull(call), dict(call.body or {}), call.actor.writer
     state = body.pop("state", issue.state)
     operations.edit_issue(call.hub, call.repository, issue, who, body)
@@ -71,7 +69,6 @@ def change(call: Call) -> RouteResponse:
 
 @route("GET", f"{_ONE}/files", "pull_requests=read")
 def files(call: Call) -> RouteResponse:
-    """The files it changes."""
     _, one = _pull(call)
     found = call.repository.git.files(one.base_sha, one.head_sha)[:MOST_FILES]
     shown = [pull_views.file(call.hub, call.repository, one.head_sha, file) for file in call.page(found)]
@@ -80,7 +77,7 @@ def files(call: Call) -> RouteResponse:
 
 @route("GET", f"{_ONE}/commits", "pull_requests=read")
 def commits(call: Call) -> RouteResponse:
-    """Its commits, the oldest first."""
+    """Its commits, oldest first."""
     _, one = _pull(call)
     found = call.repository.git.between(one.base_sha, one.head_sha)[:MOST_COMMITS]
     return RouteResponse(

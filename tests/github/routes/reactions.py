@@ -1,4 +1,4 @@
-"""Reactions to issues and comments."""
+"""Routes of reactions to issues and comments."""
 
 from __future__ import annotations
 
@@ -15,31 +15,26 @@ _READ, _WRITE = ("issues=read", "pull_requests=read"), ("issues=write", "pull_re
 
 @route("GET", _ISSUE, *_READ)
 def of_issue(call: Call) -> RouteResponse:
-    """The reactions to an issue."""
     return _listed(call, issue(call).number, None)
 
 
 @route("POST", _ISSUE, *_WRITE, creates=True)
 def to_issue(call: Call) -> RouteResponse:
-    """Reacts to an issue."""
     return _react(call, issue(call).number, None)
 
 
 @route("GET", _COMMENT, *_READ)
 def of_comment(call: Call) -> RouteResponse:
-    """The reactions to a comment."""
     return _listed(call, comment(call).issue, comment(call).id)
 
 
 @route("POST", _COMMENT, *_WRITE, creates=True)
 def to_comment(call: Call) -> RouteResponse:
-    """Reacts to a comment."""
     return _react(call, comment(call).issue, comment(call).id)
 
 
 @route("DELETE", f"{_COMMENT}/{{reaction_id}}", *_WRITE)
 def remove(call: Call) -> RouteResponse:
-    """Takes a reaction back."""
     found = call.repository.reactions.get(call.number("reaction_id"))
     if found is None or found.comment != comment(call).id or found.author is not call.actor.writer:
         raise not_found()

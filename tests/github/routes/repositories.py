@@ -1,4 +1,4 @@
-"""Repositories, their branches, and what people may do there."""
+"""Routes of repositories, branches and permissions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from tests.github.pushes import pushed
 from tests.github.schema_completion import complete
 
 _REPO = "/repos/{owner}/{repo}"
-#: A role as the older `permission` calls it.
+#: Role → legacy value of `permission`.
 _LEGACY = {"maintain": "write", "triage": "read"}
 
 
 @route("GET", _REPO, "metadata=read")
 def repository(call: Call) -> RouteResponse:
-    """The repository."""
     shown = views.repository(call.hub, call.repository)
     if call.repository.fork_of is not None:
         shown["parent"] = shown["source"] = views.repository(call.hub, call.repository.fork_of)
@@ -26,7 +25,7 @@ def repository(call: Call) -> RouteResponse:
 
 @route("GET", f"{_REPO}/collaborators/{{username}}/permission", "metadata=read")
 def permission(call: Call) -> RouteResponse:
-    """What somebody may do; everybody reads what is public."""
+    """A user's permission; everybody reads public repositories."""
     login = call.parameters["username"]
     account = call.hub.world.accounts.get(login)
     if account is None:
@@ -42,14 +41,12 @@ def permission(call: Call) -> RouteResponse:
 
 @route("GET", f"{_REPO}/branches", "contents=read")
 def branches(call: Call) -> RouteResponse:
-    """All branches."""
     heads = sorted(call.repository.git.heads().items())
     return RouteResponse(200, [_short(call, name, sha) for name, sha in call.page(heads)])
 
 
 @route("GET", f"{_REPO}/branches/{{branch}}", "contents=read")
 def branch(call: Call) -> RouteResponse:
-    """A branch with its commit."""
     name, repo = call.parameters["branch"], call.repository
     sha = repo.git.head(name)
     if not sha:
@@ -69,7 +66,6 @@ def reference(call: Call) -> RouteResponse:
 
 @route("POST", f"{_REPO}/git/refs", "contents=write")
 def make_reference(call: Call) -> RouteResponse:
-    """A new branch."""
     name, sha = call.body["ref"], call.body["sha"]
     git = call.repository.git
     if not name.startswith("refs/") or not git.resolve(sha):
@@ -82,7 +78,7 @@ def make_reference(call: Call) -> RouteResponse:
 
 @route("PATCH", f"{_REPO}/git/refs/{{ref}}", "contents=write")
 def move_reference(call: Call) -> RouteResponse:
-    """Moves a branch; backwards or aside only by force."""
+    """Moves a branch; not a fast-forward only with force."""
     name, sha, git = f"refs/{call.parameters['ref']}", call.body["sha"], call.repository.git
     before = git.resolve(name)
     if not before or not git.resolve(sha):
@@ -95,7 +91,6 @@ def move_reference(call: Call) -> RouteResponse:
 
 @route("DELETE", f"{_REPO}/git/refs/{{ref}}", "contents=write")
 def delete_reference(call: Call) -> RouteResponse:
-    """Deletes a branch."""
     name = f"refs/{call.parameters['ref']}"
     if not call.repository.git.resolve(name):
         raise invalid("Reference", "ref", "Reference does not exist")

@@ -1,4 +1,4 @@
-"""Searching issues and pull requests: the qualifiers repo, is, state, in, author and label, and words."""
+"""Search of issues and pull requests: words and the qualifiers repo, is, state, in, author, label."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tests.github.calls import Call, RefusedError, RouteResponse, route
 from tests.github.schema_completion import complete
 from tests.github.state import Issue, Repository
 
-#: "Search": a query is at most 256 characters, and finds 1,000 things.
+#: "Search": a query has at most 256 characters and 1,000 results.
 LONGEST_QUERY, MOST_FOUND = 256, 1_000
 
 
 @route("GET", "/search/issues", "issues=read", "pull_requests=read")
 def issues(call: Call) -> RouteResponse:
-    """What a query finds, in the repositories the caller may see."""
+    """The results in repositories that the caller may see."""
     query = call.query.get("q", "")
     if not query or len(query) > LONGEST_QUERY:
         raise RefusedError(
@@ -52,7 +52,7 @@ def _fits(repo: Repository, one: Issue, term: str) -> bool:
         return value.replace("app/", "").lower() == one.author.login.removesuffix("[bot]").lower()
     if name == "label":
         return value.lower() in [label.lower() for label in one.labels]
-    return True  # `in:` only narrows where words are looked for
+    return True  # `in:` only restricts where words are searched
 
 
 _QUALIFIERS = ("repo", "is", "state", "type", "author", "label", "in")

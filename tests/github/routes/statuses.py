@@ -1,4 +1,4 @@
-"""Commit statuses: one word and one line for each context, the newest of which counts."""
+"""Routes of commit statuses; the newest of each context counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REPO = "/repos/{owner}/{repo}"
 
 @route("POST", f"{_REPO}/statuses/{{sha}}", "statuses=write")
 def create(call: Call) -> RouteResponse:
-    """One more status of a commit; none is ever changed."""
+    """Adds a status to a commit."""
     sha = resolved(call, call.parameters["sha"])
     made = operations.set_status(call.hub, call.repository, call.actor.writer, sha, call.body)
     return RouteResponse(201, _shown(call, made))
@@ -23,7 +23,7 @@ def create(call: Call) -> RouteResponse:
 
 @route("GET", f"{_REPO}/commits/{{ref}}/statuses", "statuses=read")
 def of_commit(call: Call) -> RouteResponse:
-    """All statuses a commit ever had, the newest first."""
+    """All statuses of a commit, newest first."""
     return RouteResponse(200, [_shown(call, one) for one in call.page(_of(call)[::-1])])
 
 
