@@ -1,1 +1,1 @@
-"""Which cases to run first: operator instances, strategies that rank them, and how good an order was."""
+"""Case prioritization: operator instances, strategies that rank them, and metrics of an order."""

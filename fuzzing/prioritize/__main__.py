@@ -1,12 +1,14 @@
-"""`python -m fuzzing.prioritize --strategy NAME [--catalog FILE]… [--corpus DIR]`: cases in order.
+"""`python -m fuzzing.prioritize --strategy NAME [--catalog FILE]… [--corpus DIR]`: ranks cases.
 
-The instances come from catalogs (JSON lines with "id" and "instance"), from the cases of a corpus, or
-from both; a case met twice counts once. Prints one JSON object a line on stdout, progress on stderr:
+The instances come from catalogs (JSON lines with "id" and "instance"), from the cases of a corpus, or from
+both; duplicates count once. Prints one JSON object a line on stdout, progress on stderr:
+
     {"event": "touched", "operator": NAME, "weight": W, "why": TEXT, "places": [{path, line, role}, …]}
-    {"event": "touched", "pass": NAME, "places": […]}   both with --touched N and --change, the surest first
+    {"event": "touched", "pass": NAME, "places": […]}   both with --touched N and --change, highest weight first
     {"event": "ranked", "id": ID, "why": {…}}        "why" with --explain
     {"event": "end", "cases": N, "strategy": NAME, "seconds": S}      of the ranking, without reading
-Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
+
+Exit codes: 0 success, 2 usage error, 3 failure of the machine.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ from fuzzing.prioritize.api_signatures import ApiSignatures
 from fuzzing.prioritize.change import history
 from fuzzing.prioritize.instances import Instance, extract_instance, read_instances
 
-_PROGRESS_EVERY = 1000  # cases of a corpus; a second or two apart
+_PROGRESS_EVERY = 1000  # cases of a corpus; one or two seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
+    """The command line; returns its exit code."""
     given = _parser().parse_args(arguments)
     return run_main("python -m fuzzing.prioritize", lambda: _rank(given))
 
@@ -45,7 +47,7 @@ def _rank(given: argparse.Namespace) -> None:
     strategy = strategies.get(given.strategy)
     instances = list(distinct(_instances(given.catalog, given.corpus)))
     context = _context(given)
-    gc.freeze()  # what was read stays to the end: looking through it for garbage would take longer
+    gc.freeze()  # the instances stay to the end: searching them for garbage would take longer
     if given.touched and isinstance(context.change, change.Change):
         operators = {instance.operator for instance in instances}
         for touched in describe_touched(context.change, operators, given.touched):
@@ -60,7 +62,7 @@ def _rank(given: argparse.Namespace) -> None:
 
 
 def describe_touched(given: change.Change, operators: Iterable[str], most: int) -> Iterator[dict[str, Any]]:
-    """What a change touches: at most so many operators, the surest first, then as many passes."""
+    """What a change touches: at most `limit` operators, highest weight first, then as many passes."""
     said = change.find_touched_operators(given, operators)
     surest = sorted(said.operators, key=lambda name: (-said.operators[name], name))
     for name in surest[:most]:
@@ -93,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _context(given: argparse.Namespace) -> strategies.Context:
-    """What the strategy may know. A suite is for the frontend that its name ends in, else for all others."""
+    """The strategy's context. A suite is for the frontend that its name ends in, or else for all others."""
     return strategies.Context(
         suites={_frontend(name): suites.load(name) for name in given.suite},
         change=None if given.change is None else change.read(given.change),
@@ -107,7 +109,7 @@ def _context(given: argparse.Namespace) -> strategies.Context:
 
 
 def _frontend(suite: str) -> str:
-    """What follows the last point of a suite's name, or of its file's."""
+    """The part of a suite's name, or of its file's, after the last dot."""
     name, point, frontend = Path(suite).name.removesuffix(".json").rpartition(".")
     return frontend if point and name else ""
 
@@ -144,7 +146,7 @@ def of_corpus(corpus: Corpus) -> Iterator[Instance]:
 
 
 def distinct(instances: Iterable[Instance]) -> Iterator[Instance]:
-    """Each case once, the first time it is met; later sources are noted nowhere."""
+    """The first instance of each case."""
     seen = set()
     shared: dict[str, str] = {}  # operators and parameter names are few: one object each
     for one in instances:

@@ -1,8 +1,7 @@
-"""Partitions: what of a parameter's value counts as the same, as OPERA's paper says and as its code does.
+"""Partitions of parameter values, as in OPERA's paper and as in its released code.
 
-Either gives for an instance the abstract values of its parameters by name; two values in one subspace of a
-partition come out equal. Sections are those of OPERA's description in the project's specification: 1.5 is the
-paper's definition, 1.6 what the released `case.py` and `encode.py` compute.
+Each function maps an instance to the abstract values of its parameters by name; two values in one subspace of
+a partition have equal abstract values. docs/prioritization.md lists the differences between the two.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ from typing import Any
 from fuzzing.prioritize.call_binding import JSON, OUTPUT
 from fuzzing.prioritize.instances import Instance
 
-#: The abstract value of a parameter that this instance does not have and another of its operator has.
+#: The abstract value of a parameter that this instance lacks and another of its operator has.
 ABSENT: Hashable = ("absent",)
-#: What an abstract parameter is called that is a tensor's shape; the first one's decides what is left out.
+#: Suffixes of abstract parameters. The first `.shape` decides which instances are filtered.
 SHAPE, DTYPE, LAYOUT = ".shape", ".dtype", ".layout"
 
 Abstract = dict[str, Hashable]
 Partition = Callable[[Instance], Abstract]
 
-_NONE = -100  # 1.6: None
-_BATCH = 2  # 1.6: None as the first item of a list
+_NONE = -100  # code of None in the released code
+_BATCH = 2  # code of None as the first item of a list in the released code
 
 
-# As the released code computes it (1.6) --------------------------------------------------------------
+# As in the released code (`case.py`, `encode.py`)
 
 
 def abstract_as_released_code(instance: Instance) -> Abstract:
-    """1.6: a tensor is two parameters, its shape and its dtype; bool is an int; floats have two classes.
+    """A tensor is two parameters, its shape and its dtype; bool is an int; floats have two classes.
 
-    What the code has no class for and refuses for Keras and ONNX is its text, as it is for torch.
+    Values without a class, which the released code rejects for Keras and ONNX, are their text, as for torch.
     """
     found: Abstract = {}
     for name, value in instance.parameters:
@@ -78,7 +77,7 @@ def _code_int(value: int, frontend: str) -> int:
 
 
 def _code_list(values: list[JSON], frontend: str) -> Hashable:
-    """Item by item; of exactly two, how they compare stands behind them: raw, but for ONNX abstract."""
+    """Item by item; a list of two is followed by their comparison: of raw values, for ONNX of abstract ones."""
     items = tuple(_code_item(place, value, frontend) for place, value in enumerate(values))
     if len(items) != 2:
         return items
@@ -86,7 +85,7 @@ def _code_list(values: list[JSON], frontend: str) -> Hashable:
     return (*items, _relation(first, second))
 
 
-@lru_cache(maxsize=1 << 16)  # a suite has a few shapes again and again
+@lru_cache(maxsize=1 << 16)  # a suite repeats few shapes
 def _code_shape(shape: tuple[int, ...], frontend: str) -> Hashable:
     return _code_list(list(shape), frontend)
 
@@ -107,15 +106,15 @@ def _relation(first: Any, second: Any) -> int:
         return -1
 
 
-# As the paper states it (1.5) ------------------------------------------------------------------------
+# As in the paper
 
 
 def abstract_as_paper(instance: Instance) -> Abstract:
-    """1.5: bools, texts and dtypes are themselves, whole numbers have five classes, floats three.
+    """bools, texts and dtypes are themselves, integers have five classes, floats three.
 
-    A tensor is one parameter: its dtype, its rank's class, and each dimension's. Where the paper says
-    nothing: a list goes item by item, a complex number by the classes of its parts, NaN has a class of its
-    own, and what an ONNX node gives is no parameter.
+    A tensor is one parameter: its dtype, its rank's class, and each dimension's. Where the paper is silent: a
+    list goes item by item, a complex number by the classes of its parts, NaN has a class of its own, and
+    outputs of an ONNX node are not parameters.
     """
     return {name: _paper_value(value) for name, value in instance.parameters if not name.startswith(OUTPUT)}
 
@@ -139,11 +138,11 @@ def _paper_value(value: JSON) -> Hashable:
     return ("enum", json.dumps(value, sort_keys=True))
 
 
-# Both ------------------------------------------------------------------------------------------------
+# Shared
 
 
 def normalize_value(value: JSON) -> JSON:
-    """A tuple as a list, an infinity or NaN as a float; all else as it stands."""
+    """A tuple as a list, an infinity or NaN as a float; anything else unchanged."""
     if isinstance(value, dict) and len(value) == 1:
         if "tuple" in value:
             return value["tuple"]

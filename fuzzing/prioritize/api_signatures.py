@@ -1,6 +1,6 @@
-"""Signatures of a library's APIs, read from the library: the parameters that a call leaves out and their defaults.
+"""Signatures of a library's APIs, read from the library: omitted parameters and their defaults.
 
-Values are JSON as `fuzzing.cases.arguments` spells it, except that a tensor is `{"tensor": [dtype, shape]}`.
+Values are JSON as in `fuzzing.cases.arguments`, except that a tensor is `{"tensor": [dtype, shape]}`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ApiSignatures:
         self._known: dict[tuple[str, str], tuple[ApiSignature, ...]] = {}
 
     def call(self, api: str, args: Sequence[JSON], kwargs: Mapping[str, JSON], method: str = "") -> BoundCall:
-        """A call of the dotted name `api`, or of the object's `method`: "__init__", "forward", "call"."""
+        """Binds a call of the dotted name `api`, or of the object's `method`: "__init__", "forward", "call"."""
         for signature in self._signatures(api, method):
             if (bound := bind_call(signature, args, kwargs)) is not None:
                 return bound
@@ -52,7 +52,7 @@ class ApiSignatures:
 
 @cache
 def _library(name: str) -> Any:
-    if name == "keras":  # it cannot be imported without the backend that our programs run on
+    if name == "keras":  # it needs the same backend as Assay's programs
         for variable, value in KERAS_ENVIRONMENT.items():
             os.environ.setdefault(variable, value)
     try:
@@ -62,7 +62,7 @@ def _library(name: str) -> Any:
 
 
 def resolve(dotted: str) -> Any:
-    """What a dotted name stands for in its library; None if there is nothing, or no such library."""
+    """The object of a dotted name in its library; None if it or the library does not exist."""
     root, *parts = dotted.split(".")
     found = _library(root)
     for part in parts:
@@ -89,9 +89,9 @@ def _builtin_signatures(found: Any, api: str) -> list[ApiSignature]:
 
 
 def _method_signatures(owner: Any, method: str) -> list[ApiSignature]:
-    """The signatures of a method, less `self`: of the class that says more of it than `*args`."""
+    """The signatures of a method, without `self`: of the first class with more than `*args`."""
     for one in getattr(owner, "__mro__", ()):
-        if one is not object and method in vars(one):  # object's own is no function, and says nothing
+        if one is not object and method in vars(one):  # object's own is not a function
             declared = get_overloads(vars(one)[method]) or [vars(one)[method]]
             found = [signature for signature in map(_python_signature, declared) if signature is not None]
             if clear := [
@@ -102,18 +102,18 @@ def _method_signatures(owner: Any, method: str) -> list[ApiSignature]:
 
 
 def _boolean_dispatch_targets(found: Any) -> list[Any]:
-    """The two functions behind one of torch's that chooses between them by a flag."""
+    """The two functions between which one of torch's chooses by a flag."""
     torch = _library("torch._jit_internal")
     table = getattr(torch, "boolean_dispatched", {}) if torch is not None else {}
     try:
         entry = table.get(found)
-    except TypeError:  # not every object can be looked up
+    except TypeError:  # some objects are not hashable
         return []
     return [entry["if_false"], entry["if_true"]] if entry else []
 
 
 def _python_signature(function: Any) -> ApiSignature | None:
-    """What Python knows of a function; None of a built-in one."""
+    """Python's signature of a function; None for a built-in one."""
     try:
         declared_signature = inspect.signature(function)
     except (TypeError, ValueError):

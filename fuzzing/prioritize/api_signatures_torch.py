@@ -1,7 +1,7 @@
-"""Signatures of torch's built-in functions, from the schemas that torch registers for its operators.
+"""Signatures of torch's built-in functions, from the schemas of its operators.
 
-A schema's types are texts such as "Optional[List[int]]" (`str(argument.type)`); an enumeration of torch's
-(a dtype, a layout) is an "int" there.
+A schema's types are texts such as "Optional[List[int]]" (`str(argument.type)`); enumerations of torch (dtype,
+layout) are "int" there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TAGGED_INTEGERS = frozenset({"dtype", "layout", "memory_format"})
 
 
 def builtin_signatures(found: Any, api: str) -> list[ApiSignature]:
-    """The overloads of a built-in of torch, those that write to `out` last."""
+    """The overloads of a built-in of torch; those with `out` are last."""
     schemas = list(_schemas(found))
     schemas.sort(key=lambda schema: any(one.name == "out" for one in schema.arguments))
     return [_signature(schema, api) for schema in schemas]
@@ -40,9 +40,9 @@ def _schemas(found: Any) -> Iterator[Any]:
 
 
 def _signature(schema: Any, api: str) -> ApiSignature:
-    """A schema as a signature. What it calls `self` is `input` to those who call the function.
+    """A schema as a signature. Its `self` is `input` for callers.
 
-    The last positional list of numbers takes further numbers too: `x.view(2, 3)`.
+    The last positional list of numbers also takes further positional numbers: `x.view(2, 3)`.
     """
     parameters = []
     for argument in schema.arguments:
@@ -68,7 +68,7 @@ def _accepts(kind: str, value: JSON) -> bool:
 def _is_list(kind: str, value: JSON) -> bool:
     items = value.get("tuple") if isinstance(value, dict) else value
     if not isinstance(items, list):
-        return kind in ("int", "float") and _accepts(kind, value)  # one number stands for a list of it
+        return kind in ("int", "float") and _accepts(kind, value)  # one number may replace a list
     return all(_accepts(kind, item) for item in items)
 
 

@@ -1,4 +1,4 @@
-"""The two orders that know nothing: the source's own, and a random one."""
+"""Baseline orders: the source's own and a random one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fuzzing.prioritize.strategies import Context, Ranked, register_strategy, sh
 
 @register_strategy("source-order")
 def source_order(instances: Sequence[Instance], _: Context) -> Iterator[Ranked]:
-    """As the sources give them."""
+    """The order of the sources."""
     return (Ranked(at) for at in range(len(instances)))
 
 

@@ -1,6 +1,6 @@
-"""Calls and the parameters that they are bound to: what a call gives, and what its API adds.
+"""Binds the arguments of a call to the parameters of its API.
 
-Values are JSON as `fuzzing.cases.arguments` spells it, except that a tensor is `{"tensor": [dtype, shape]}`.
+Values are JSON as in `fuzzing.cases.arguments`, except that a tensor is `{"tensor": [dtype, shape]}`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fuzzing.errors import CaseFormatError
 
 JSON = Any
 
-#: Before the names of what an ONNX node returns: a parameter as OPERA's released code counts them.
+#: Prefix of the outputs of an ONNX node, which count as parameters in OPERA's released code.
 OUTPUT = "output."
 
 
@@ -22,8 +22,8 @@ OUTPUT = "output."
 class Parameter:
     """One parameter of an API.
 
-    default   its value where a call leaves it out; meaningless if it is `required`
-    accepts   whether a value can be meant for it; this distinguishes overloads
+    default  its value if a call omits it; meaningless if it is `required`
+    accepts  whether it can take a value; this distinguishes overloads
     """
 
     name: str
@@ -38,7 +38,7 @@ class ApiSignature:
     """The parameters of an API, in its order.
 
     rest      the parameter that takes all further positional arguments as a list; "" if none does
-    spread    whether `rest` takes the list itself too, as `x.view(2, 3)` and `x.view([2, 3])`
+    spread    whether `rest` also takes the list itself, as in `x.view(2, 3)` and `x.view([2, 3])`
     keywords  whether it takes keywords of any name
     """
 
@@ -49,13 +49,13 @@ class ApiSignature:
 
     @property
     def is_catch_all(self) -> bool:
-        """Whether it says no more than `*args, **kwargs`."""
+        """Whether it is only `*args, **kwargs`."""
         return all(one.name in (self.rest, "self") for one in self.parameters)
 
 
 @dataclass(frozen=True)
 class BoundCall:
-    """A call's complete parameters in the API's order, and the names of those it gave itself."""
+    """A call's complete parameters in the API's order, and the names of the explicit ones."""
 
     parameters: tuple[tuple[str, JSON], ...]
     explicit: tuple[str, ...]
@@ -90,13 +90,13 @@ def bind_call(signature: ApiSignature, args: Sequence[JSON], kwargs: Mapping[str
 
 
 def bind_by_position(args: Sequence[JSON], kwargs: Mapping[str, JSON]) -> BoundCall:
-    """A call of an API without a known signature: positional arguments are named by their places."""
+    """A call of an API without a known signature: positional arguments are named by their index."""
     given = {str(place): value for place, value in enumerate(args)} | dict(kwargs)
     return BoundCall(tuple(given.items()), tuple(given))
 
 
 def default_to_json(value: Any) -> JSON:
-    """A default as JSON: what has no form as an argument goes by its name, or its type's."""
+    """A default as JSON: values without a form as an argument are their name, or their type's."""
     try:
         return argument_to_json(value)
     except CaseFormatError:

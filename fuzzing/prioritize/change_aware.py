@@ -1,20 +1,20 @@
-"""The strategy `change`: the order in which most findings are expected for each second spent.
+"""The strategy `change`: ranks by expected findings per second.
 
-A finding of a commit lies either in what the commit touched, or anywhere else as OPERA would guess. So a
-case's share of the findings to expect is
+A commit's findings are either in what the commit touched, or elsewhere, as OPERA ranks them. So a case's
+share of the expected findings is
 
     TRUST · w · max(h, 1) / (1 + j / REPEATS) / Z₁   +   (1 - TRUST) · h · exp(-DECAY · r / n) / Z₂
 
-w  how surely the change touches its operator (`fuzzing.prioritize.change`), TRUST times the surest of them
-j  its place among the cases of its operator in OPERA's order: each that passed makes the next less telling
-r  its place of n in OPERA's whole order
-h  how many times as much as the average its record gave, at most RECORD; 1 without a record. That an operator
-   never failed says nothing against what was changed just now, so it lowers only the second part
-Z₁, Z₂ make either sum 1
+w       weight of its operator in the change (`fuzzing.prioritize.change`); TRUST is scaled by the largest
+        weight
+j       its rank among the cases of its operator in OPERA's order: each pass makes the next less informative
+r       its rank of n in OPERA's whole order
+h       findings in its record relative to the average, at most RECORD; 1 without a record. An operator's
+        clean record is no evidence about a new change, so it lowers only the second part
+Z₁, Z₂  make either sum 1
 
-That is divided by the seconds the case takes. A share of the time, EXPLORE, goes through OPERA's own order
-all the same, so that what the change and the record say nothing of is run too. Without change and history
-the order is exactly OPERA's.
+The share is divided by the case's seconds. A fraction EXPLORE of the time follows OPERA's own order, so that
+cases without evidence run too. Without change and history the order is exactly OPERA's.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from fuzzing.prioritize.change.history import HALF_LIFE, Expectations, Expected,
 from fuzzing.prioritize.instances import Instance
 from fuzzing.prioritize.strategies import Context, Ranked, register_strategy
 
-#: The share of a commit's findings that lie in the operators it touches, where it surely touches some.
-#: Judged: 87 of OPERA's 90 confirmed bugs were in the frontends' conversion of one operator [P], but what a
-#: change reaches is found by names.
+#: The share of a commit's findings in the operators it touches, if its weights are 1. An estimate: 87 of
+#: OPERA's 90 confirmed bugs were in the frontends' conversion of one operator, but what a change reaches is
+#: found by names.
 TRUST = 0.85
-#: After how many cases of one operator the next is half as telling. Judged.
+#: Number of cases of one operator after which the next is half as informative. An estimate.
 REPEATS = 4.0
-#: How fast OPERA's order runs dry: with it the mean place of a finding is 1 - 0.8976, OPERA's average APFD
-#: (seed-systems.md 1.8 [R]): 1/d - 1/(e^d - 1) = 0.1024.
+#: Decay of OPERA's order: with it the mean position of a finding is 1 - 0.8976, OPERA's average APFD: 1/d -
+#: 1/(e^d - 1) = 0.1024.
 DECAY = 9.76
-#: How many times as telling as the average a record can make a case. Judged: what is broken already, and is
-#: found again and again, should not come before what was touched.
+#: Upper bound of a record's factor. An estimate: what is broken already, and is found again and again, should
+#: not precede what was touched.
 RECORD = 4.0
-#: The share of the expected time that goes to OPERA's own order.
+#: The share of the expected time for OPERA's own order.
 EXPLORE = 0.2
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What `Context.options` may set: trust, explore (shares of 1), half_life (days)."""
+    """The strategy's options in `Context.options`: trust, explore (shares of 1), half_life (days)."""
 
     trust: float = TRUST
     explore: float = EXPLORE
@@ -58,7 +58,7 @@ class Settings:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Settings:
-        """The settings among a strategy's options; raises UsageError for what is none."""
+        """The settings in a strategy's options; raises UsageError for unknown ones."""
         try:
             given = {name: float(options[name]) for name in cls.__annotations__ if name in options}
         except ValueError as error:
@@ -71,7 +71,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """One instance as it waits: its place in OPERA's order, what speaks for it, its score for each second."""
+    """One instance: its rank in OPERA's order, the evidence for it, its score per second."""
 
     place: int
     opera: Ranked
@@ -83,12 +83,12 @@ class _Candidate:
 
 @register_strategy("change")
 def change(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
-    """Most expected findings for each second first; OPERA's order where change and history are silent."""
+    """Most expected findings per second first; OPERA's order without change and history."""
     return reorder(strategies.get("opera")(instances, context), instances, context)
 
 
 def reorder(opera: Iterable[Ranked], instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
-    """OPERA's order of `instances` as the strategy changes it; itself where nothing is said."""
+    """OPERA's order of `instances` as the strategy changes it; unchanged without evidence."""
     settings = Settings.of(context.options)
     said = _touched(context.change, instances)
     history = context.history if isinstance(context.history, History) and context.history.records else None
@@ -138,7 +138,7 @@ def _candidates(
 
 
 def _interleave(candidates: Sequence[_Candidate], explore: float) -> Iterator[tuple[_Candidate, bool]]:
-    """The best scores first, and for each second so many seconds of OPERA's order; with whose turn it was."""
+    """Best scores first, with EXPLORE of the time for OPERA's order; also which of the two gave each."""
     best = iter(sorted(candidates, key=lambda one: (-one.score, one.place)))
     plain = iter(candidates)
     done: set[int] = set()
@@ -170,7 +170,7 @@ def _explain(
 
 
 def _describe_history(expected: Expected) -> dict[str, Any]:
-    """What the history says, for people."""
+    """The history for people."""
     own = expected.record
     return {
         "history": {

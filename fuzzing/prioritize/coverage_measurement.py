@@ -1,13 +1,15 @@
-"""What cases cover of a frontend written in Python, measured with coverage.py, for orders by coverage.
+"""Measures which lines of a Python frontend each case covers, with coverage.py, for orders by coverage.
 
 `python -m fuzzing.prioritize.coverage_measurement --backend tvm --package tvm.relax.frontend --corpus DIR
-[--catalog FILE]…` converts each case with the backend, in one process for many, and prints JSON lines:
+[--catalog FILE]…` converts each case with the backend, many in one process, and prints JSON lines:
+
     {"event": "covered", "id": ID, "files": {FILE: [LINE, …]}}
-    {"event": "died", "id": ID}              the process did, or it took longer than --limit: no line counts
+    {"event": "died", "id": ID}              the process died, or exceeded --limit: no line counts
     {"event": "end", "cases": N, "died": N}
-Lines run as modules are imported do not count: they tell no case from another.
-For experiments on cases of one's own: unlike a campaign's worker, the process is not shut in. Exit codes:
-0 done, 2 the caller's mistake, 3 the machine's.
+
+Lines that run on import do not count, as they are the same for all cases. For experiments on trusted cases:
+unlike a campaign's worker, the process is not sandboxed. Exit codes: 0 success, 2 usage error, 3 failure of
+the machine.
 """
 
 from __future__ import annotations
@@ -32,12 +34,12 @@ from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.prioritize.instances import read_instances
 from fuzzing.prioritize.strategies import Coverage
 
-_LIMIT_S = 40.0  # for each case, as OPERA gives (1.8)
+_LIMIT_S = 40.0  # for each case, as in OPERA
 _PROGRESS_EVERY = 100
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
+    """The command line; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m fuzzing.prioritize.coverage_measurement")
     parser.add_argument("--backend", required=True)
     parser.add_argument("--package", required=True, help="whose lines count, such as tvm.relax.frontend")
@@ -53,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def load(path: Path) -> Coverage:
-    """What this module printed into a file, gzipped if its name ends so: case id → lines.
+    """Reads the output of this module from a file, gzipped if its name ends in .gz: case id → lines.
 
     Raises UsageError for another file.
     """
@@ -74,7 +76,7 @@ def load(path: Path) -> Coverage:
     return found
 
 
-# The process that asks -------------------------------------------------------------------------------
+# The parent process
 
 
 def _measure_all(given: argparse.Namespace) -> None:
@@ -111,7 +113,7 @@ def _ids(given: argparse.Namespace) -> Iterator[str]:
 
 
 class _Worker:
-    """The process that converts."""
+    """The converting process."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         command = [
@@ -126,7 +128,7 @@ class _Worker:
             )
 
     def covered(self, case_id: str, limit: float) -> dict[str, list[int]] | None:
-        """The lines by file; None if the process died of it, or had to be ended."""
+        """The lines by file; None if the process died or had to be killed."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.write(f"{case_id}\n".encode())
@@ -146,14 +148,14 @@ class _Worker:
         self._process.communicate()
 
 
-# The process that answers ----------------------------------------------------------------------------
+# The converting process
 
 
 def _serve(given: argparse.Namespace) -> None:
     from fuzzing import backends
 
     answers = sys.stdout
-    sys.stdout = sys.stderr  # compilers print what they like
+    sys.stdout = sys.stderr  # compilers print to stdout
     backend = backends.get(given.backend)()
     backend.load("CPU", backend.resolve_options({}))
     _import_all(given.package)
@@ -164,7 +166,7 @@ def _serve(given: argparse.Namespace) -> None:
     for line in sys.stdin:
         case = corpus.get(line.strip())
         measure.start()
-        with suppress(Exception):  # a case that the frontend refuses has covered what it has
+        with suppress(Exception):  # a case that the frontend rejects has still covered lines
             backend.convert(case.program, list(case.values()))
         measure.stop()
         data = measure.get_data()
@@ -175,10 +177,10 @@ def _serve(given: argparse.Namespace) -> None:
 
 
 def _import_all(package: str) -> None:
-    """Imports what a frontend would import for the first case that needs it."""
+    """Imports what a frontend imports lazily for its first cases."""
     inside = pkgutil.walk_packages([package_folder(package)], f"{package}.", onerror=lambda _: None)
     for name in (package, *(module.name for module in inside)):
-        with suppress(Exception):  # it needs a library that is not here; so will its cases
+        with suppress(Exception):  # it needs a missing library; so will its cases
             importlib.import_module(name)
 
 
@@ -191,7 +193,7 @@ def _measurer(package: str) -> Any:
 
 
 def package_folder(package: str) -> str:
-    """Where a package's files lie; raises UsageError if it is not installed."""
+    """Folder of a package's files; raises UsageError if it is not installed."""
     try:
         found = importlib.util.find_spec(package)
     except ImportError:

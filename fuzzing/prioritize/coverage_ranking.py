@@ -1,7 +1,7 @@
-"""Orders by what cases cover of a frontend's code: OPERA's white-box baselines.
+"""Orders by coverage of a frontend's code: OPERA's white-box baselines.
 
-They need `Context.coverage`, which `fuzzing.prioritize.coverage_measurement` measures. A case that it lacks,
-because its process died or ran out of time, covers nothing.
+They need `Context.coverage`, measured by `fuzzing.prioritize.coverage_measurement`. Cases missing there,
+whose process died or timed out, cover nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _coverage(context: Context) -> Coverage:
 
 @register_strategy("coverage-total")
 def total(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
-    """Those that cover most lines first; equal ones in the source's order."""
+    """Most covered lines first; ties in the source's order."""
     coverage = _coverage(context)
     counts = [len(coverage.get(one.id, ())) for one in instances]
     return (
@@ -38,8 +38,8 @@ def total(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
 def additional(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """Repeatedly the case that covers most uncovered lines; ties in the source's order.
 
-    When none adds a line, all lines count as uncovered again, for those that are left. With the option
-    `coverage.additional=released`, what OPERA's released code does instead: see `released`.
+    When none adds a line, all lines count as uncovered again for the remaining cases. With the option
+    `coverage.additional=released` OPERA's released code is followed: see `released`.
     """
     variant = context.options.get("coverage.additional", "greedy")
     if variant not in ("greedy", "released"):
@@ -49,13 +49,13 @@ def additional(instances: Sequence[Instance], context: Context) -> Iterator[Rank
 
 
 def _masks(covered: Sequence[frozenset[tuple[str, int]]]) -> list[int]:
-    """Each set of lines as the bits of a number."""
+    """Each set of lines as a bit mask."""
     bits = {line: 1 << at for at, line in enumerate(sorted(set().union(*covered)))}
     return [sum(bits[line] for line in lines) for lines in covered]
 
 
 def _greedy(masks: Sequence[int]) -> Iterator[Ranked]:
-    """Scores never rise within a round, so one computed before is an upper bound: only the top is renewed."""
+    """Scores never rise within a round, so an older score is an upper bound: only the top is recomputed."""
     left = [at for at, mask in enumerate(masks) if mask]
     while left:
         uncovered, rest = -1, []
@@ -78,10 +78,11 @@ def _greedy(masks: Sequence[int]) -> Iterator[Ranked]:
 
 
 def released(covered: Sequence[frozenset[tuple[str, int]]]) -> Iterator[Ranked]:
-    """1.8: increments are computed once, in the source's order, and the tests are sorted by them.
+    """As in OPERA's released code: increments are computed once, in the source's order, and tests sorted by
+    them.
 
-    A test's figure is how many lines are covered so far in the files that it touches itself, its increment
-    the difference to the figure of the test before, hence sometimes negative.
+    A test's figure is the number of lines covered so far in the files that it touches; its increment is the
+    difference to the figure of the test before, and so may be negative.
     """
     so_far: set[tuple[str, int]] = set()
     per_file: Counter[str] = Counter()

@@ -1,9 +1,9 @@
-"""FAST-pw (ICSE 2018), OPERA's black-box baseline: each test unlike those before it, by its text alone.
+"""FAST-pw (ICSE 2018), OPERA's black-box baseline: ranks tests by the dissimilarity of their texts.
 
-Text → k-shingles → minhash → locality-sensitive hashing. As in OPERA's comparison (1.8) there are 10 bands of
-one row each, so ten hashes; a test collides with another if any of them is the same. The option
-`fast.shingles` is the length of a shingle, 5 by default; `tokens` makes sets of whitespace-separated tokens
-instead, which is what the released calls compute.
+Text → k-shingles → minhash → locality-sensitive hashing. As in OPERA's comparison there are 10 bands of one
+row each, so ten hashes; two tests collide if any hash is the same. The option `fast.shingles` is the length
+of a shingle, 5 by default; `tokens` makes sets of whitespace-separated tokens instead, which is what the
+released calls compute.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def instance_text(instance: Instance) -> str:
-    """The test as text: its operator's call, an argument a token."""
+    """The test as text: its operator's call, one token per argument."""
     arguments = (f"{name}={json.dumps(value, separators=(',', ':'))}" for name, value in instance.parameters)
     return " ".join([instance.operator, *arguments])
 
 
 @register_strategy("fast")
 def fast(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
-    """Starts from a random test; then always one that collides with nothing emitted, the most distant first.
+    """Starts from a random test, then always takes one that collides with nothing emitted, most distant
+    first.
 
-    What was emitted is one signature, the elementwise least of theirs. When every test left collides with
-    it, it is forgotten. With bands of one row all that does not collide is equally distant (10 of 10 hashes
+    The emitted tests share one signature, their elementwise minimum. When every remaining test collides with
+    it, it is reset. With bands of one row all tests without collision are equally distant (10 of 10 hashes
     differ), so the first in the source's order is taken.
     """
     if not instances:
@@ -66,7 +67,7 @@ def _set(text: str, length: int) -> set[str]:
 
 
 def compute_minhashes(sets: Sequence[set[str]]) -> Array:
-    """uint64 [tests, BANDS]: of each test the least of each hash over its shingles.
+    """uint64 [tests, BANDS]: the minimum of each hash over a test's shingles.
 
     FAST takes xxHash with ten seeds; here one 64-bit digest of a shingle is mixed in ten ways, by odd
     multipliers (Knuth's multiplicative hashing), so that each shingle is digested once.
@@ -92,7 +93,7 @@ def order_by_distance(signatures: Array, start: int) -> Iterator[int]:
     alive = np.ones(len(signatures), np.bool_)
     left = np.arange(len(signatures))
     emitted, chosen = signatures[start], start
-    scan = 0  # nothing before it in `left` can be taken as long as `emitted` stays what it is
+    scan = 0  # no earlier test in `left` can be taken until `emitted` changes
     for remaining in range(len(signatures) - 1, -1, -1):
         yield chosen
         alive[chosen] = False
@@ -111,7 +112,7 @@ def order_by_distance(signatures: Array, start: int) -> Iterator[int]:
 
 
 def _first(signatures: Array, left: Array, alive: Array, emitted: Array, scan: int) -> int | None:
-    """Where in `left` the first test lies, from `scan` on, that collides with nothing emitted."""
+    """Index in `left`, from `scan` on, of the first test that collides with nothing emitted."""
     for start in range(scan, len(left), _CHUNK):
         rows = left[start : start + _CHUNK]
         free = alive[rows] & ~(signatures[rows] == emitted).any(axis=1)

@@ -1,12 +1,12 @@
-"""The greedy search: of one operator's instances always the one whose parameters say most that is new.
+"""The greedy search: repeatedly the instance of an operator whose parameters have the most new values.
 
-A row's score is the worth of the columns whose value has not been emitted. With each emission columns are worth
-less, for all rows alike, and rows have more that was seen: neither ever grows again. So of a row that was
-looked at before, two things bound what a set of columns is worth to it now: what it was worth then; and what
-the whole set is worth now, less what the row had seen then, at the worth that a column ends with when all its
-values have been seen. Columns are taken in sets by how many values they have, so that each set has its better
-bound. Only rows whose bound reaches the best score are looked at again. The order is exactly that of
-computing every score after every emission, ties going to the first row.
+A row's score is the total weight of the columns whose value has not been emitted. With each emission the
+weights of columns fall and rows have more seen values, so scores never rise. For a row scored earlier, two
+bounds hold for each set of columns: its score then; and the current weight of the whole set less the part the
+row had seen then, at the weight that a column has when all its values have been seen. Columns are grouped by
+their number of values, so that each set has its tighter bound. Only rows whose bound reaches the best score
+are scored again. The order is exactly that of computing every score after every emission, ties going to the
+first row.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ import numpy as np
 
 from fuzzing.prioritize.table import Array, Table
 
-#: The score 1 of a column. Reciprocals of 1..24 are exact in it, others rounded down by less than 2e-10.
-#: All sums are whole numbers below 2**53 (for up to table.MAX_PARAMETERS), which float64 holds exactly: equal
-#: scores come out equal in whatever order they are summed.
+#: The score 1 of a column. Reciprocals of 1..24 are exact in it, others rounded down by less than 2e-10. All
+#: sums are integers below 2**53 (for up to table.MAX_PARAMETERS), which float64 holds exactly, so that equal
+#: scores are equal in any order of summation.
 UNIT = lcm(*range(1, 25))
-_BATCH = 256  # rows looked at together
-#: From how many values for each row on a pair is in which set: hardly any, some, many, nearly all different.
+_BATCH = 256  # rows scored together
+#: Bounds of the sets of pairs, in values per row: hardly any, some, many, nearly all different.
 _SETS = (0.0, 0.03, 0.15, 0.6)
 
-#: The score of a new value in a column that has seen so many (int64 → float64, whole, in UNITs).
+#: The score of a new value in a column with so many seen values (int64 → float64, whole, in UNITs).
 Weights = Callable[[Array], Array]
 
 
 def equal_weights(seen: Array) -> Array:
-    """1.5 of OPERA: every new value counts as much."""
+    """As in OPERA's paper: every new value counts as much."""
     return np.full(len(seen), float(UNIT))
 
 
 def rarity_weights(seen: Array) -> Array:
-    """1.6 of OPERA's code: 1/|seen|, and 1 where nothing has been seen."""
+    """As in OPERA's code: 1/|seen|, and 1 if nothing has been seen."""
     return (UNIT // np.maximum(seen, 1)).astype(np.float64)
 
 
@@ -56,29 +56,29 @@ class Pick:
 
 
 def denominator(table: Table) -> int:
-    """What a score is a fraction of: UNIT times the number of ordered pairs of parameters."""
+    """The denominator of scores: UNIT times the number of ordered pairs of parameters."""
     count = len(table.names)
     return UNIT * max(count * (count - 1), 1)
 
 
 def search(table: Table, weights: Weights, rows: Sequence[int] | None = None) -> Iterator[Pick]:
-    """The table's rows, or those of `rows` (ascending), in greedy order, as long as something is new."""
+    """The table's rows, or those of `rows` (ascending), in greedy order, until nothing is new."""
     return _Search(table, weights, range(len(table.first)) if rows is None else rows).picks()
 
 
 class _Search:
-    """What has been seen, what it is worth to add to it, and what rows can score at most.
+    """The seen values, the current weights, and upper bounds of the rows' scores.
 
-    Sets of columns: the parameters first, then the pairs by how many values they have for each row (_SETS).
-    Columns in which all rows are alike keep only their worth, which the first emission takes.
+    Sets of columns: the parameters first, then the pairs by their number of values per row (_SETS). Columns
+    in which all rows are equal keep only their weight, which the first emission takes.
 
-    _factors  float64 [columns, sets]: by what a weight counts in its set, 0 in all others
-    _worth    float64 [columns, sets]: what a new value adds now
-    _both     the same, and beside it what it adds when every value has been seen
-    _alike    float64 [sets]: what the columns add in which all rows are alike
-    _rows     of the table, ascending, but for most of those emitted and of those that have nothing new
-    _last_worth     float64 [sets, rows]: what a set was worth to a row when it was last looked at
-    _seen_worth     float64 [sets, rows]: what it had seen then, at its final worth
+    _factors     float64 [columns, sets]: factor of a weight in its set, 0 in all others
+    _worth       float64 [columns, sets]: weight of a new value now
+    _both        the same, and beside it the weight when every value has been seen
+    _alike       float64 [sets]: total weight of the columns in which all rows are equal
+    _rows        of the table, ascending, without most of those emitted and of those without new values
+    _last_worth  float64 [sets, rows]: score of a row in a set when it was last computed
+    _seen_worth  float64 [sets, rows]: weight of what it had seen then, at its final value
     """
 
     def __init__(self, table: Table, weights: Weights, rows: Sequence[int]) -> None:
@@ -101,14 +101,14 @@ class _Search:
         self._emitted = 0
 
     def picks(self) -> Iterator[Pick]:
-        """Emissions, best first, until nothing is new any more."""
+        """Emissions, best first, until nothing is new."""
         while len(self._rows) and (best := self._best()) is not None:
             at, score = best
             row = int(self._rows[at])
             yield Pick(row, score, self._emit(at, row))
 
     def _best(self) -> tuple[int, int] | None:
-        """Where the row to emit is, and its score; None if nothing is new."""
+        """Index and score of the row to emit; None if nothing is new."""
         whole = self._worth.sum(axis=0) + self._alike
         bounds = _score(np.minimum(self._last_worth, whole[:, None] - self._seen_worth))
         at, score = -1, 0
@@ -125,14 +125,14 @@ class _Search:
                 at, score = int(batch[first]), int(scores[first])
 
     def _batch(self, bounds: Array, score: int) -> Array:
-        """Rows that may be better than the best so far, ascending; of many those of the best bounds."""
+        """Rows that may be better than the best so far, ascending; of many those with the best bounds."""
         batch = np.flatnonzero(bounds >= score)
         if len(batch) > _BATCH:
             batch = np.sort(batch[np.argpartition(-bounds[batch], _BATCH)[:_BATCH]])
         return batch
 
     def _rescore(self, batch: Array, whole: Array) -> Array:
-        """The scores of some rows, whose bounds are brought up to date."""
+        """Computes the scores of some rows and updates their bounds."""
         seen = self._seen.take(self._ids.take(batch, axis=0)).astype(np.float64)  # twice as fast as by []
         overlap = (seen @ self._both).T
         worth: Array = whole[:, None] - overlap[: len(whole)]
@@ -141,7 +141,7 @@ class _Search:
         return _score(worth)
 
     def _emit(self, at: int, row: int) -> Array:
-        """Takes note of an emission; which columns were new."""
+        """Records an emission; returns which columns were new."""
         ids = self._table.columns[row]
         unseen: Array = ~self._seen[ids]
         self._seen[ids] = True
@@ -155,7 +155,7 @@ class _Search:
         return unseen
 
     def _drop_exhausted(self) -> None:
-        """Leaves behind the rows that have nothing to say any more."""
+        """Drops the rows without new values."""
         left = _score(self._last_worth) > 0
         self._rows, self._ids = self._rows[left], self._ids[left]
         self._last_worth, self._seen_worth, self._emitted = (
@@ -168,7 +168,7 @@ class _Search:
 def _factors(parameters: int, values: Array, rows: int) -> Array:
     """See _Search: 1/n of a parameter and 2/(n(n-1)) of a pair, in units of 1/(n(n-1)).
 
-    values   how many each column has
+    values  number of values of each column
     """
     found = np.zeros((len(values), 1 + len(_SETS)))
     found[:parameters, 0] = max(parameters - 1, 1)
@@ -178,6 +178,6 @@ def _factors(parameters: int, values: Array, rows: int) -> Array:
 
 
 def _score(worth: Array) -> Array:
-    """The greater of both means, times `denominator`, from what the sets are worth: whole numbers."""
+    """The greater of both means, times `denominator`, from the sets' weights: whole numbers."""
     score: Array = np.maximum(worth[0], worth[1:].sum(axis=0))
     return score

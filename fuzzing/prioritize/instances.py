@@ -1,8 +1,7 @@
-"""Operator instances: an operator with one setting of its parameters, the record that ranking works on.
+"""Operator instances: an operator with one setting of its parameters, the unit of ranking.
 
-A value is plain JSON as `fuzzing.cases.arguments` spells it, but for tensors: `{"tensor": [dtype, shape]}`,
-with `"layout"` beside it where that is not strided. Data is no part of an instance (OPERA 1.3: a tensor is
-its shape and dtype), nor are strides.
+A value is JSON as in `fuzzing.cases.arguments`, but a tensor is `{"tensor": [dtype, shape]}`, with `"layout"`
+if that is not strided. As in OPERA, data and strides are not part of an instance.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from fuzzing.prioritize.api_signatures import ApiSignatures
 from fuzzing.prioritize.call_binding import JSON, BoundCall
 from fuzzing.prioritize.instances_onnx import extract_onnx_instance
 
-#: Before the name of an argument of a module's call that its class has a parameter of the same name for.
+#: Prefix of an argument of a module's call if its class has a parameter of the same name.
 CALL = "call."
 
 
@@ -37,10 +36,10 @@ CALL = "call."
 class Instance:
     """One operator with one setting of its parameters.
 
-    id          of the case that holds it
+    id          of its case
     operator    torch's or Keras's dotted name, ONNX's op type
-    parameters  name and value, complete, in the API's order: what was left out has its default
-    explicit    the names of those that were given
+    parameters  name and value, complete, in the API's order; omitted ones have their defaults
+    explicit    the names of those given
     frontend    onnx, torch or keras
     source      the case source it came from
     """
@@ -80,10 +79,10 @@ class Instance:
 
 
 def extract_instance(case: TestCase, signatures: ApiSignatures) -> Instance:
-    """The operator instance that a case is about.
+    """The operator instance of a case.
 
-    The operator is the API of a TorchCall and the layer of a KerasLayer; of other programs what their
-    provenance names, else the type of an ONNX model's first node that is no Constant.
+    The operator is the API of a TorchCall and the layer of a KerasLayer; of other programs the one in their
+    provenance, else the type of an ONNX model's first node that is not a Constant.
     """
     operator, bound = _EXTRACTORS[case.program.kind](case, signatures)
     prov = case.provenance
@@ -134,7 +133,7 @@ _EXTRACTORS: dict[str, Callable[[TestCase, ApiSignatures], tuple[str, BoundCall]
 
 
 def join_calls(made: BoundCall, called: BoundCall) -> BoundCall:
-    """The parameters of an object's making and of its call as those of one API."""
+    """The parameters of an object's construction and of its call as those of one API."""
     taken = {name for name, _ in made.parameters}
     names = {name: CALL + name if name in taken else name for name, _ in called.parameters}
     parameters = tuple((names[name], value) for name, value in called.parameters)
@@ -148,12 +147,12 @@ def _tensors(case: TestCase) -> dict[str, JSON]:
 
 
 def value_to_json(value: Value | Recipe) -> JSON:
-    """An input as a parameter's value: without its data."""
+    """An input as a parameter's value, without its data."""
     if isinstance(value, (Tensor, Recipe)):
         return {"tensor": [value.dtype, list(value.shape)]}
     if isinstance(value, Sequence):
         return [value_to_json(item) for item in value.items]
-    return None  # what is absent
+    return None  # an absent input
 
 
 def _argument_to_json(argument: Any, tensors: Mapping[str, JSON]) -> JSON:
@@ -161,7 +160,7 @@ def _argument_to_json(argument: Any, tensors: Mapping[str, JSON]) -> JSON:
 
 
 def _insert_tensors(value: JSON, tensors: Mapping[str, JSON]) -> JSON:
-    """`value` with every named tensor replaced by what the case gives under that name."""
+    """`value` with every named tensor replaced by the case's input of that name."""
     if isinstance(value, list):
         return [_insert_tensors(item, tensors) for item in value]
     if not isinstance(value, dict):
@@ -175,7 +174,7 @@ def _insert_tensors(value: JSON, tensors: Mapping[str, JSON]) -> JSON:
 
 
 def read_instances(lines: Iterator[str]) -> Iterator[Instance]:
-    """The instances among a catalog's lines: those under "instance", and lines that are one themselves."""
+    """The instances in a catalog's lines: those under "instance", and lines that are instances."""
     for line in lines:
         try:
             obj = json.loads(line)
@@ -187,6 +186,6 @@ def read_instances(lines: Iterator[str]) -> Iterator[Instance]:
 
 def _from_catalogue(obj: dict[str, Any]) -> Instance:
     stored = obj.get("instance", obj if "parameters" in obj else None)
-    if stored is None:  # a catalog from before instances were kept
+    if stored is None:  # a catalog from before instances were stored
         return Instance(str(obj["id"]), str(obj.get("operator", "")), (), "")
     return Instance.from_json(stored)

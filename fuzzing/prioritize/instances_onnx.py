@@ -1,4 +1,4 @@
-"""The operator instance of an ONNX model: its first node that is no Constant, under its schema."""
+"""The operator instance of an ONNX model: its first node that is not a Constant, under its schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from fuzzing.cases.values import CARRIERS
 from fuzzing.prioritize.call_binding import JSON, OUTPUT, BoundCall
 
-#: The parameter that only a model of several nodes has: the types of its nodes, each once, in order.
+#: The additional parameter of a model of several nodes: the distinct types of its nodes, in order.
 BODY = "body"
 _LONG = 64  # elements; longer attributes are cut
 
@@ -17,11 +17,11 @@ _LONG = 64  # elements; longer attributes are cut
 def extract_onnx_instance(model: bytes, given: Mapping[str, JSON], named: str) -> tuple[str, BoundCall]:
     """The operator of a model, `named` if that is known, and its parameters: inputs, attributes, outputs.
 
-    Bytes that are no model give no parameters; loading them reports the error.
+    Bytes that are not a model give no parameters; loading them reports the error.
 
-    given  what the case gives to the graph's inputs. Of a tensor that the graph itself makes only what the
-           model declares is known; an attribute that is a tensor counts by dtype and shape, a graph by the
-           types of its nodes
+    given  the case's values of the graph's inputs. For a tensor inside the graph only the model's declaration
+           is known; an attribute that is a tensor counts by dtype and shape, a graph by the types of its
+           nodes
     """
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -43,7 +43,7 @@ def extract_onnx_instance(model: bytes, given: Mapping[str, JSON], named: str) -
 
 
 def _bind_network(model: Any, nodes: list[Any], tensors: Mapping[str, JSON]) -> BoundCall:
-    """A function's expansion, or a small network: the graph's inputs stand for the operator's."""
+    """A function's expansion, or a small network: the graph's inputs are used as the operator's."""
     kinds = " ".join(dict.fromkeys(node.op_type for node in nodes))
     inputs = {item.name: tensors.get(item.name) for item in model.graph.input}
     outputs = {OUTPUT + item.name: tensors.get(item.name) for item in model.graph.output}
@@ -74,7 +74,7 @@ def _node(node: Any, schema: Any, tensors: Mapping[str, JSON]) -> tuple[dict[str
 def _pair_formals(
     formal: list[Any], actual: list[str], tensors: Mapping[str, JSON]
 ) -> Iterator[tuple[str, JSON]]:
-    """Formal names with what is given for them; a variadic one takes a list of all the rest."""
+    """Formal names with their arguments; a variadic one takes a list of all the rest."""
     for place, one in enumerate(formal):
         if str(one.option).endswith("Variadic"):
             yield one.name, [_tensor_type(tensors, name) for name in actual[place:]]
@@ -86,7 +86,7 @@ def _pair_formals(
 
 def _tensor_type(tensors: Mapping[str, JSON], name: str) -> JSON:
     if not name:
-        return None  # left out on purpose
+        return None  # omitted optional input
     return tensors.get(name, {"tensor": ["", []]})
 
 
@@ -101,7 +101,7 @@ def _schema(op_type: str, version: int, domain: str) -> Any:
 
 
 def _defaults(schema: Any) -> dict[str, JSON]:
-    """Each attribute's default; None where it has none."""
+    """Each attribute's default; None if it has none."""
     import onnx
 
     return {
@@ -133,7 +133,7 @@ def _attribute(attribute: Any) -> JSON:
 
 
 def _declared(graph: Any) -> dict[str, JSON]:
-    """What the graph says of its tensors, initialisers and constants."""
+    """The graph's declared tensors, initializers and constants."""
     infos = (*graph.value_info, *graph.output, *graph.input)
     found = {info.name: _type(info.type) for info in infos}
     found |= {tensor.name: _tensor_proto(tensor) for tensor in graph.initializer}
@@ -159,13 +159,13 @@ def _tensor_proto(tensor: Any) -> JSON:
     return {"tensor": [_dtype(tensor.data_type), list(tensor.dims)]}
 
 
-#: ONNX's names in lower case and without underscores → those that cases use.
+#: ONNX's names in lower case and without underscores → those in cases.
 _DTYPES = {name.replace("_", ""): name for name in CARRIERS} | {"float": "float32", "double": "float64"}
 
 
 @cache
 def _dtype(number: int) -> str:
-    """An element type by the name that cases use; "" for none."""
+    """An element type by its name in cases; "" for none."""
     import onnx
 
     name = onnx.TensorProto.DataType.Name(number).lower()

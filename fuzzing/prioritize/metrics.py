@@ -1,4 +1,4 @@
-"""How good an order was, from the places at which it found each bug for the first time."""
+"""Metrics of an order, from the ranks at which it first finds each bug."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fuzzing.errors import UsageError
 def first_ranks(order: Iterable[int], bugs: Sequence[Hashable | None]) -> list[int]:
     """The rank, from 1, of the first case of `order` that exposes each bug, ascending.
 
-    bugs   for each case the bug that it exposes, None for none
+    bugs  the bug that each case exposes, None for none
     """
     found: dict[Hashable, int] = {}
     for rank, place in enumerate(order, 1):
@@ -22,10 +22,10 @@ def first_ranks(order: Iterable[int], bugs: Sequence[Hashable | None]) -> list[i
 
 
 def apfd(ranks: Sequence[int], n: int) -> float:
-    """Average percentage of faults detected: 1 - (Σ ranks)/(n·m) + 1/(2n) (OPERA 1.8).
+    """Average percentage of faults detected: 1 - (Σ ranks)/(n·m) + 1/(2n), as in OPERA.
 
-    ranks   of the first case, from 1, that exposes each of the m bugs
-    n       cases in all
+    ranks  of the first case, from 1, that exposes each of the m bugs
+    n      number of cases
 
     Raises UsageError without a bug, or for a rank outside 1..n.
     """
@@ -34,10 +34,10 @@ def apfd(ranks: Sequence[int], n: int) -> float:
 
 
 def rauc(ranks: Sequence[int], n: int, k: float) -> float:
-    """RAUC-k: over the first k·n cases, the area under the curve of bugs found, as a share of the best one's.
+    """RAUC-k: over the first k·n cases, the area under the curve of bugs found, relative to the best order's.
 
-    The curve has a point for each case, joined by trapezoids of width 1; the best order has bug i at
-    position i, from 0 (OPERA 1.8). `k` lies in (0, 1]. Raises UsageError where no area is left to compare.
+    The curve has a point for each case, joined by trapezoids of width 1; the best order has bug i at position
+    i, from 0, as in OPERA. `k` is in (0, 1]. Raises UsageError if there is no area to compare.
     """
     _check(ranks, n)
     length = int(k * n)

@@ -1,8 +1,8 @@
-"""OPERA's ranking (ICSE 2025): neglected operators, and of each the settings that were not met yet.
+"""OPERA's ranking (ICSE 2025): neglected operators first, and of each the settings not yet covered.
 
-Four strategies: `opera` (= `opera-abstract_as_released_code`) computes what the released code computes, `opera-abstract_as_paper` what the
-paper defines, `opera-operator` and `opera-parameters` the code's two factors alone. Where the two differ, and
-what either leaves open, is in docs/prioritization.md.
+Four strategies: `opera` (= `opera-abstract_as_released_code`) computes what the released code computes,
+`opera-abstract_as_paper` what the paper defines, `opera-operator` and `opera-parameters` the code's two
+factors alone. docs/prioritization.md lists where the two differ and what they leave open.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from fuzzing.prioritize.opera_filter import filter_requested, is_refused
 from fuzzing.prioritize.strategies import Context, Ranked, register_strategy, shuffle
 from fuzzing.prioritize.table import Table, tabulate
 
-#: What an operator that the compiler's own suite lacks counts in it: the paper divides by the number of
-#: tests there and does not say what 0 gives (1.6, "Do").
+#: Count of an operator that the compiler's own suite lacks: the paper divides by the number of tests there
+#: and does not define the result for 0.
 NEVER_TESTED = 0.5
 
 
@@ -31,8 +31,8 @@ NEVER_TESTED = 0.5
 class Operator:
     """The instances of one operator, abstracted.
 
-    places  of the instances, ascending
-    suite   how many tests of the operator the compiler's own suite has; 0 too if they were not counted
+    places  indices of the instances, ascending
+    suite   number of tests of the operator in the compiler's own suite; 0 too if they were not counted
     """
 
     frontend: str
@@ -44,15 +44,15 @@ class Operator:
 
     @property
     def neglect(self) -> float:
-        """1.5: occurrences among the migrated tests over those in the compiler's suite."""
+        """As in the paper: occurrences among the migrated tests over those in the compiler's suite."""
         return len(self.places) / max(self.suite, NEVER_TESTED)
 
     @property
     def uncovered(self) -> float:
-        """1.6: 1 - Π covered share of each parameter and pair; 1 for an operator the suite lacks.
+        """As in the code: 1 - Π covered share of each parameter and pair; 1 for an operator the suite lacks.
 
-        For an operator of which the suite's number of tests is known, but not the tests, the share of the
-        migrated ones among all takes its place: it too lies in (0, 1) and falls as the suite grows.
+        If the suite's number of tests of an operator is known, but not the tests, the share of the migrated
+        ones among all is used: it too is in (0, 1) and falls as the suite grows.
         """
         if not self.suite:
             return 1.0
@@ -67,10 +67,10 @@ class Operator:
 def operators(
     instances: Sequence[Instance], context: Context, partition: abstraction.Partition, seeded: bool
 ) -> Iterator[Operator]:
-    """The operators in the order in which they are met.
+    """The operators in order of first occurrence.
 
-    seeded   whether defaults and the suite's tests count as seen (1.6.3); a parameter's default is known
-             from an instance that leaves it out
+    seeded  whether defaults and the suite's tests count as seen; a parameter's default is known from an
+            instance that omits it
     """
     recorded: dict[tuple[str, str], list[Instance]] = {}
     for frontend, suite in context.suites.items():
@@ -91,7 +91,7 @@ def operators(
 
 
 def _defaults(instances: Iterable[Instance], rows: Iterable[abstraction.Abstract]) -> dict[str, Hashable]:
-    """Each parameter's abstract default, as the first instance that leaves it out has it."""
+    """Each parameter's abstract default, from the first instance that omits it."""
     found: dict[str, Hashable] = {}
     for one, row in zip(instances, rows, strict=True):
         left_out = {name for name, _ in one.parameters}.difference(one.explicit, found)
@@ -99,16 +99,16 @@ def _defaults(instances: Iterable[Instance], rows: Iterable[abstraction.Abstract
     return found
 
 
-# The order -------------------------------------------------------------------------------------------
+# The order
 
 Weigh = Callable[[Operator], float]
 Tie = tuple[str, int, str]
 
 
 class _Queue:
-    """What is left to emit of one operator: its picks, and then one instance that says nothing new (1.6.7).
+    """What is left to emit of one operator: its picks, then one instance without new values.
 
-    Scores never rise, so the operators' picks can be searched apart and merged afterwards.
+    Scores never rise, so the operators' picks can be searched separately and merged.
     """
 
     def __init__(self, operator: Operator, weight: float, picks: Iterator[greedy.Pick]) -> None:
@@ -123,7 +123,7 @@ class _Queue:
         self.advance()
 
     def key(self) -> tuple[float, Tie]:
-        """The least comes first. Equal scores go by the operator's name, for ONNX by place (1.6.7)."""
+        """Sort key, lowest first. Ties are broken by the operator's name, for ONNX by index."""
         place = self.place or 0
         by_place = self.operator.frontend == "onnx"
         tie = (self.operator.frontend, place if by_place else 0, self.operator.name)
@@ -142,7 +142,7 @@ class _Queue:
             self.diversity = 0.0
 
     def why(self, explain: bool) -> dict[str, Any]:
-        """What speaks for the head: its operator's weight and its settings' diversity; which are new."""
+        """The evidence for the head: its operator's weight, its settings' diversity, and which are new."""
         facts = {"operator": self.weight, "diversity": self.diversity}
         explanation: dict[str, Any] = {"opera": self.weight * self.diversity} | facts
         if explain:
@@ -154,7 +154,7 @@ class _Queue:
 
 
 def merge_queues(queues: Iterable[_Queue], explain: bool) -> Iterator[Ranked]:
-    """The heads of all operators, best first. One whose first head says nothing new takes no part (1.6.7)."""
+    """The heads of all operators, best first. An operator whose first head has nothing new is left out."""
     heap = [(queue.key(), place, queue) for place, queue in enumerate(queues) if queue.diversity]
     heapify(heap)
     while heap:
@@ -172,7 +172,7 @@ def merge_queues(queues: Iterable[_Queue], explain: bool) -> Iterator[Ranked]:
 def append_remaining(
     ranked: Iterable[Ranked], instances: Sequence[Instance], context: Context
 ) -> Iterator[Ranked]:
-    """`ranked`, and after it in random order whatever it lacks (1.6.8)."""
+    """`ranked`, followed by the missing instances in random order."""
     left = dict.fromkeys(range(len(instances)))
     for one in ranked:
         del left[one.instance_index]
@@ -185,7 +185,7 @@ _NOTHING_NEW: dict[str, Any] = {"opera": 0.0}
 
 
 def _code_picks(operator: Operator, instances: Sequence[Instance], context: Context) -> Iterator[greedy.Pick]:
-    """1.6.5 and, if asked for, 1.6.6."""
+    """The code's picks, filtered if requested."""
     if not filter_requested(context):
         return greedy.search(operator.table, greedy.rarity_weights)
     firsts = [instances[operator.places[first]] for first in operator.table.first]
@@ -203,19 +203,19 @@ def _rank_by_code(instances: Sequence[Instance], context: Context, weigh: Weigh)
 
 @register_strategy("opera", "opera-code")
 def opera_code(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
-    """1.6: uncovered share of the operator × diversity, a new value weighing 1/|values seen|."""
+    """As in the code: uncovered share of the operator × diversity, a new value weighing 1/|values seen|."""
     return _rank_by_code(instances, context, lambda operator: operator.uncovered)
 
 
 @register_strategy("opera-parameters")
 def opera_parameters(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
-    """OPERA_para (1.8): the diversity alone."""
+    """OPERA_para: the diversity alone."""
     return _rank_by_code(instances, context, lambda _: 1.0)
 
 
 @register_strategy("opera-paper")
 def opera_paper(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
-    """1.5: neglect of the operator × share of new values or of new pairs, whichever is greater."""
+    """As in the paper: neglect of the operator × share of new values or of new pairs, whichever is greater."""
     queues = (
         _Queue(operator, operator.neglect, greedy.search(operator.table, greedy.equal_weights))
         for operator in operators(instances, context, abstraction.abstract_as_paper, seeded=False)
@@ -225,7 +225,7 @@ def opera_paper(instances: Sequence[Instance], context: Context) -> Iterator[Ran
 
 @register_strategy("opera-operator")
 def opera_operator(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
-    """OPERA_op (1.8): the operator's weight alone, hence operator by operator, each in the source's order."""
+    """OPERA_op: the operator's weight alone, so operator by operator, each in the source's order."""
     found = list(operators(instances, context, abstraction.abstract_as_released_code, seeded=True))
     weighed = sorted((-one.uncovered, one.frontend, one.name, at) for at, one in enumerate(found))
     return (

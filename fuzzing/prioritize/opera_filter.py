@@ -1,7 +1,7 @@
-"""What OPERA's released code puts to the end because the compilers of its day could not take it (1.6.6).
+"""What OPERA's released code ranks last because the compilers of its time did not support it.
 
-Only where the option `opera.filter=released` asks for it: today's compilers take most of it, and what they do
-not take the verdict `unsupported` says.
+Used only with the option `opera.filter=released`: today's compilers support most of it, and report the rest
+with the verdict `unsupported`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REFUSED_DTYPES = {
 
 
 def filter_requested(context: Context) -> bool:
-    """Whether the filter is asked for; raises UsageError for an option that is none."""
+    """Whether the filter is requested; raises UsageError for an unknown value."""
     given = context.options.get("opera.filter", "none")
     if given not in ("none", "released"):
         raise UsageError(f"opera.filter is none or released, not {given!r}")

@@ -1,7 +1,7 @@
-"""Imported before numpy: its matrix products stay in one thread.
+"""Keeps numpy's matrix products in one thread; must be imported before numpy.
 
-The matrices of a ranking are small. OpenBLAS would hand each to all processors, whose threads then wait for
-one another: 100,000 instances take a third longer so, and more than twice the processor time.
+The matrices of a ranking are small. OpenBLAS would distribute each over all processors, whose threads then
+wait for one another: 100,000 instances would take a third longer, and more than twice the processor time.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Strategies: each is one file of this package that registers a function by decorator.
+"""Strategies: each file of this package may register one by decorator.
 
-A strategy gives each instance once, the one to run first first, and says why it stands there.
+A strategy returns each instance once, in order, with an explanation of its rank.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ SEED = 1
 class Suite(Protocol):
     """What the compiler's own tests of one frontend cover.
 
-    operators  how many of them there are of each operator
-    instances  the tests themselves, where they were recorded; else empty
+    operators  number of tests of each operator
+    instances  the tests themselves, if recorded; else empty
     """
 
     @property
@@ -35,22 +35,22 @@ class Suite(Protocol):
         ...
 
 
-#: What each case covers: (file, line).
+#: The lines that each case covers: (file, line).
 Coverage = Mapping[str, frozenset[tuple[str, int]]]
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a strategy may know beside the instances.
+    """Inputs of a strategy beside the instances.
 
-    suites     the compiler's own tests by frontend, "" for all others; uncounted ones are missing
-    change     a `fuzzing.prioritize.change.Change`; None if there is none
-    history    a `fuzzing.prioritize.change.history.History`; None if there is none
-    coverage   case id → lines of the frontend's files that it runs; None if it was not measured
-    seed       of every random choice
-    backend    the compiler, "" for none in particular
-    options    a strategy's own settings, by name
-    explain    whether `Ranked.why` is to say all it can, which costs time
+    suites    the compiler's own tests by frontend, "" for all others; uncounted ones are missing
+    change    a `fuzzing.prioritize.change.Change`; None if there is none
+    history   a `fuzzing.prioritize.change.history.History`; None if there is none
+    coverage  case id → lines of the frontend's files that it runs; None if it was not measured
+    seed      of every random choice
+    backend   the compiler, "" for none in particular
+    options   a strategy's own settings, by name
+    explain   whether `Ranked.why` should be complete, which takes time
     """
 
     suites: Mapping[str, Suite] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Ranked:
-    """One place of an order: which instance, and why it stands there (plain JSON)."""
+    """One rank of an order: the instance, and the explanation (plain JSON)."""
 
     instance_index: int
     why: Mapping[str, Any] = field(default_factory=dict)
@@ -80,7 +80,7 @@ _STRATEGIES: Registry[Rank] = Registry("strategy", "fuzzing.prioritize", deep=Tr
 
 
 def register_strategy(*names: str) -> Callable[[Rank], Rank]:
-    """Decorator: makes a function known as the strategy of these names."""
+    """Decorator: registers a function as the strategy of these names."""
 
     def register(function: Rank) -> Rank:
         _STRATEGIES.add(function, *names)
@@ -90,17 +90,17 @@ def register_strategy(*names: str) -> Callable[[Rank], Rank]:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all strategies, sorted. Loads every file of this package and of those below it."""
+    """The names of all strategies, sorted. Imports every file of this package and of those below it."""
     return _STRATEGIES.names()
 
 
 def get(name: str) -> Rank:
-    """The strategy `name`; raises UnknownNameError that lists those there are."""
+    """The strategy `name`; raises UnknownNameError with the known names."""
     return _STRATEGIES.get(name)
 
 
 def shuffle(indices: Sequence[int], instances: Sequence[Instance], seed: int) -> list[int]:
-    """The indices in a random order that depends on the seed and the cases' ids alone."""
+    """The indices in a random order that depends only on the seed and the cases' ids."""
     key = seed.to_bytes(16, "little", signed=True)
     drawn = {at: blake2b(instances[at].id.encode(), digest_size=16, key=key).digest() for at in indices}
     return sorted(indices, key=lambda at: (drawn[at], at))

@@ -1,7 +1,7 @@
-"""Tables: the instances of one operator as numbers, ready for the greedy search.
+"""Tables: the instances of one operator as numbers, for the greedy search.
 
-A column is a parameter or a pair of parameters; what stands in it is an id of the abstract value (or the
-pair of values), unique over the table. Instances whose abstract parameters are all alike share a row.
+A column is a parameter or a pair of parameters; its entries are ids of the abstract values (or pairs of
+values), unique over the table. Instances with equal abstract parameters share a row.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from fuzzing.errors import InternalError
 from fuzzing.prioritize.abstraction import ABSENT
 
-#: More parameters than this and the scores would no longer be exact (see greedy.UNIT).
+#: With more parameters scores would no longer be exact (see greedy.UNIT).
 MAX_PARAMETERS = 1000
-_AT_ONCE = 32  # pairs whose ids are made together
-_UNKNOWN = -1  # a parameter of which a seed says nothing
+_AT_ONCE = 32  # pairs whose ids are computed together
+_UNKNOWN = -1  # a parameter that a seed lacks
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -28,10 +28,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Table:
     """The instances of one operator.
 
-    names    the parameters, in the order in which they were met
-    columns  int32 [rows, parameters + pairs]: ids of values; pairs as itertools.combinations has them
-    starts   int64 [parameters + pairs + 1]: the least id of each column, and how many ids there are
-    first    for each row the place of the first instance that has it, ascending
+    names    the parameters, in order of first occurrence
+    columns  int32 [rows, parameters + pairs]: ids of values; pairs as from itertools.combinations
+    starts   int64 [parameters + pairs + 1]: the least id of each column, and the number of ids
+    first    index of the first instance of each row, ascending
     seeds    int64: the ids that count as seen before anything is emitted
     """
 
@@ -42,7 +42,7 @@ class Table:
     seeds: Array
 
     def per_column(self, ids: Array) -> Array:
-        """How many different ones of `ids` each column has: int64 [parameters + pairs]."""
+        """Number of different `ids` in each column: int64 [parameters + pairs]."""
         seen = np.zeros(int(self.starts[-1]) + 1, np.int64)
         seen[ids] = 1
         total = np.concatenate([[0], np.cumsum(seen)])
@@ -84,7 +84,7 @@ def _names(rows: Iterable[Mapping[str, Hashable]]) -> tuple[str, ...]:
 def _code(
     row: Mapping[str, Hashable], names: Sequence[str], interned: Sequence[dict[Hashable, int]], missing: Any
 ) -> tuple[int, ...]:
-    """A row's values by number; what it lacks is the value `missing`, or unknown if that is None."""
+    """A row's values by number; missing ones are the value `missing`, or unknown if that is None."""
     values = [row.get(name, missing) for name in names]
     return tuple(
         [
@@ -113,7 +113,7 @@ def _columns(codes: Array, widths: Array) -> tuple[Array, Array]:
 
 
 def _interned(codes: Array) -> tuple[Array, Array]:
-    """Each column's values counted through in the order of their size, and how many there are; -1 stays."""
+    """Each column's values numbered in sorted order, and their count; -1 stays."""
     order = np.argsort(codes, axis=0, kind="stable")
     ascending = np.take_along_axis(codes, order, axis=0)
     new = np.ones(codes.shape, np.int32)

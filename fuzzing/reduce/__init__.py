@@ -1,1 +1,1 @@
-"""Makes failing cases small: one engine, and a format for each kind of thing that fails."""
+"""Reduces failing cases: one engine, and a format for each kind of program."""

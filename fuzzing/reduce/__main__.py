@@ -1,17 +1,18 @@
-"""`python -m fuzzing.reduce SHARD.json [--runs N] [--seconds S] [--journal FILE]`: a failing case made small.
+"""`python -m fuzzing.reduce SHARD.json [--runs N] [--seconds S] [--journal FILE]`: reduces a failing case.
 
 The shard names one case and how it is run. `--passes SHARD.json` names it on another toolchain, where it
-passes: then only what passes there counts, so that what is new stays new. Prints JSON lines on stdout:
+passes: then only candidates that pass there count, so that a regression stays one. Prints JSON lines on
+stdout:
 
-    {"event": "step", "run": N, "by": PASS, "size": […]}        each candidate that was taken
+    {"event": "step", "run": N, "by": PASS, "size": […]}        each candidate taken
     {"event": "other", "id": ID}                                another bug
     {"event": "end", "id": ID, "from": ID, "outcome": {…}, "minimal": …, "confirmed": …,
      "root": ID or null, "runs": N,
      "replayed": N, "before": […], "after": […], "words": […], "seconds": S, "traits": {…}}
 
-The reduced case, and the others, are added to the shard's corpus. Errors are printed by `fuzzing.entry_point`.
-Exit codes: 0 after "end", 2 for a case that does not fail or cannot be reduced, 3 if the toolchain cannot be
-started.
+The reduced case, and the others, are added to the shard's corpus. Errors are printed as in
+`fuzzing.entry_point`. Exit codes: 0 after "end", 2 for a case that does not fail or cannot be reduced, 3 if
+the toolchain cannot be started.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from fuzzing.reduce.reduction import reduce_case
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
+    """The command line; returns its exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m fuzzing.reduce", description="Make a failing case small."
     )
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | None = None) -> None:
-    """Reduces the shard's case, printing events; what is left must pass where `passing` says."""
+    """Reduces the shard's case, printing events; the result must pass where `passing` says."""
     corpus = Corpus(shard.corpus)
     case = corpus.get(shard.case)
     begin = time.monotonic()

@@ -1,4 +1,4 @@
-"""Operator instances made small: fewer parameters, plainer ones, shorter tensors, simpler numbers."""
+"""Reduces operator instances: fewer parameters, plainer ones, shorter tensors, simpler numbers."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from fuzzing.reduce.input_values import (
 )
 
 Call = TorchCall | KerasLayer
-#: Where an argument stands: a field of the program, then indices and names.
+#: Place of an argument: a field of the program, then indices and names.
 Path = tuple[Any, ...]
 
 
 def size(case: TestCase) -> tuple[float, ...]:
-    """Parameters, dimensions and elements of the inputs, then how plain parameters and values are."""
+    """Number of parameters, dimensions and input elements, then the complexity of parameters and values."""
     arguments = [argument for _, argument in _arguments(_program(case))]
     ranks = lengths = elements = 0
     broken = odd = 0
@@ -63,7 +63,7 @@ def _program(case: TestCase) -> Call:
     return program
 
 
-# -- parameters --------------------------------------------------------------------------------------
+# Parameters
 
 
 def _argument_fields(program: Call) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _with_field(program: Call, field: str, value: Any) -> Call:
 
 
 def _arguments(program: Call) -> Iterator[tuple[Path, Argument]]:
-    """Every argument, those inside lists and the like included, with its place."""
+    """Every argument with its place, nested ones included."""
     for field, value in _argument_fields(program).items():
         named = field.endswith("kwargs") or field == "call"
         for key, argument in value if named else enumerate(value):
@@ -121,7 +121,7 @@ def _replace_nested(argument: Argument, path: Sequence[int], new: Argument) -> A
 
 
 def _units(case: TestCase) -> list[tuple[str, Any]]:
-    """What may be left out: each named parameter, and each positional one, the last first."""
+    """What may be removed: each named parameter, and each positional one, the last first."""
     program = _program(case)
     named: list[tuple[str, Any]] = []
     for field, value in _argument_fields(program).items():
@@ -133,7 +133,7 @@ def _units(case: TestCase) -> list[tuple[str, Any]]:
 
 
 def _without(case: TestCase, units: Sequence[tuple[str, Any]]) -> TestCase | None:
-    """The call without some parameters; positional ones can only go from the end, named ones anywhere."""
+    """The call without some parameters; positional ones can only be removed from the end."""
     program = _program(case)
     for field, value in _argument_fields(program).items():
         gone = {key for name, key in units if name == field}
@@ -151,14 +151,14 @@ def _without(case: TestCase, units: Sequence[tuple[str, Any]]) -> TestCase | Non
 
 
 def _with_program(case: TestCase, program: Call) -> TestCase:
-    """The case with another call: inputs that nothing takes any more are gone, its reference is not known."""
+    """The case with another call: without inputs that became unused, and without a reference."""
     names = {tensor.name for tensor in program.tensors}
     inputs = tuple(item for item in case.inputs if item[0] in names)
     return replace(case, program=program, inputs=inputs, expected=None)
 
 
 def _simpler_arguments(argument: Argument) -> Iterator[Argument]:
-    """Arguments in its place that are easier to read, the easiest first."""
+    """Simpler arguments for this place, simplest first."""
     if isinstance(argument, (bool, int, float)):
         yield from simpler_numbers(argument)
     elif isinstance(argument, TensorArg) and (argument.strides is not None or argument.layout != "strided"):
@@ -170,7 +170,7 @@ def _simpler_arguments(argument: Argument) -> Iterator[Argument]:
 
 
 def _weight(argument: Argument) -> float:
-    """How hard an argument is to read."""
+    """Complexity of an argument."""
     if argument is None or isinstance(argument, (bool, int, float)):
         return number_complexity(argument)
     if isinstance(argument, (list, tuple)):
@@ -180,11 +180,11 @@ def _weight(argument: Argument) -> float:
     return 5.0 if isinstance(argument, NewObject) else 1.0
 
 
-# -- passes --------------------------------------------------------------------------------------------
+# Passes
 
 
 def _drop_parameters(attempt: Attempt[TestCase]) -> None:
-    """Parameters left out, so that their defaults hold; many at once, then each, then each pair."""
+    """Omits parameters, for their defaults; many at once, then each, then each pair."""
     ddmin(attempt, _units, _without)
     if len(_units(attempt.best)) <= 12:  # 66 pairs
         while attempt.any(_pair_candidates(attempt.best)):
@@ -215,14 +215,14 @@ def _argument_candidates(case: TestCase) -> Iterator[Callable[[], TestCase]]:
 
 
 def _build_valid(makers: Iterator[Callable[[], TestCase]]) -> Iterator[TestCase]:
-    """What can be made at all: a program may refuse what it is given."""
+    """The programs that can be built: a program may reject its arguments."""
     for make in makers:
         with contextlib.suppress(CaseFormatError):
             yield make()
 
 
 def _shrink(attempt: Attempt[TestCase]) -> None:
-    """Lengths, all tensors of one length together first: they often have to agree."""
+    """Shortens lengths; all tensors of one length together first, as they often have to agree."""
     while attempt.any(_build_valid(_shrink_candidates(attempt.best))):
         pass
 
@@ -269,7 +269,7 @@ def _cast_all(case: TestCase, common: Mapping[str, str]) -> Callable[[], TestCas
 
 
 def _simplify(attempt: Attempt[TestCase]) -> None:
-    """Numbers that people can read, where the bug does not need others."""
+    """Simplifies numbers that the bug does not depend on."""
     while attempt.any(_simplify_candidates(attempt.best)):
         pass
 

@@ -1,4 +1,4 @@
-"""The inputs of a case together: lengths that are alike change as one, since they often have to agree."""
+"""Reduces the inputs of a case together: equal lengths change as one, as they often have to agree."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Inputs = tuple[tuple[str, Input], ...]
 
 
 def propose_shortenings(shapes: Mapping[K, Sequence[int]]) -> Iterator[tuple[list[tuple[K, int]], int]]:
-    """What to shorten together, as names and axes, and to what; the longest first, to the shortest first.
+    """Names and axes to shorten together, and the new length; longest first, to the shortest first.
 
-    Which lengths have to agree is what the library's refusal tells, so all that are alike are tried
-    together, then all but one, then each.
+    Only the library's errors show which lengths have to agree, so all equal ones are tried together, then all
+    but one, then each.
     """
     for length in sorted({length for shape in shapes.values() for length in shape}, reverse=True):
         places = [
@@ -57,14 +57,14 @@ def shrink_inputs(inputs: Inputs) -> Iterator[Inputs]:
 
 
 def simplify_inputs(inputs: Inputs) -> Iterator[Inputs]:
-    """The inputs with one of them easier to read."""
+    """The inputs with one of them simplified."""
     for name, value in inputs:
         for candidate in simplify_input(value):
             yield tuple((dict(inputs) | {name: candidate}).items())
 
 
 def cast_inputs(inputs: Inputs, common: Mapping[str, str]) -> Inputs:
-    """The inputs with the element types of one family made the common one; see `COMMON_DTYPES`."""
+    """The inputs with the element types of one family replaced by the common one; see `COMMON_DTYPES`."""
     found = []
     for name, given in inputs:
         tensor = as_tensor(given)

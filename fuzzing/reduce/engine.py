@@ -1,7 +1,7 @@
-"""The reduction engine: tries smaller candidates until none shows the same bug.
+"""The reduction engine: tries smaller candidates until none has the same bug.
 
-It is independent of what it reduces. A spec gives a size, a key and passes; a pass proposes candidates in a
-fixed order; a classifier runs several at once, and the first in order that shows the bug is taken. So the result
+It is independent of what it reduces. A spec defines a size, a key and passes; a pass proposes candidates in a
+fixed order; a classifier runs several at once, and the first in order with the bug is taken. So the result
 does not depend on timing, and an interrupted reduction resumes from its journal without repeating runs.
 """
 
@@ -19,7 +19,7 @@ from fuzzing.reduce.journal import Journal
 T = TypeVar("T")
 Candidate = TypeVar("Candidate", contravariant=True)
 
-#: What a candidate shows: the same bug, another bug, or none.
+#: Classification of a candidate: the same bug, another bug, or none.
 SAME, OTHER, CLEAN = "same", "other", "clean"
 
 
@@ -27,17 +27,17 @@ class Classifier(Protocol[Candidate]):
     """Runs candidates."""
 
     def __call__(self, candidates: Sequence[Candidate]) -> Sequence[str]:
-        """SAME, OTHER or CLEAN for each candidate, in their order."""
+        """SAME, OTHER or CLEAN for each candidate, in order."""
         ...
 
 
 @dataclass(frozen=True)
 class ReductionSpec(Generic[T]):
-    """How a kind of thing is reduced.
+    """How a kind of object is reduced.
 
-    size    what is to become small: tuples are compared in order, so the first number counts most
+    size    to be minimized: tuples are compared in order, so the first number counts most
     key     names a candidate by its content
-    passes  in the order in which they are worth trying: what cuts most comes first
+    passes  in order, the most effective first
     """
 
     size: Callable[[T], tuple[float, ...]]
@@ -47,7 +47,7 @@ class ReductionSpec(Generic[T]):
 
 @dataclass(frozen=True)
 class Pass(Generic[T]):
-    """One way to make things smaller: `apply` tries candidates for as long as it has any."""
+    """One way to make candidates smaller: `apply` tries candidates until it has none left."""
 
     name: str
     apply: Callable[[Attempt[T]], None]
@@ -55,7 +55,7 @@ class Pass(Generic[T]):
 
 @dataclass(frozen=True)
 class Budget:
-    """What a reduction may cost: candidates judged, and seconds."""
+    """Limits of a reduction: candidates classified, and seconds."""
 
     runs: int = 2000
     seconds: float = 600.0
@@ -63,7 +63,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Step:
-    """A candidate that was taken: after how many runs, by which pass, and its size."""
+    """A candidate taken: after how many runs, by which pass, and its size."""
 
     run: int
     by: str
@@ -72,14 +72,14 @@ class Step:
 
 @dataclass(frozen=True)
 class SearchResult(Generic[T]):
-    """What came of it.
+    """Result of a reduction.
 
-    best     the smallest that shows the bug
-    minimal  whether every pass was tried on it and none made it smaller
-    runs     candidates judged now; `replayed` were known from an earlier try
-    runs_by_pass    by pass, the runs that it took
-    steps    the candidates taken
-    others   candidates that show another bug, smallest first
+    best          the smallest candidate with the bug
+    minimal       whether no pass can make it smaller
+    runs          candidates classified now; `replayed` were known from an earlier reduction
+    runs_by_pass  number of runs by pass
+    steps         the candidates taken
+    others        candidates with another bug, smallest first
     """
 
     best: T
@@ -92,12 +92,12 @@ class SearchResult(Generic[T]):
 
 
 class _BudgetExhaustedError(Exception):
-    """The budget is spent. Raised and caught here: passes are unwound by it."""
+    """The budget is spent. Raised and caught here, to unwind passes."""
 
 
 @dataclass
 class Attempt(Generic[T]):
-    """The best candidate so far, and a method that tries smaller ones; passes get it."""
+    """The best candidate so far, and a method that tries smaller ones; passed to passes."""
 
     _reduction: _Reduction[T]
     by: str
@@ -110,7 +110,7 @@ class Attempt(Generic[T]):
     def any(self, candidates: Iterable[T]) -> bool:
         """Tries candidates in order until one is taken. False if none was.
 
-        Those that are not smaller than the best, and those judged before, cost nothing.
+        Candidates that are not smaller than the best, and those classified before, cost nothing.
         """
         return self._reduction.any(candidates, self.by)
 
@@ -125,10 +125,10 @@ def reduce(
     journal: Journal | None = None,
     progress: Callable[[Step], None] | None = None,
 ) -> SearchResult[T]:
-    """The smallest thing found that shows what `start` shows.
+    """The smallest object found with the bug of `start`.
 
-    width    candidates judged at once
-    journal  remembers answers from one try to the next
+    width    candidates classified at once
+    journal  stores classifications across reductions
     """
     return _Reduction(start, spec, classify, budget or Budget(), width, journal or Journal(), progress).run()
 
@@ -167,7 +167,7 @@ class _Reduction(Generic[T]):
         )
 
     def _run_passes(self) -> bool:
-        """Every pass once; whether any of them got anywhere. Sizes fall each time, so this ends."""
+        """Runs every pass once; returns whether any made progress. Sizes fall each time, so this ends."""
         before = len(self.steps)
         for item in self.spec.passes:
             item.apply(Attempt(self, item.name))
@@ -184,7 +184,7 @@ class _Reduction(Generic[T]):
         return False
 
     def _untried(self, candidates: Iterable[T]) -> Iterable[tuple[str, T]]:
-        """Those that are smaller than the best and not known to be of no use."""
+        """Candidates that are smaller than the best and not known to lack the bug."""
         proposed: set[str] = set()
         for candidate in candidates:
             if self.spec.size(candidate) >= self.size:
@@ -208,7 +208,7 @@ class _Reduction(Generic[T]):
         return [self.answers[key] for key, _ in batch]
 
     def _is_known(self, key: str) -> bool:
-        """Whether the answer is known: from this try, where it was one too many, or from an earlier one."""
+        """Whether the classification is known: from this reduction or an earlier one."""
         if key not in self.answers and (answer := self.journal.get(key)) is not None:
             self.answers[key] = answer
             self.replayed += 1
@@ -231,12 +231,12 @@ class _Reduction(Generic[T]):
 def find_single(
     attempt: Attempt[T], units: Callable[[T], Sequence[Any]], only: Callable[[T, Sequence[Any]], T | None]
 ) -> None:
-    """Looks for the one unit that shows the bug without the rest: in their first half, or else in the second.
+    """Bisects for one unit that has the bug without the rest.
 
-    The second half is not run but assumed to show it, and the last unit is confirmed alone. A single cause so
-    costs one run per bit. Causes that lie apart are left to `ddmin`.
+    The second half is not run but assumed to have the bug, and the last unit is confirmed alone. A single
+    cause so costs one run per bit. Causes that need several units are left to `ddmin`.
 
-    only  a thing of these units alone; None if there is no such thing
+    only  an object of these units alone; None if there is no such object
     """
     whole = attempt.best
     block = units(whole)
@@ -255,12 +255,12 @@ def ddmin(
     units: Callable[[T], Sequence[Any]],
     without: Callable[[T, Sequence[Any]], T | None],
 ) -> None:
-    """Leaves out units: first half of them at once, then ever fewer, down to each by itself.
+    """Removes units: first half of them at once, then ever fewer, down to single ones.
 
     Zeller and Hildebrandt's ddmin (TSE 2002) by complements; after a removal it continues at the same place.
 
     units    the parts of a candidate
-    without  a thing without some of its units; None if there is no such thing
+    without  an object without some of its units; None if there is no such object
     """
     length = max(1, len(units(attempt.best)) // 2)
     while True:
@@ -283,9 +283,9 @@ def _remove_first_block(
     starts: range,
     length: int,
 ) -> int | None:
-    """Cuts the first block that can go; where it stood, or None if none can."""
+    """Removes the first removable block; returns its index, or None."""
     best = attempt.best
-    proposed: dict[int, int] = {}  # by identity of the candidate: where its block stands
+    proposed: dict[int, int] = {}  # by identity of the candidate: index of its block
 
     def candidates() -> Iterable[T]:
         for start in starts:

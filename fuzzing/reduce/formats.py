@@ -20,17 +20,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ProgramFormat(Generic[T]):
-    """How cases of one kind of program are taken apart, and put together again.
+    """How cases of one kind of program are reduced.
 
-    kind    the program kind, as in `case.json`
-    load    takes a case apart; the evaluator gives the library's values, the outcome is the failure
-    case    puts it together
-    spec  how it is reduced
-    words   what the first numbers of its size count, for people
-    valid   whether a candidate is a legal program; one that is not is never run
-    split   its parts in order → it up to before the part of a number, and what is left from there on, each
-            with what the library gives it; None where that part cannot be cut there
-    parts   how many parts it has; with one part no root cause is sought
+    kind   the program kind, as in `case.json`
+    load   takes a case apart; the evaluator provides the library's values, the outcome is the failure
+    case   puts it together
+    spec   how it is reduced
+    words  names of the first numbers of its size, for people
+    valid  whether a candidate is a legal program; illegal ones are not run
+    split  (whole, index) → the parts before the index, and the rest with the library's values as inputs; None
+           if it cannot be cut there
+    parts  number of parts; with one part no root cause is searched
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""Fewer operators: results left out, parts cut out, nodes bypassed."""
+"""Removes operators: outputs removed, parts extracted, nodes bypassed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fuzzing.graph.transformations import extract, prune, substitute
 from fuzzing.reduce.engine import Attempt, ddmin, find_single
 from fuzzing.reduce.graph_state import GraphState
 
-#: Nodes that are tried because their operator is named; where more have it, it tells little.
+#: Nodes tried because the message names their operator; with more, the name is not informative.
 _SUSPECTS = 4
 
 
 def keep_nodes(state: GraphState, nodes: Iterable[int]) -> GraphState | None:
-    """The part of the graph that these nodes are; None if there is no such part.
+    """The subgraph of these nodes; None if it is invalid.
 
-    Its outputs are those that were outputs, and edges that nothing in the part uses.
+    Its outputs are former outputs, and edges that nothing in it uses.
     """
     graph = state.graph
     chosen = set(nodes)
@@ -31,20 +31,20 @@ def keep_nodes(state: GraphState, nodes: Iterable[int]) -> GraphState | None:
 
 
 def split(state: GraphState, at: int) -> tuple[GraphState, GraphState] | None:
-    """The nodes before number `at`, and the others, fed with what the library gives for the first."""
+    """The nodes before number `at`, and the others with the library's values of the former as inputs."""
     before, after = keep_nodes(state, range(at)), keep_nodes(state, range(at, len(state.graph.nodes)))
     return None if before is None or after is None else (before, after)
 
 
 def _with_graph(state: GraphState, part: Graph) -> GraphState | None:
-    """The state with a part of its graph; None if an input would be of no known shape."""
+    """The state with a part of its graph; None if an input would have no known shape."""
     if not part.nodes or any(not part.types[edge].static for edge in part.inputs):
         return None
     return replace(state, graph=part)
 
 
 def isolate_named_nodes(attempt: Attempt[GraphState]) -> None:
-    """Nodes of the operators that the failure names, each alone, then each with those that feed it."""
+    """Nodes of the operators that the failure names, each alone, then each with its producers."""
     state = attempt.best
     nodes = state.graph.nodes
     suspects = [number for number, node in enumerate(nodes) if node.op in state.message_words][:_SUSPECTS]
@@ -63,7 +63,7 @@ def isolate_node(attempt: Attempt[GraphState]) -> None:
 
 
 def remove_outputs(attempt: Attempt[GraphState]) -> None:
-    """Fewer outputs, and the cone of what is left."""
+    """Removes outputs, and nodes that become unused."""
 
     def without(state: GraphState, gone: Sequence[int]) -> GraphState | None:
         left = [edge for edge in state.graph.outputs if edge not in set(gone)]
@@ -73,7 +73,7 @@ def remove_outputs(attempt: Attempt[GraphState]) -> None:
 
 
 def remove_nodes(attempt: Attempt[GraphState]) -> None:
-    """Fewer nodes: halves of the graph, then ever smaller blocks, then each."""
+    """Removes nodes: halves of the graph, then ever smaller blocks, then each."""
 
     def without(state: GraphState, gone: Sequence[int]) -> GraphState | None:
         left = set(range(len(state.graph.nodes))) - set(gone)
@@ -83,7 +83,7 @@ def remove_nodes(attempt: Attempt[GraphState]) -> None:
 
 
 def bypass_nodes(attempt: Attempt[GraphState]) -> None:
-    """A node taken out, and what used it fed with one of its inputs."""
+    """Removes a node, and connects its users to one of its inputs."""
     while attempt.any(_bypass_candidates(attempt.best)):
         pass
 
@@ -93,7 +93,7 @@ def _bypass_candidates(state: GraphState) -> Iterator[GraphState]:
     for number, node in enumerate(graph.nodes):
         rest = [item for place, item in enumerate(graph.nodes) if place != number]
         if any(edge in node.outputs[1:] for item in rest for edge in item.used_edges()):
-            continue  # one input stands for the first output, none for the others
+            continue  # one input replaces the first output, none the others
         for edge in dict.fromkeys(node.used_edges()):
             if graph.types[edge] == graph.types[node.outputs[0]]:
                 fed = substitute(replace(graph, nodes=tuple(rest)), {node.outputs[0]: edge})

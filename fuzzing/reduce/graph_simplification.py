@@ -1,4 +1,4 @@
-"""Plainer operators: defaults for attributes, common types, shorter inputs, readable values."""
+"""Simplifies operators: default attributes, common types, shorter inputs, simple values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fuzzing.reduce.input_values import (
 
 
 def drop_optional(attempt: Attempt[GraphState]) -> None:
-    """Attributes, optional inputs and outputs left out, so that defaults hold."""
+    """Removes attributes, optional inputs and outputs, for their defaults."""
     while attempt.any(_drop_candidates(attempt.best)):
         pass
 
@@ -39,7 +39,7 @@ def _drop_candidates(state: GraphState) -> Iterator[GraphState]:
 
 
 def _variants(node: Node, graph: Graph) -> Iterator[Node]:
-    """The node without each attribute and each input that ONNX lets be left out."""
+    """The node without each optional attribute and input."""
     version = graph.opset if not node.domain else graph.opsets.get(node.domain, 1)
     try:
         schema = onnx.defs.get_schema(node.op, version, node.domain)
@@ -66,7 +66,7 @@ def _replace_node(state: GraphState, number: int, node: Node) -> Iterator[GraphS
 
 
 def _infer_types(state: GraphState) -> Iterator[GraphState]:
-    """The state with its types inferred again; nothing if they cannot be."""
+    """The state with its types inferred again; none if they cannot be."""
     graph = prune(state.graph, state.graph.outputs)
     try:
         graph = replace(retype(graph), names=graph.names)
@@ -77,7 +77,7 @@ def _infer_types(state: GraphState) -> Iterator[GraphState]:
 
 
 def shrink_inputs_together(attempt: Attempt[GraphState]) -> None:
-    """Shorter inputs; lengths that are alike together first, since they often have to agree."""
+    """Shorter inputs; equal lengths together first, as they often have to agree."""
     while attempt.any(_shrink_candidates(attempt.best)):
         pass
 
@@ -95,7 +95,7 @@ def _shrink_candidates(state: GraphState) -> Iterator[GraphState]:
 
 
 def _is_data(constant: Constant) -> bool:
-    """Whether a constant is data like an input's; axes, shapes and the like are not."""
+    """Whether a constant is data like an input's, not axes, shapes and the like."""
     return constant.dtype in ("float16", "float32", "float64")
 
 
@@ -128,7 +128,7 @@ def _drop_axes(state: GraphState, edges: Sequence[int], axis: int) -> Iterator[G
 
 
 def simplify_values(attempt: Attempt[GraphState]) -> None:
-    """Numbers that people can read, where the bug does not need others."""
+    """Simplifies numbers that the bug does not depend on."""
     while attempt.any(_simplify_candidates(attempt.best)):
         pass
 
@@ -147,7 +147,7 @@ def _simplify_candidates(state: GraphState) -> Iterator[GraphState]:
 
 
 def use_common_types(attempt: Attempt[GraphState]) -> None:
-    """The types and the version that most models have: float32, int64, and an opset of `OPSETS`."""
+    """The types and the version of most models: float32, int64, and an opset of `OPSETS`."""
     while attempt.any(_common_type_candidates(attempt.best)):
         pass
 
@@ -163,7 +163,7 @@ def _common_type_candidates(state: GraphState) -> Iterator[GraphState]:
 
 
 def _cast_all(state: GraphState, common: Mapping[str, str]) -> GraphState:
-    """The state with every element type of some family made the common one, in casts too."""
+    """The state with every element type of a family replaced by the common one, in casts too."""
     graph, values, types = state.graph, dict(state.values), list(state.graph.types)
     constants = dict(graph.constants)
     for edge in (*graph.inputs, *constants):

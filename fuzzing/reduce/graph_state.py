@@ -1,7 +1,7 @@
 """Operator graphs for reduction, with the value of each edge.
 
-The library computes every edge's value once. Where the nodes before an edge are removed, the edge becomes an
-input that holds its value. An edge becomes an output only if nothing uses it any more, because further outputs
+The library computes every edge's value once. If the nodes before an edge are removed, the edge becomes an
+input with its value. An edge becomes an output only if nothing uses it any more, because further outputs
 change what compilers fuse.
 """
 
@@ -25,7 +25,7 @@ from fuzzing.graph.onnx_writer import to_bytes
 from fuzzing.outcomes import Outcome
 from fuzzing.reduce.input_values import complexity, is_uncommon_dtype
 
-#: Bytes of values that are kept for edges inside the graph; further values are drawn where needed.
+#: Bytes of values stored for edges inside the graph; further values are drawn when needed.
 _MAX_VALUE_BYTES = 64 << 20
 
 
@@ -35,13 +35,14 @@ OPSETS = (18, 21)
 
 @dataclass(frozen=True)
 class GraphState:
-    """A graph, and what its edges hold when it is run.
+    """A graph, and the values of its edges.
 
-    graph   each edge has a name, by which it is known while others come and go
-    values  by name: of the inputs, and of what may become one
-    origin  the case it comes from, for all but program and inputs
-    message_words  words of the failure's message; operators may be among them
-    tolerated  rules of ONNX that the case itself breaks, and so its candidates may (`fuzzing.reduce.graph_validity`)
+    graph          each edge has a name that stays the same while others are removed
+    values         by name: of the inputs, and of edges that may become inputs
+    origin         the case it comes from, for all but program and inputs
+    message_words  words of the failure's message, which may name operators
+    tolerated      rules of ONNX that the case itself breaks, and so its candidates may
+                   (`fuzzing.reduce.graph_validity`)
     """
 
     graph: Graph
@@ -51,13 +52,13 @@ class GraphState:
     tolerated: frozenset[str] = frozenset()
 
     def case(self) -> TestCase:
-        """The case: the model, its inputs, and no reference, which is another program's."""
+        """The case: the model, its inputs, and no reference, as that is another program's."""
         graph = replace(self.graph, names={})
         inputs = tuple([(f"v{edge}", self.value(edge)) for edge in graph.inputs])
         return replace(self.origin, program=OnnxModel(to_bytes(graph)), inputs=inputs, expected=None)
 
     def value(self, edge: int) -> Input:
-        """What an input holds; drawn, where the value that is known is of another type."""
+        """The value of an input; drawn, if the known value has another type."""
         type_ = self.graph.types[edge]
         given = self.values.get(self.graph.names[edge])
         if isinstance(given, (Tensor, Recipe)) and (given.dtype, given.shape) == tuple(type_):
@@ -66,7 +67,7 @@ class GraphState:
 
 
 def _default_value(type_: TensorType) -> Input:
-    """A value for an edge of which nothing is known."""
+    """A value for an edge without a known one."""
     floats = type_.dtype in ("float16", "float32", "float64")
     if type_.dtype in RAW_DTYPES:
         return Tensor.of(np.zeros(type_.lengths, _carrier_dtype(type_.dtype)), type_.dtype)
@@ -95,7 +96,7 @@ def load(case: TestCase, evaluator: Evaluator, outcome: Outcome | None = None) -
 
 
 def _with_input_shapes(graph: Graph, values: Mapping[str, Input]) -> Graph:
-    """The graph with its inputs as long as what they are given."""
+    """The graph with the shapes of its inputs' values."""
     types = list(graph.types)
     for edge in graph.inputs:
         value = values[graph.names[edge]]
@@ -119,13 +120,14 @@ def _record_values(state: GraphState, evaluator: Evaluator) -> GraphState:
     return replace(state, graph=replace(graph, types=tuple(types)), values=values)
 
 
-# -- size ----------------------------------------------------------------------------------------------
+# Size
 
 
 def size(state: GraphState) -> tuple[float, ...]:
-    """Nodes, edges, attributes, unusual types, inputs, dimensions, elements; then how plain values are.
+    """Number of nodes, edges, attributes, unusual types, inputs, dimensions and elements; then the values'
+    complexity.
 
-    Nodes and their edges and attributes are counted in bodies, too.
+    Nodes and their edges and attributes in bodies count too.
     """
     graph = state.graph
     nodes = list(_all_nodes(graph))
@@ -168,12 +170,12 @@ def _all_nodes(graph: Graph) -> Iterator[Node]:
 
 
 def constant_to_tensor(constant: Constant) -> Tensor:
-    """An initialiser, as an input would be given."""
+    """An initializer as an input's value."""
     return Tensor.of(constant.array, constant.dtype)
 
 
 def key(state: GraphState) -> str:
-    """The content, as a name."""
+    """A digest of the content."""
     hashed = hashlib.sha256(to_bytes(replace(state.graph, names={})))
     for edge in state.graph.inputs:
         hashed.update(repr(state.value(edge)).encode())

@@ -1,4 +1,4 @@
-"""Bodies of If, Loop and Scan made smaller: nodes bypassed inside, a branch in the place of its If."""
+"""Reduces bodies of If, Loop and Scan: nodes bypassed inside, an If replaced by a branch."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from fuzzing.reduce.graph_state import GraphState
 
 
 def inline_branches(attempt: Attempt[GraphState]) -> None:
-    """A branch in the place of its If, whatever the condition."""
+    """Replaces an If by one of its branches, whatever the condition."""
     while attempt.any(_inline_candidates(attempt.best)):
         pass
 
 
 def shrink_subgraphs(attempt: Attempt[GraphState]) -> None:
-    """A node of a body taken out, and what used it fed with another edge of its type."""
+    """Removes a node of a body, and connects its users to another edge of its type."""
     while attempt.any(_smaller_states(attempt.best)):
         pass
 
@@ -32,7 +32,7 @@ def _inline_candidates(state: GraphState) -> Iterator[GraphState]:
                 try:
                     graph = _inline_branch(state.graph, place, body)
                 except UsageError:
-                    continue  # the branch gives what it is given, and that depends on the If
+                    continue  # the branch returns an input that depends on the If
                 yield replace(state, graph=prune(graph, graph.outputs))
 
 
@@ -78,7 +78,7 @@ def _smaller_bodies(body: Subgraph) -> Iterator[Subgraph]:
             nodes = (*graph.nodes[:place], smaller, *graph.nodes[place + 1 :])
             yield _remove_unused(replace(graph, nodes=nodes), body.captures)
         if any(edge in other.used_edges() for edge in node.outputs[1:] for other in graph.nodes):
-            continue  # one edge stands for the first output, none for the others
+            continue  # one edge replaces the first output, none the others
         rest = (*graph.nodes[:place], *graph.nodes[place + 1 :])
         for edge in dict.fromkeys([*node.used_edges(), *graph.inputs, *graph.captured]):
             if graph.types[edge] == graph.types[node.outputs[0]]:
@@ -88,7 +88,7 @@ def _smaller_bodies(body: Subgraph) -> Iterator[Subgraph]:
 
 
 def _remove_unused(graph: Graph, captures: tuple[int, ...]) -> Subgraph:
-    """A body without what nothing needs any more. Its inputs stay: the operator hands them all."""
+    """A body without unused nodes. Its inputs stay, as the operator passes them all."""
     needed, nodes = set(graph.outputs), []
     for node in reversed(graph.nodes):
         if not needed.isdisjoint(node.outputs):

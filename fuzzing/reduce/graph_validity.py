@@ -1,8 +1,9 @@
-"""Whether a candidate is still a legal ONNX model, so that a reduction cannot end outside the language.
+"""Checks that a candidate is a legal ONNX model.
 
 ONNX's reference evaluator runs models that the standard forbids: a Split into more parts than there are
-elements, a Resize by 0. A compiler that refuses such a model has no bug. The rules are those of the operators'
-pages in the ONNX reference (https://onnx.ai/onnx/operators/); ONNX's own shape inference does not enforce them.
+elements, a Resize by 0. A compiler that rejects such a model has no bug. The rules are those of the
+operators' pages in the ONNX reference (https://onnx.ai/onnx/operators/); ONNX's own shape inference does not
+enforce them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 
 def is_valid(state: GraphState) -> bool:
-    """Whether a candidate breaks no rule that the case it comes from keeps."""
+    """Whether a candidate breaks only rules that its original case breaks too."""
     return find_violations(state) <= state.tolerated
 
 
@@ -59,7 +60,7 @@ def _broken_rules(state: GraphState, node: Node) -> Iterator[str]:
     try:
         types = infer_output_types(state.graph, state.graph, node)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        yield "shapes"  # the specification's shape function has no answer for operands that it does not allow
+        yield "shapes"  # the specification's shape function has no result for operands that it does not allow
         return
     for edge, type_ in zip(node.outputs, types or (), strict=False):
         known = state.graph.types[edge]
@@ -68,7 +69,7 @@ def _broken_rules(state: GraphState, node: Node) -> Iterator[str]:
 
 
 def _types_agree(one: TensorType, other: TensorType) -> bool:
-    """Whether an edge may have both types: the same, but for lengths that one of them leaves open."""
+    """Whether an edge may have both types: equal, but for lengths that one of them leaves open."""
     if one.dtype != other.dtype or one.shape is None or other.shape is None:
         return one.dtype == other.dtype
     pairs = zip(one.shape, other.shape, strict=False)
@@ -80,7 +81,7 @@ def _is_negative(type_: TensorType) -> bool:
 
 
 class _Operands:
-    """The operands of one node: shapes, attributes, and values where they are known."""
+    """The operands of one node: shapes, attributes, and values if known."""
 
     def __init__(self, state: GraphState, node: Node) -> None:
         self._state, self._node = state, node
@@ -93,7 +94,7 @@ class _Operands:
         return self._node.attributes.get(name, default)
 
     def shape(self, place: int) -> tuple[int, ...] | None:
-        """The lengths of an input; None where it is left out or its shape is open."""
+        """The lengths of an input; None if it is omitted or its shape is open."""
         edge = self._node.inputs[place] if place < len(self._node.inputs) else None
         return None if edge is None or not (type_ := self._state.graph.types[edge]).static else type_.lengths
 

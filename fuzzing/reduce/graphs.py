@@ -1,4 +1,4 @@
-"""Operator graphs made small: the failing part, then fewer operators, attributes, dimensions, values."""
+"""Reduces operator graphs: the failing part, then fewer operators, attributes, dimensions, values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SPEC = ReductionSpec[GraphState](
 
 
 def load(case: TestCase, evaluator: Evaluator, outcome: Outcome | None = None) -> GraphState:
-    """The graph of a case as `graph_state.load` reads it, with the rules of ONNX that it breaks itself."""
+    """The graph of a case as from `graph_state.load`, with the rules of ONNX that it breaks itself."""
     state = load_state(case, evaluator, outcome)
     return replace(state, tolerated=find_violations(state))
 

@@ -1,4 +1,4 @@
-"""Inputs made simple: shorter, then with values that people can read."""
+"""Simplifies inputs: shorter ones, then simple values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fuzzing.cases.values import RAW_DTYPES, STRING
 
 Array = np.ndarray[Any, Any]
 
-#: Elements that are looked at one by one; of larger tensors only the whole is made simpler.
+#: Elements that are simplified one by one; larger tensors are simplified only as a whole.
 _MAX_ELEMENTS = 64
 
 
-#: Element types by the common one that may stand for them.
+#: Element types with their common replacement.
 COMMON_DTYPES: tuple[dict[str, str], ...] = (
     dict.fromkeys(("float64", "float16", "bfloat16"), "float32"),
     dict.fromkeys(("int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"), "int64"),
@@ -27,12 +27,12 @@ COMMON_DTYPES: tuple[dict[str, str], ...] = (
 
 
 def is_uncommon_dtype(dtype: str) -> bool:
-    """Whether another element type may stand for it."""
+    """Whether a common element type may replace it."""
     return any(dtype in common for common in COMMON_DTYPES)
 
 
 def cast_input(given: Input, dtype: str) -> Input:
-    """The input in another element type, its numbers as they are or rounded."""
+    """The input in another element type, its numbers unchanged or rounded."""
     tensor = as_tensor(given)
     if tensor is None:
         return given
@@ -44,16 +44,16 @@ def cast_input(given: Input, dtype: str) -> Input:
 
 
 def as_tensor(given: Input) -> Tensor | None:
-    """A given input as a tensor; None for sequences, optionals and texts, which stay as they are."""
+    """An input as a tensor; None for sequences, optionals and texts, which are not reduced."""
     value = given.draw() if isinstance(given, Recipe) else given
     return value if isinstance(value, Tensor) and value.dtype != STRING else None
 
 
 @lru_cache(maxsize=4096)
 def complexity(given: Input) -> tuple[int, int, int]:
-    """How hard an input is to read: elements, those that are no whole numbers, and those that are not 0 or 1.
+    """Complexity of an input: number of elements, of non-integers, and of values other than 0 and 1.
 
-    The same number everywhere is as easy as one.
+    The same number everywhere counts as one.
     """
     tensor = as_tensor(given)
     if tensor is None:
@@ -68,7 +68,7 @@ def complexity(given: Input) -> tuple[int, int, int]:
 
 
 def simplify_input(given: Input) -> Iterator[Input]:
-    """Inputs of the same type and shape that are easier to read, the easiest first."""
+    """Simpler inputs of the same type and shape, simplest first."""
     tensor = as_tensor(given)
     if tensor is None or (array := _as_numbers(tensor)) is None or not array.size:
         return
@@ -81,7 +81,7 @@ def simplify_input(given: Input) -> Iterator[Input]:
 
 
 def simpler_numbers(number: float) -> Iterator[float]:
-    """Numbers of the same Python type that are easier to read, the easiest first."""
+    """Simpler numbers of the same Python type, simplest first."""
     if isinstance(number, bool):
         if number:
             yield False
@@ -93,7 +93,7 @@ def simpler_numbers(number: float) -> Iterator[float]:
 
 
 def number_complexity(value: object) -> float:
-    """How hard a number is to read; 0 for what is none."""
+    """Complexity of a number; 0 for other objects."""
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, int):
@@ -126,7 +126,7 @@ def shorter_lengths(length: int) -> Sequence[int]:
 
 
 def _as_numbers(tensor: Tensor) -> Array | None:
-    """The elements as numbers; None where they are raw bits or complex."""
+    """The elements as numbers; None if they are raw bits or complex."""
     if tensor.dtype in RAW_DTYPES or tensor.dtype.startswith("complex"):
         return None
     return tensor.array().astype(np.float64)
@@ -142,7 +142,7 @@ def _simplify_elements(array: Array, dtype: str) -> Iterator[Input]:
 
 
 def _cast_exactly(array: Array, dtype: str) -> Iterator[Input]:
-    """The array in an element type, if that holds its numbers."""
+    """The array in an element type, if that holds its numbers exactly."""
     with np.errstate(all="ignore"):
         tensor = Tensor.of(array.astype(dtype), dtype)
     if np.array_equal(tensor.array().astype(np.float64), array) or dtype.startswith("float"):

@@ -1,4 +1,4 @@
-"""Journals: the classification of candidates, kept between runs of a reduction."""
+"""Journals: stored classifications of candidates, for resuming a reduction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class Journal:
-    """Answers by a candidate's key, appended to a file; in memory only if there is no file.
+    """Classifications by a candidate's key, appended to a file; in memory only if there is no file.
 
     An incomplete last line is dropped.
     """
@@ -29,11 +29,11 @@ class Journal:
                 file.truncate(len(whole))
 
     def get(self, key: str) -> str | None:
-        """The answer for a candidate; None if it is not known."""
+        """The classification of a candidate; None if it is not known."""
         return self._known.get(key)
 
     def put(self, key: str, answer: str) -> None:
-        """Writes an answer to disk before it is used."""
+        """Writes a classification to disk before it is used."""
         self._known[key] = answer
         if self._path is not None:
             with self._path.open("a", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""Python programs made small: results, statements, blocks, expressions, literals, names, inputs."""
+"""Reduces Python programs: results, statements, blocks, expressions, literals, names, inputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fuzzing.reduce.script import (
 
 
 def _without_statements(script: Script, gone: Sequence[int]) -> Script | None:
-    """The script without some statements, by their places."""
+    """The script without some statements, by their indices."""
 
     def change(tree: ast.Module, function: Function) -> bool | None:
         before, results = set(syntax.read_names(function)), syntax.returned_names(function)
@@ -47,11 +47,11 @@ def _without_statements(script: Script, gone: Sequence[int]) -> Script | None:
     return apply_change(script, change)
 
 
-# -- passes --------------------------------------------------------------------------------------------
+# Passes
 
 
 def _remove_outputs(attempt: Attempt[Script]) -> None:
-    """Fewer results, and what is left of the program without what made the others."""
+    """Fewer results, and the program without what only they used."""
 
     def results(script: Script) -> list[str]:
         return syntax.returned_names(get_function(ast.parse(script.text))) or []
@@ -96,7 +96,7 @@ def _exhaust(attempt: Attempt[Script], candidates: Callable[[Script], Iterator[S
 
 
 def _bypass_candidates(script: Script) -> Iterator[Script | None]:
-    """What reads a variable fed with what the variable is computed from."""
+    """Users of a variable read one of the variables it is computed from."""
     tree = ast.parse(script.text)
     for place, node in enumerate(syntax.removable_statements(tree)):
         name = syntax.assigned_name(node)
@@ -118,7 +118,7 @@ def _bypass_candidates(script: Script) -> Iterator[Script | None]:
 
 
 def _unwrap_candidates(script: Script) -> Iterator[Script | None]:
-    """A block's body for the block."""
+    """A block's body instead of the block."""
     for place, node in enumerate(syntax.removable_statements(ast.parse(script.text))):
         for number in range(len(list(syntax.block_bodies(node)))):
 
@@ -130,7 +130,7 @@ def _unwrap_candidates(script: Script) -> Iterator[Script | None]:
 
 
 def _expression_candidates(script: Script) -> Iterator[Script | None]:
-    """An operand for what computes with it; a call without some argument."""
+    """An operand instead of its expression; a call without an argument."""
     for place, node in enumerate(ast.walk(ast.parse(script.text))):
         for number in range(len(syntax.operands(node))):
 
@@ -188,7 +188,7 @@ def _rename_candidates(script: Script) -> Iterator[Script | None]:
 
 
 def _short_name(number: int) -> str:
-    """a, b, … w, then a1, b1, …: x is what inputs are called."""
+    """a, b, … w, then a1, b1, …; x is for inputs."""
     turn, letter = divmod(number, 23)
     return f"{chr(ord('a') + letter)}{turn or ''}"
 

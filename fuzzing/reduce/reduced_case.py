@@ -1,4 +1,4 @@
-"""Many failing cases made small, none of which may stop the others."""
+"""Reduces several failing cases; a failure in one does not stop the others."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fuzzing.triage.traits import Traits
 
 @dataclass(frozen=True)
 class ReducedCase:
-    """What is left of a failing case.
+    """The result of reducing a failing case.
 
-    case     the smallest found, or the case one began with where nothing smaller held
-    outcome  what it does
-    reduced  whether it is what a reduction left, confirmed in a fresh process
-    runs     candidates that were run; `replayed` were known from an earlier try
+    case            the smallest found, or the original one
+    outcome         of `case`
+    reduced         whether it is the result of a reduction, confirmed in a fresh process
+    runs            candidates that were run; `replayed` were known from an earlier reduction
     failure_reason  why it is not reduced; "" if it is
-    traits   what is left of it says, None where it is not reduced
+    traits          of the reduced case, None if it is not reduced
     """
 
     case: TestCase
@@ -42,7 +42,7 @@ def reduced(
     journal: Path | None = None,
     progress: Callable[[Step], None] | None = None,
 ) -> ReducedCase:
-    """Makes `case`, which did `first`, small; what cannot be reduced stays as it is and says why."""
+    """Reduces `case`, whose outcome was `first`; if that fails, the case is unchanged and has the reason."""
     try:
         found = reducer.reduce(case, first, journal=journal, progress=progress)
     except UsageError as error:

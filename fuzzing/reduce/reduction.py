@@ -1,4 +1,4 @@
-"""A failing case made small, from its first run to the last check in a fresh process."""
+"""Reduces a failing case, from its first run to the confirmation in a fresh process."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from fuzzing.reduce.root_cause import find_root_cause
 from fuzzing.reduce.symptom_check import SymptomClassifier, has_symptom, symptom_of
 from fuzzing.triage.traits import Traits, read_traits
 
-#: Of a root's symptom, what takes the place of its case's own.
+#: Fields of a root's symptom that replace those of its case.
 _SYMPTOM = ("phase", "verdict", "error", "complaint", "frames")
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """What came of it.
+    """Result of a reduction.
 
-    case       the smallest found that shows the same bug, in a fresh process too
-    outcome    what it does there
-    first      what the case one began with does
-    before     the size of the first case
-    after      the size of `case`
-    reduced    how it went: runs, steps, whether it is minimal
-    others     cases that show other bugs, smallest first
-    confirmed  whether the smallest one showed the bug in a fresh process; if not, `case` is the first one
-    root       what is wrong by itself before that, as a case of its own, and what it does
-               (`fuzzing.reduce.root_cause`); None where `case` shows its bug itself
+    case       the smallest found with the same bug, confirmed in a fresh process
+    outcome    of `case` there
+    first      outcome of the original case
+    before     size of the original case
+    after      size of `case`
+    reduced    the search: runs, steps, whether it is minimal
+    others     cases with other bugs, smallest first
+    confirmed  whether the smallest one had the bug in a fresh process; if not, `case` is the original one
+    root       a part of the program that is wrong by itself, as a case of its own, and its outcome
+               (`fuzzing.reduce.root_cause`); None if `case` itself has the bug
     """
 
     case: TestCase
@@ -55,7 +55,7 @@ class Reduction:
 
     @property
     def traits(self) -> Traits:
-        """What `case` shows of its bug; those of the root, where there is one."""
+        """Traits of `case`; those of the root, if there is one."""
         if self.root is None:
             return read_traits(self.case)
         case, outcome = self.root
@@ -64,11 +64,11 @@ class Reduction:
 
 
 class Reducer:
-    """Reduces cases one after the other under the settings of a shard, whose cases and corpus do not matter.
+    """Reduces cases one after the other with the settings of a shard, whose cases and corpus are unused.
 
     A context manager: compilers and libraries are imported once for all cases, and their workers end with it.
 
-    passing  the settings of another toolchain, on which the cases pass and what is left of them must pass too
+    passing  the settings of another toolchain, on which the cases pass and the reduced ones must pass too
     """
 
     def __init__(self, shard: Shard, budget: Budget | None = None, passing: Shard | None = None) -> None:
@@ -91,11 +91,11 @@ class Reducer:
 
     @property
     def configuration(self) -> str:
-        """That of the outcomes: options and profile that are not the default."""
+        """Options and profile of the outcomes that are not the default."""
         return self._evaluator.configuration
 
     def evaluate(self, cases: Sequence[TestCase]) -> list[Outcome]:
-        """What cases do before they are reduced."""
+        """The outcomes of cases before their reduction."""
         return self._evaluator.evaluate(cases)
 
     def reduce(
@@ -106,7 +106,7 @@ class Reducer:
         journal: Path | None = None,
         progress: Callable[[Step], None] | None = None,
     ) -> Reduction:
-        """Makes `case` small; `first` is what it did, if that is known.
+        """Reduces `case`; `first` is its outcome, if known.
 
         Raises UsageError if the case does not fail, or not in the same way twice.
         """
@@ -121,7 +121,7 @@ class Reducer:
         journal: Path | None,
         progress: Callable[[Step], None] | None,
     ) -> Reduction:
-        """The smallest case found that shows what `case` does."""
+        """The smallest case found with the bug of `case`."""
         program_format = get_format(case.program.kind)
         if first is None:
             [first] = self._evaluator.evaluate([case])
@@ -167,7 +167,7 @@ class Reducer:
         journal: Path | None,
         begin: float,
     ) -> Reduction:
-        """The reduction with its root, made small in what is left of the budget, if it has one.
+        """The reduction with its root, if it has one, reduced with the rest of the budget.
 
         At least a quarter of the time remains for it.
         """
@@ -180,7 +180,7 @@ class Reducer:
 
         if program_format.parts(done.best) < 2:
             return found
-        # Loaded again: the library's values inside have changed with the inputs.
+        # Loaded again: the library's values have changed with the inputs.
         there = find_root_cause(
             program_format.load(found.case, self._evaluator, found.outcome), program_format, run
         )
@@ -203,7 +203,7 @@ class Reducer:
         return replace(found, reduced=counted, others=others, root=(small, outcome))
 
     def _passes_where_required(self, case: TestCase) -> bool:
-        """Whether a case passes where what is new must."""
+        """Whether a case passes on the toolchain where it must."""
         return self._passing is None or self._passing.evaluate([case])[0].verdict is Verdict.PASS
 
 
@@ -216,7 +216,7 @@ def reduce_case(
     progress: Callable[[Step], None] | None = None,
     passing: Shard | None = None,
 ) -> Reduction:
-    """Makes one case small; see `Reducer`."""
+    """Reduces one case; see `Reducer`."""
     with Reducer(shard, budget, passing) as reducer:
         return reducer.reduce(case, journal=journal, progress=progress)
 
@@ -236,7 +236,7 @@ def _require_reproducible(case: TestCase, first: Outcome, again: Outcome) -> Non
 
 
 def _mark_reduced(case: TestCase, origin: TestCase) -> TestCase:
-    """The case, saying that it was made from another."""
+    """The case with a note of its original in the provenance."""
     given = origin.provenance
     test = given.test if "reduced" in given.test else f"{given.test} (reduced)"
     return replace(case, provenance=replace(given, test=test))

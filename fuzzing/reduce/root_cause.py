@@ -1,8 +1,8 @@
 """Root causes: the part of a program that is wrong by itself before the part that shows the failure.
 
-A reduction keeps the symptom and so ends at the operator that shows it. If a Shape ignores its `end`, one case
-ends in the Concat behind it and another in a Transpose behind that: two signatures of one bug. The Shape is the
-root if it is wrong by itself and the rest passes on the library's values. Both are run.
+A reduction keeps the symptom and so ends at the operator that shows it. If a Shape ignores its `end`, one
+case ends in the Concat after it and another in a Transpose after that: two signatures of one bug. The Shape
+is the root if it is wrong by itself and the rest passes on the library's values. Both are run.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from fuzzing.reduce.formats import ProgramFormat
 
 T = TypeVar("T")
 
-#: Ours: cuts at which the rest is tried; reduced graphs have two to four nodes.
+#: An estimate: cuts at which the rest is tried; reduced graphs have two to four nodes.
 _CUTS = 4
 
-#: Runs a case on the accused compiler.
+#: Runs a case on the failing compiler.
 Run = Callable[[TestCase], Outcome]
 
 
 def find_root_cause(whole: T, program_format: ProgramFormat[T], run: Run) -> tuple[T, Outcome] | None:
-    """The shortest beginning that gives wrong results by itself, and what it does.
+    """The shortest beginning that gives wrong results by itself, and its outcome.
 
-    None if there is none, or if nothing behind it passes without it. The longest beginning is run first, so that
-    most cases cost one run; bisection follows and assumes that later parts do not repair a failure. The rest is
-    run from the nearest cut on, because the next part may have a bug of its own.
+    None if there is none, or if nothing after it passes without it. The longest beginning is run first, so
+    that most cases cost one run; bisection follows and assumes that later parts do not repair a failure. The
+    rest is run from the nearest cut on, because the next part may have a bug of its own.
     """
     seen: dict[int, Outcome | None] = {}
 
@@ -40,7 +40,7 @@ def find_root_cause(whole: T, program_format: ProgramFormat[T], run: Run) -> tup
         return outcome is not None and outcome.verdict.is_failure
 
     last = program_format.parts(whole) - 1
-    while last > 1 and program_format.split(whole, last) is None:  # no value is known of what flows there
+    while last > 1 and program_format.split(whole, last) is None:  # the values at this cut are unknown
         last -= 1
     if last < 1 or not fails(last):
         return None
@@ -57,7 +57,7 @@ def find_root_cause(whole: T, program_format: ProgramFormat[T], run: Run) -> tup
 
 
 def _rest_passes(whole: T, program_format: ProgramFormat[T], run: Run, cuts: range) -> bool:
-    """Whether something of what is left behind one of these cuts passes, given what the library computes."""
+    """Whether the rest after any of these cuts passes on the library's values."""
     for at in cuts[:_CUTS]:
         parts = program_format.split(whole, at)
         if parts is not None and run(program_format.case(parts[1])).verdict is Verdict.PASS:

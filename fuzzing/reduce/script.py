@@ -1,9 +1,9 @@
-"""Python programs taken apart for reduction: a syntax tree, and what its variables hold.
+"""Python programs for reduction: a syntax tree, and the values of its variables.
 
-Statements are cut out as nodes of a graph are: the library tells once what each variable holds, and where
-what makes a variable is cut away, the variable becomes an input that holds its value. Nothing that is still
-used is returned beside. A text of which this is not known (early returns, its own `arrange`) is cut all the
-same, only that what a statement needs has to stay.
+Statements are removed like nodes of a graph: the library computes each variable's value once, and if the
+statement that assigns a variable is removed, the variable becomes an input with its value. Variables that are
+still used are not returned in addition. If the values are not known (early returns, its own `arrange`),
+statements are removed too, but only those that no other needs.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from fuzzing.reduce import syntax
 from fuzzing.reduce.input_values import as_tensor, complexity, is_uncommon_dtype, number_complexity
 
 Function = ast.FunctionDef
-#: Changes a tree, and the function in it, in place; False if there is nothing to be had.
+#: Changes a tree, and the function in it, in place; False if there is nothing to change.
 Change = Callable[[ast.Module, Function], bool | None]
 
 
 @dataclass(frozen=True)
 class Script:
-    """A program, its inputs, and what its variables hold when the library runs it.
+    """A program, its inputs, and the library's values of its variables.
 
-    text    as `ast.unparse` writes it
-    inputs  in the order of the parameters, and by their names where they have any
-    variable_values   values of variables that are assigned once
-    origin  the case it comes from, for all but program and inputs
+    text             as `ast.unparse` writes it
+    inputs           in the order of the parameters, and by their names if they have any
+    variable_values  of variables that are assigned once
+    origin           the case it comes from, for all but program and inputs
     """
 
     text: str
@@ -41,13 +41,13 @@ class Script:
     origin: TestCase
 
     def case(self) -> TestCase:
-        """The case, without a reference: that is another program's."""
+        """The case without a reference, as that is another program's."""
         return replace(self.origin, program=TorchProgram(self.text), inputs=self.inputs, expected=None)
 
 
 def load(case: TestCase, evaluator: Evaluator, outcome: Outcome | None = None) -> Script:
-    """The program of a case, with the values that the library tells."""
-    del outcome  # messages name operators otherwise than programs do
+    """The program of a case, with the library's values."""
+    del outcome  # messages spell operators differently from programs
     assert isinstance(case.program, TorchProgram)
     tree = ast.parse(case.program.text)
     script = Script(ast.unparse(tree), case.inputs, {}, case)
@@ -60,7 +60,7 @@ def load(case: TestCase, evaluator: Evaluator, outcome: Outcome | None = None) -
 
 
 def _record_variables(script: Script, evaluator: Evaluator) -> dict[str, Tensor]:
-    """What the variables that the function's own statements assign once hold at its end."""
+    """Final values of the variables that the function's own statements assign once."""
     tree = ast.parse(script.text)
     function = get_function(tree)
     if not inputs_may_change(tree, function, script) or not isinstance(function.body[-1], ast.Return):
@@ -80,7 +80,7 @@ def _record_variables(script: Script, evaluator: Evaluator) -> dict[str, Tensor]
 
 
 def get_function(tree: ast.Module) -> Function:
-    """The function to be made smaller; raises CaseFormatError if there is none."""
+    """The function to be reduced; raises CaseFormatError if there is none."""
     function = syntax.find_forward(tree)
     if function is None:
         raise CaseFormatError("the program has no function `forward` to be made smaller")
@@ -88,18 +88,18 @@ def get_function(tree: ast.Module) -> Function:
 
 
 def inputs_may_change(tree: ast.Module, function: Function, script: Script) -> bool:
-    """Whether inputs may come and go: plain parameters, given to the function as they are."""
+    """Whether inputs may be added and removed: plain parameters, passed unchanged."""
     given = function.args
     plain = not (given.posonlyargs or given.vararg or given.kwonlyargs or given.kwarg or given.defaults)
     arranged = any("arrange" in syntax.bound_names(node) for node in tree.body)
     return plain and not arranged and len(syntax.parameters(function)) == len(script.inputs)
 
 
-# -- size ----------------------------------------------------------------------------------------------
+# Size
 
 
 def size(script: Script) -> tuple[float, ...]:
-    """Statements, expressions, inputs, dimensions, elements, then how plain all is to read."""
+    """Number of statements, expressions, inputs, dimensions and elements, then the complexity of the rest."""
     tree = ast.parse(script.text)
     ranks = elements = lengths = unusual = broken = odd = 0
     for _, given in script.inputs:
@@ -117,15 +117,15 @@ def size(script: Script) -> tuple[float, ...]:
 
 
 def key(script: Script) -> str:
-    """The content, as a name."""
+    """A digest of the content."""
     return script.case().id
 
 
-# -- parts ---------------------------------------------------------------------------------------------
+# Parts
 
 
 def parts(script: Script) -> int:
-    """How many statements of the function compute something; 1 where nobody knows what flows between."""
+    """Number of the function's statements that compute something; 1 if the values between them are unknown."""
     tree = ast.parse(script.text)
     function = get_function(tree)
     if not script.variable_values or not inputs_may_change(tree, function, script):
@@ -134,9 +134,9 @@ def parts(script: Script) -> int:
 
 
 def split(script: Script, at: int) -> tuple[Script, Script] | None:
-    """The function's statements before number `at`, and the others, fed with what the library gives for them.
+    """The function's statements before number `at`, and the others with the library's values of the former.
 
-    What the first ones make and the others read is what they return.
+    The first part returns the variables that the second reads.
     """
     function = get_function(ast.parse(script.text))
     first, rest = (ast.Module(list(part), []) for part in (function.body[:at], function.body[at:]))
@@ -156,11 +156,11 @@ def split(script: Script, at: int) -> tuple[Script, Script] | None:
     return None if before is None or after is None else (before, after)
 
 
-# -- one change ----------------------------------------------------------------------------------------
+# Changes
 
 
 def apply_change(script: Script, change: Change) -> Script | None:
-    """The script after a change; its parameters are what it then needs. None if there is no such script."""
+    """The script after a change, with the parameters it then needs. None if there is no such script."""
     tree = ast.parse(script.text)
     function = get_function(tree)
     if change(tree, function) is False or not syntax.loops_can_end(tree):
@@ -182,7 +182,7 @@ def apply_change(script: Script, change: Change) -> Script | None:
 
 
 def _parameters(script: Script, tree: ast.Module, function: Function) -> tuple[tuple[str, Input], ...]:
-    """Makes variables that nothing makes any more parameters, and drops those that nothing reads."""
+    """Makes unassigned variables parameters, and drops unread ones."""
     used = set(syntax.read_names(function))
     inputs = [(name, given) for name, given in script.inputs if name in used]
     inputs += [

@@ -1,4 +1,4 @@
-"""Whether a candidate shows the same bug: its symptom must be equal, not only its verdict."""
+"""Whether a candidate has the same bug: its symptom must be equal, not only its verdict."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def symptom_of(outcome: Outcome) -> dict[str, Any]:
 
 
 def has_symptom(outcome: Outcome, wanted: dict[str, Any]) -> bool:
-    """Whether an outcome has the symptom that is wanted.
+    """Whether an outcome has the wanted symptom.
 
-    If several outputs are wrong, one of the kinds of difference suffices: a graph may show two causes, and a
+    If several outputs are wrong, one equal kind of difference suffices: a graph may have two causes, and a
     reduction keeps one of them.
     """
     found = symptom_of(outcome)
@@ -35,13 +35,13 @@ def has_symptom(outcome: Outcome, wanted: dict[str, Any]) -> bool:
 
 
 class SymptomClassifier(Generic[T]):
-    """Runs candidates and compares their symptoms with the first one.
+    """Runs candidates and compares their symptoms with the wanted one.
 
-    wanted   the symptom to be kept
-    case     makes a candidate a case
+    wanted   the symptom to keep
+    case     converts a candidate to a case
     passing  the evaluator of a toolchain on which the first case passes; a candidate that does not pass there
-             shows an older bug and counts as clean
-    valid    whether a candidate is a legal program; one that is not is clean, and is not run
+             has an older bug and counts as clean
+    valid    whether a candidate is a legal program; illegal ones count as clean, and are not run
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class SymptomClassifier(Generic[T]):
         self._passing = passing
 
     def __call__(self, candidates: Sequence[T]) -> list[str]:
-        """SAME, OTHER or CLEAN for each candidate; what is invalid or unsupported is clean."""
+        """SAME, OTHER or CLEAN for each candidate; invalid and unsupported ones are clean."""
         cases = {
             place: self._case(candidate)
             for place, candidate in enumerate(candidates)

@@ -1,4 +1,4 @@
-"""Programs as syntax trees: what may be taken out of one, and what it needs afterwards. Nothing is run."""
+"""Edits programs as syntax trees: what may be removed, and what remains necessary. Nothing is run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import builtins
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 Function = ast.FunctionDef
-_BUILT_IN = frozenset(dir(builtins)) | {"torch"}  # a program is given torch, whether it imports it or not
+_BUILT_IN = frozenset(dir(builtins)) | {"torch"}  # torch is provided, whether the program imports it or not
 
 
 def find_forward(tree: ast.Module) -> Function | None:
-    """The function that is compiled: `forward`, or that of `class Model`."""
+    """The compiled function: `forward`, or that of `class Model`."""
     for node in tree.body:
         body = node.body if isinstance(node, ast.ClassDef) and node.name == "Model" else [node]
         for item in body:
@@ -21,13 +21,13 @@ def find_forward(tree: ast.Module) -> Function | None:
 
 
 def parameters(function: Function) -> list[ast.arg]:
-    """The arguments that stand for inputs."""
+    """The parameters that are inputs."""
     given = function.args.args
     return given[1:] if given and given[0].arg == "self" else given
 
 
 def returned_names(function: Function) -> list[str] | None:
-    """The names that it returns at its end; None where it returns anything but names."""
+    """The names that it returns at its end; None if it returns anything but names."""
     last = function.body[-1]
     value = last.value if isinstance(last, ast.Return) else None
     items = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
@@ -36,14 +36,16 @@ def returned_names(function: Function) -> list[str] | None:
 
 
 def set_returned_names(function: Function, names: Sequence[str]) -> None:
-    """Makes it return these names, instead of what it returns at its end."""
+    """Makes it return these names at its end."""
     loads: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names]
     value = loads[0] if len(loads) == 1 else ast.Tuple(loads, ast.Load())
     function.body[-1] = ast.Return(value)
 
 
 def removable_statements(tree: ast.Module) -> list[ast.stmt]:
-    """What may be left out, in the order of the text: not `import torch`, function, class and end of it."""
+    """Statements that may be removed, in textual order: not `import torch`, the function, its class or its
+    return.
+    """
     forward = find_forward(tree)
     fixed: set[ast.stmt] = {
         node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"
@@ -56,7 +58,7 @@ def removable_statements(tree: ast.Module) -> list[ast.stmt]:
 
 
 def count(tree: ast.Module) -> int:
-    """Statements, `import torch` apart."""
+    """Number of statements, without `import torch`."""
     return sum(isinstance(node, ast.stmt) and not _is_torch_import(node) for node in ast.walk(tree))
 
 
@@ -73,13 +75,13 @@ def _is_torch_import(node: ast.AST) -> bool:
 
 
 class StatementRemover(ast.NodeTransformer):
-    """Takes statements out; what is left empty goes with them."""
+    """Removes statements, and blocks that become empty."""
 
     def __init__(self, gone: Collection[ast.stmt]) -> None:
         self._gone = set(gone)
 
     def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt] | None:
-        """The node without them: nothing, or what stands for it."""
+        """None for a removed node, else the node or its replacement."""
         if isinstance(node, ast.stmt) and node in self._gone:
             return None
         self.generic_visit(node)
@@ -92,7 +94,7 @@ class StatementRemover(ast.NodeTransformer):
 
 
 def block_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """What may stand for a block: its bodies, each alone."""
+    """The bodies of a block, each a possible replacement."""
     if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and isinstance(node.target, ast.Name):
         yield [ast.Assign([node.target], ast.Constant(0)), *node.body]
     if isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
@@ -102,7 +104,7 @@ def block_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def replace_node(tree: ast.Module, old: ast.AST, new: ast.AST | list[ast.stmt]) -> None:
-    """Puts one node, or some statements, in the place of another."""
+    """Replaces one node by another, or by some statements."""
 
     class NodeReplacer(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt]:
@@ -114,11 +116,11 @@ def replace_node(tree: ast.Module, old: ast.AST, new: ast.AST | list[ast.stmt]) 
     NodeReplacer().visit(tree)
 
 
-# -- names ---------------------------------------------------------------------------------------------
+# Names
 
 
 def read_names(node: ast.AST) -> list[str]:
-    """Names that are read, each once, in a fixed order."""
+    """The distinct names that are read, in a fixed order."""
     found: dict[str, None] = {}
     for item in ast.walk(node):
         name = item.target if isinstance(item, ast.AugAssign) else item
@@ -128,7 +130,7 @@ def read_names(node: ast.AST) -> list[str]:
 
 
 def bound_names(node: ast.AST) -> list[str]:
-    """Names that are bound inside: assigned, looped over, defined; each once."""
+    """The distinct names that are bound inside: assigned, looped over, defined."""
     found: dict[str, None] = {}
     for item in ast.walk(node):
         if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
@@ -143,7 +145,7 @@ def bound_names(node: ast.AST) -> list[str]:
 
 
 def rename(node: ast.AST, names: Mapping[str, str]) -> None:
-    """Calls variables and parameters by other names."""
+    """Renames variables and parameters."""
     for item in ast.walk(node):
         if isinstance(item, ast.Name):
             item.id = names.get(item.id, item.id)
@@ -159,14 +161,14 @@ def unbound_names(tree: ast.Module, function: Function) -> list[str]:
 
 
 def _bound_by(node: ast.stmt) -> list[str]:
-    """What an outermost statement binds in the module."""
+    """Names that an outermost statement binds in the module."""
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         return [node.name]
     return bound_names(node)
 
 
 def remove_dead_assignments(function: Function) -> None:
-    """Takes out what is assigned and never read."""
+    """Removes assignments that are never read."""
     while True:
         used = set(read_names(function))
         dead = [node for node in function.body if (name := assigned_name(node)) and name not in used]
@@ -183,7 +185,7 @@ def assigned_name(node: ast.stmt) -> str:
 
 
 def loops_can_end(tree: ast.Module) -> bool:
-    """Whether each `while` has a way out: something in it that changes what it tests, or leaves it."""
+    """Whether each `while` can end: something in it changes its condition, or leaves it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.While):
             leaves = any(isinstance(item, (ast.Break, ast.Return, ast.Raise)) for item in ast.walk(node))
@@ -194,13 +196,13 @@ def loops_can_end(tree: ast.Module) -> bool:
     return True
 
 
-# -- expressions ---------------------------------------------------------------------------------------
+# Expressions
 
 _WITH_OPERANDS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Subscript)
 
 
 def operands(node: ast.AST) -> list[ast.expr]:
-    """The expressions that may stand for one: what it computes with, the first before others."""
+    """The expressions that may replace one: its operands, in order."""
     if not isinstance(node, _WITH_OPERANDS) or isinstance(getattr(node, "ctx", None), ast.Store):
         return []
     if isinstance(node, ast.Call):
@@ -214,7 +216,7 @@ def operands(node: ast.AST) -> list[ast.expr]:
 
 
 def _is_module(node: ast.expr) -> bool:
-    """Whether it is `torch`, `torch.nn.functional`, `F`, `self`: nothing that can be computed with."""
+    """Whether it is `torch`, `torch.nn.functional`, `F`, `self`, which are not values."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and node.id in {"torch", "self", "F", "nn", "np"}

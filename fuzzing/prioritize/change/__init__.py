@@ -1,12 +1,13 @@
-"""What a commit touches: a diff of a compiler's repository becomes weighted operators, passes and frontends.
+"""What a commit touches: turns a diff of a compiler's repository into weighted operators, passes and
+frontends.
 
-model       the change as the bot writes it, read with limits
-areas       what a path says: which frontend, converter, kernel or pass (`compilers`: one file each)
-symbols     definitions, who uses whom, registrations; made by python_code and cpp_code
-evidence    one changed file → marks
-names       one name for one operator, however it is spelled
-touched     marks met with the operators that there are cases for
-history     what cases did before, and what that lets one expect
+diff            the change as the bot writes it, read with limits
+areas           what a path means: which frontend, converter, kernel or pass (`compilers`: one file each)
+symbols         definitions, uses and registrations; from python_outline and cpp_outline
+evidence        one changed file → hints
+operator_names  one name for one operator, whatever its spelling
+touched         hints matched with the operators that have cases
+history         past results of cases, and the expectations from them
 """
 
 from fuzzing.prioritize.change.diff import Change, FileChange, Hunk, read

@@ -1,7 +1,7 @@
 """The part of a compiler that a file belongs to, by its path; `compilers` has one file for each compiler.
 
-A file that no area knows is looked at all the same: the names of functions and the words of its path may
-name operators in any repository.
+Files outside all areas count too: names of functions and the words of a path may name operators in any
+repository.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from functools import cache
 
 import fuzzing.prioritize.change.compilers
 
-#: What a file does, and how much a change of it says of an operator whose function there was touched: from 0
-#: (nothing) to 1 (as much as can be said). Judged, not measured; docs/change-aware.md says how.
+#: Roles of a file, and how strongly a change of it implies a change of an operator whose function was
+#: touched: from 0 to 1. Estimates; docs/change-aware.md explains them.
 ROLES = {
-    "converter": 1.0,  # translates one operator of a library: where OPERA's bugs are (87 of 90 confirmed [P])
+    "converter": 1.0,  # translates one operator of a library: 87 of OPERA's 90 confirmed bugs
     "kernel": 0.8,  # infers the shape of an operator, lowers it or computes it
     "pass": 0.5,  # rewrites graphs in which the operator occurs
-    "test": 0.6,  # the compiler's own test of the operator: it is changed together with what it tests
+    "test": 0.6,  # the compiler's own test of the operator, changed together with what it tests
     "other": 0.3,  # unknown
     "none": 0.0,  # documentation, build files, licences
 }
 
-#: Paths that say nothing of any operator, in every repository.
+#: Paths that concern no operator, in every repository.
 _IRRELEVANT = re.compile(
     r"\.(?:md|rst|txt|ya?ml|toml|cfg|ini|json|lock|png|svg|jpe?g|ipynb|cmake|bazel|bzl|gn|css|html|js|ts|csv|patch)\Z"
     r"|(?:\A|/)(?:docs?|\.github|\.ci|ci|cmake|third_?party|thirdparty|licen[cs]es|samples|js|csharp|java)/"
@@ -44,8 +44,8 @@ class Area:
     """The files whose path matches `pattern`.
 
     role       a key of ROLES
-    frontends  the libraries whose operators it serves; none named: all
-    shared     whether every operator of these frontends goes through it
+    frontends  the libraries whose operators it serves; empty: all
+    shared     whether every operator of these frontends passes through it
     """
 
     pattern: re.Pattern[str]
@@ -58,7 +58,7 @@ _AREAS: list[Area] = []
 
 
 def register_area(pattern: str, *, role: str, frontends: Iterable[str] = (), shared: bool = False) -> None:
-    """Makes an area known. Of several that match a path, the one registered first counts."""
+    """Registers an area. Of several that match a path, the first registered counts."""
     assert role in ROLES, role
     _AREAS.append(Area(re.compile(pattern), role, frozenset(frontends), shared))
 
@@ -68,7 +68,7 @@ _IRRELEVANT_AREA = Area(re.compile(""), "none")
 
 
 def area_of(path: str) -> Area:
-    """The area of a file of some compiler's repository."""
+    """The area of a file in a compiler's repository."""
     if _IRRELEVANT.search(path):
         return _IRRELEVANT_AREA
     for area in _load_areas():

@@ -1,8 +1,8 @@
-"""C++ source with everything blanked out that could mislead a scan for braces and names.
+"""Blanks everything in C++ source that would mislead a scan for braces and names.
 
 One pass, linear in the text: comments, strings (raw ones too), characters and preprocessor directives become
-blanks of the same length, so that places and lines stay true; what the strings said is kept beside. Of an
-`#if … #else … #endif` the first branch is kept, since braces of both together seldom match.
+blanks of the same length, so that offsets and lines stay valid; the strings' content is kept separately. Of
+an `#if … #else … #endif` the first branch is kept, since the braces of both together seldom match.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 
-#: The openings of what is blanked: a comment, a raw string with its delimiter, a string, a character. A quote
-#: after a digit or letter separates digits (1'000'000).
+#: Openings of blanked parts: a comment, a raw string with its delimiter, a string, a character. A quote after
+#: a digit or letter separates digits (1'000'000).
 _OPENING = re.compile(r'//|/\*|\bu?8?[LUR]*R"[^\s()\\"]{0,16}\(|"|(?<![0-9A-Za-z_])\'')
 _STRING_END = re.compile(r'(?:[^"\\\n]|\\[\s\S])*+"?')
 _CHARACTER_END = re.compile(r"(?:[^'\\\n]|\\[\s\S])*+'?")
@@ -25,8 +25,8 @@ class Source:
     """A blanked source.
 
     code     as long as the text
-    defines  as long, but only what `#define`s hold, which `code` does not
-    strings  the place of each opening quote, ascending, and what the string says
+    defines  as long, with only the bodies of `#define`s, which `code` lacks
+    strings  the offset of each opening quote, ascending, and the string's content
     """
 
     code: str
@@ -34,7 +34,7 @@ class Source:
     strings: dict[int, str]
 
     def between(self, start: int, end: int) -> list[str]:
-        """What the strings say that open in [start, end)."""
+        """The content of strings that open in [start, end)."""
         first, last = bisect_left(self._places, start), bisect_left(self._places, end)
         return [self.strings[place] for place in self._places[first:last]]
 
@@ -60,7 +60,7 @@ def blank(text: str) -> Source:
 
 
 def _end(text: str, opening: re.Match[str]) -> int:
-    """Where what opens there ends; at the end of the text if it never does."""
+    """End of the part that opens there; the end of the text if it is never closed."""
     kind = opening.group()
     if kind == "//":
         end = opening.end()
@@ -84,10 +84,10 @@ def _blanks(text: str) -> str:
 
 
 def _without_directives(code: str) -> tuple[str, str]:
-    """The code without directives and branches not taken, and the directives that define macros alone."""
+    """The code without directives and branches not taken, and the macro definitions alone."""
     lines = code.split("\n")
     defines = [" " * len(line) for line in lines]
-    kept: list[bool] = []  # for each open #if: whether its present branch is kept
+    kept: list[bool] = []  # for each open #if: whether its current branch is kept
     word, continued = "", False
     for place, line in enumerate(lines):
         directive = None if continued else _DIRECTIVE.match(line)

@@ -1,7 +1,7 @@
 """The outline of a C++ file, by scanning its braces and names; no compiler, no preprocessor.
 
-Scopes are recognized by the text before their opening brace: a namespace, a class, a function (the name before its
-parameters), a table (`… = {`). Two bindings of operators to functions are recognized:
+Scopes are recognized by the text before their opening brace: a namespace, a class, a function (the name
+before its parameters), a table (`… = {`). Two bindings of operators to functions are recognized:
 
 - a macro: `ONNX_OP("Resize", …, resize);`, `ONNX_CPU_OPERATOR_KERNEL(Conv, 11, …, Conv<float>);`,
   `REG_OP(…)`, `TVM_REGISTER_OP("relax.nn.conv2d").set_attr<…>("…", InferTypeConv2d);`
@@ -19,9 +19,9 @@ from itertools import chain, islice
 from fuzzing.prioritize.change.cpp_lexer import Source, blank
 from fuzzing.prioritize.change.symbols import Outline, Registration, Symbol
 
-_HEAD = 1_000  # characters before a brace that are looked at
-_CALL = 300  # characters before a parenthesis that are looked at
-_STATEMENT = 2_000  # characters of a registration that are looked at
+_HEAD = 1_000  # characters examined before a brace
+_CALL = 300  # characters examined before a parenthesis
+_STATEMENT = 2_000  # characters examined of a registration
 _MOST = 3_000  # scopes, and registrations of each kind; few files have a tenth of that
 _NAME = r"~?[A-Za-z_]\w*"
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -45,11 +45,11 @@ _REGISTERS = re.compile(
     r"\b([A-Z]\w*REGISTER\w*|REG_\w+|REGISTER\w*|ONNX_(?:OP|OPERATOR|CPU|CUDA)\w*|[A-Z]\w*_KERNEL(?:_\w+)?|OPENVINO_OP)"
     r"\s*\("
 )
-#: The first argument of macros that bind by element type: it is no operator.
+#: The first argument of macros that bind by element type, which is not an operator.
 _TYPE_NAME = re.compile(
     r"(?:u?int\d*(?:_t)?|float\d*|double|bool|BFloat16|MLFloat16|Float8\w*|Int4x2|T\d?)\Z"
 )
-#: Where another namespace is named: `v1::MatMul`, `opset10::Relu`, `ov::op::v0::Abs`.
+#: A name in another namespace: `v1::MatMul`, `opset10::Relu`, `ov::op::v0::Abs`.
 _VERSIONED = re.compile(r"\b(?:v\d+|opset\d+|op|internal)\s*::\s*([A-Z]\w*)")
 _OPERATOR = re.compile(r"[A-Za-z_][\w.:]{0,60}\Z")
 
@@ -67,7 +67,7 @@ class _Scope:
 
 
 def outline(text: str) -> Outline:
-    """The outline of a C++ source; what cannot be made out is left out."""
+    """The outline of a C++ source; unrecognized parts are left out."""
     source = blank(text)
     lines = _Lines(text)
     scopes = islice(_scopes(source.code), _MOST)
@@ -77,7 +77,7 @@ def outline(text: str) -> Outline:
 
 
 class _Lines:
-    """Which line a place of the text is on."""
+    """The line of an offset in the text."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
@@ -87,14 +87,14 @@ class _Lines:
 
 
 def _code(text: str, source: Source, lines: _Lines) -> frozenset[int]:
-    """The lines that hold more than blanks and comments: strings and directives count."""
+    """The lines that hold more than blanks and comments; strings and directives count."""
     found = {line for line, content in enumerate(source.code.split("\n"), 1) if content.strip()}
     found |= {line for line, content in enumerate(text.split("\n"), 1) if content.lstrip().startswith("#")}
     return frozenset(found | {lines(place) for place in source.strings})
 
 
 def _scopes(code: str) -> Iterator[_Scope]:
-    """The scopes outside of functions, and functions whole, innermost last to open first to end."""
+    """The scopes outside of functions, and whole functions."""
     stack: list[_Scope] = []
     head = 0
     for match in re.finditer(r"[;{}]", code):
@@ -110,10 +110,10 @@ def _scopes(code: str) -> Iterator[_Scope]:
             if scope.kind in ("namespace", "type", "function", "table"):
                 yield scope
             if scope.kind == "initialiser":
-                continue  # its head goes on
+                continue  # its head continues
         if not (stack and stack[-1].kind in ("function", "table", "block", "initialiser")):
             head = place + 1
-    for scope in stack:  # never closed: they reach to the end
+    for scope in stack:  # never closed: they extend to the end
         scope.end = len(code)
         if scope.kind != "block":
             yield scope
@@ -125,7 +125,7 @@ def _scope(code: str, head: int, place: int, stack: list[_Scope]) -> _Scope:
     first = start + len(code[start:place]) - len(code[start:place].lstrip())
     owner = next((scope.name for scope in reversed(stack) if scope.kind == "type"), "")
     if text.count("(") > text.count(")"):
-        return _Scope("initialiser", "", "", first, place)  # of a parameter's default
+        return _Scope("initialiser", "", "", first, place)  # a parameter's default
     if (found := _NAMESPACE.search(text)) is not None:
         return _Scope("namespace", "", "", first, place)
     if (function := _function(text)) is not None:
@@ -149,9 +149,9 @@ def _scope(code: str, head: int, place: int, stack: list[_Scope]) -> _Scope:
 
 
 def _function(head: str) -> tuple[str, str] | None:
-    """The name before the parameters of what looks like a function's head, and what follows them.
+    """The name before the parameters of a possible function head, and the text after them.
 
-    None if it does not look like one.
+    None if it is not a function head.
     """
     opening = head.find("(")
     while opening >= 0:
@@ -162,12 +162,12 @@ def _function(head: str) -> tuple[str, str] | None:
         rest = head[closing + 1 :]
         if not re.match(r"\s*[A-Za-z_~]", rest) or _QUALIFIES.match(rest):
             return found.group(1), rest
-        opening = head.find("(", closing)  # that was an attribute or a macro before the function's own name
+        opening = head.find("(", closing)  # it was an attribute or a macro before the function's own name
     return None
 
 
 def _closing(text: str, opening: int, end: int) -> int:
-    """Where the parenthesis closes that opens at `opening`; `end` if not before it."""
+    """Offset of the parenthesis that closes the one at `opening`; `end` if there is none before it."""
     depth = 0
     for place in range(opening, end):
         if text[place] == "(":
@@ -180,7 +180,7 @@ def _closing(text: str, opening: int, end: int) -> int:
 
 
 def _without_templates(head: str) -> str:
-    """The head with what stands between angle brackets blanked; `<<`, `->`, `<=` are left."""
+    """The head with the content of angle brackets blanked; `<<`, `->`, `<=` are left."""
     out = list(head)
     depth = 0
     for place, sign in enumerate(head):
@@ -233,7 +233,7 @@ def _spaces(text: str, start: int) -> int:
 
 
 def _entries(source: Source, lines: _Lines) -> Iterator[Registration]:
-    """`{"operator", function}` wherever it stands."""
+    """All entries `{"operator", function}`."""
     for place, text in source.strings.items():
         before = source.code[max(place - 80, 0) : place].rstrip()
         after = place + len(text) + 2

@@ -1,11 +1,11 @@
-"""A change as the bot writes it: which files of a compiler differ between two commits, and on which lines.
+"""A change as the bot writes it: the files of a compiler that differ between two commits, and the lines.
 
     {"base": sha, "head": sha, "truncated": bool, "files": [
         {"path": str, "old_path": str | null, "old": text | null, "new": text | null, "binary": bool,
          "hunks": [[old_start, old_lines, new_start, new_lines], …]}, …]}
 
-Lines count from 1, as in `git diff`. Everything in it comes from a repository that anybody may write to: what
-is too large is cut and marked, what is malformed is a UsageError, and nothing is executed.
+Lines count from 1, as in `git diff`. The content comes from an untrusted repository: large parts are cut and
+marked, malformed ones raise UsageError, and nothing is executed.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from typing import Any
 from fuzzing.errors import UsageError
 
 MAX_FILES = (
-    1_000  # of one change; a commit that touches more is a mass edit, and says little of any one operator
+    # files of one change; a larger commit is a mass edit, with little information about any one operator
+    1_000
 )
-MAX_TEXT = 1_000_000  # characters of one file: three times the longest source file of the compilers we know
+MAX_TEXT = 1_000_000  # characters of one file: three times the longest source file of the supported compilers
 MAX_TOTAL = 16_000_000  # characters of all files together
 MAX_HUNKS = 2_000  # of one file
-_MAX_COMPARED = 400  # lines of a hunk that are compared one by one: that costs their product
+_MAX_COMPARED = 400  # lines of a hunk compared one by one, in quadratic time
 
 
 @dataclass(frozen=True)
 class Hunk:
-    """A stretch of lines, `start` counted from 1, on both sides; a side with 0 lines has none."""
+    """A range of lines, `start` counted from 1, on both sides; a side with 0 lines is empty."""
 
     old_start: int
     old_lines: int
@@ -40,7 +41,7 @@ class Hunk:
 
 @dataclass(frozen=True)
 class FileChange:
-    """One file: its path at head (at base, if it is gone), its texts where they are known, and its hunks."""
+    """One file: its path at head (at base, if it is deleted), its texts if known, and its hunks."""
 
     path: str
     old_path: str | None = None
@@ -50,7 +51,7 @@ class FileChange:
     binary: bool = False
 
     def changed(self) -> tuple[frozenset[int], frozenset[int]]:
-        """The lines that differ, at base and at head, without a hunk's context where the texts tell it."""
+        """The differing lines, at base and at head; without a hunk's context if the texts are known."""
         old, new = (None if text is None else text.split("\n") for text in (self.old, self.new))
         hunks = self.hunks or tuple(_whole_file_hunk(old, new))
         gone: set[int] = set()
@@ -64,7 +65,7 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Change:
-    """What differs between two commits; `truncated` if it lists only a part."""
+    """The difference between two commits; `truncated` if it is incomplete."""
 
     files: tuple[FileChange, ...]
     base: str = ""
@@ -73,7 +74,7 @@ class Change:
 
     @classmethod
     def from_json(cls, obj: Any) -> Change:
-        """The change of a JSON object; raises UsageError if it is none."""
+        """The change of a JSON object; raises UsageError for anything else."""
         try:
             given = list(obj["files"])
             files, left = [], MAX_TOTAL
@@ -88,7 +89,7 @@ class Change:
 
 
 def read(path: Path) -> Change:
-    """The change that a file holds; raises UsageError if it cannot be read."""
+    """The change in a file; raises UsageError if it cannot be read."""
     try:
         return Change.from_json(json.loads(path.read_bytes()))
     except (OSError, ValueError, RecursionError) as error:
@@ -129,7 +130,7 @@ def _whole_file_hunk(old: list[str] | None, new: list[str] | None) -> Iterator[H
 
 
 def _changed_lines(hunk: Hunk, old: list[str] | None, new: list[str] | None) -> tuple[set[int], set[int]]:
-    """The lines of a hunk that differ; all of it where a text is missing or it is too long to compare."""
+    """The differing lines of a hunk; all of it if a text is missing or it is too long to compare."""
     before = _line_range(hunk.old_start, hunk.old_lines, old)
     after = _line_range(hunk.new_start, hunk.new_lines, new)
     if old is None or new is None:

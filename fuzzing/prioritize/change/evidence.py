@@ -1,9 +1,9 @@
-"""What one changed file says: marks, each a spelling of an operator with a weight and a sentence.
+"""The evidence in one changed file: hints, each a spelling of an operator with a weight and an explanation.
 
-Where the file binds operators to functions itself (`symbols.Registration`), it is asked; where the table is
-in another file, the names of the functions are taken for operators' spellings: a converter is nearly always
-called by what it converts. Functions that call a touched one count too, less with each call, and the less
-the more operators one helper serves.
+If the file binds operators to functions itself (`symbols.Registration`), those bindings are used; if the
+table is in another file, the names of the functions are taken as spellings of operators, since converters are
+mostly named after what they convert. Functions that call a touched one count too, less with each call and
+with each further operator that one helper serves.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from fuzzing.prioritize.change.areas import ROLES, Area, area_of
 from fuzzing.prioritize.change.diff import FileChange
 from fuzzing.prioritize.change.symbols import Outline, ReachedSymbol, UseGraph
 
-#: A mark's spelling is an operator's, a file's (which may hold a family of operators), or a part of a name.
+#: A hint's spelling is an operator's, a file's (which may hold a family of operators), or a part of a name.
 WHOLE, FILE, WORD = "whole", "file", "word"
 
-#: How much less each kind of evidence says than a touched function that is registered for the operator.
-#: Judged; see docs/change-aware.md.
+#: Factors of each kind of evidence, relative to a touched function that is registered for the operator.
+#: Estimates; see docs/change-aware.md.
 _CALL_FACTOR = 0.9  # for each call between the touched function and the operator's
-_NAMED_FACTOR = 0.8  # the function is only called like the operator
+_NAMED_FACTOR = 0.8  # the function is only named like the operator
 _MENTIONED_FACTOR = 0.8  # the touched function of a pass or of a test mentions the operator
-_STEM_WEIGHT = 0.5  # the file is called like the operator, and nothing better is known
+_STEM_WEIGHT = 0.5  # the file is named like the operator, and there is nothing better
 _GUESS_WEIGHT = 0.2  # a name on a changed line, or a folder
-#: What a change to code that every operator of a frontend goes through says of each of them.
+#: Weight of each operator of a frontend for a change in code that all of them pass through.
 _SHARED_WEIGHT = 0.1
 
 _PYTHON = frozenset({".py", ".pyi"})
 _CPP = frozenset({".cpp", ".cc", ".cxx", ".c", ".hpp", ".h", ".hxx", ".cu", ".cuh", ".inl", ".mm"})
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,60}")
-_MOST_NAMES = 300  # identifiers of changed lines that are looked at
-#: Words of programs that are also operators' names; alone on a changed line they mean nothing.
+_MOST_NAMES = 300  # identifiers of changed lines that are examined
+#: Common words that are also operators' names; ignored when alone on a changed line.
 _COMMON_TEXT = """
     max min abs size shape range cast constant where identity split add and not or xor mod pow sum mean
     equal less greater neg log exp round floor ceil input output tensor int float bool double string
@@ -51,7 +51,7 @@ _COMMON = frozenset(_COMMON_TEXT.split())
 
 @dataclass(frozen=True)
 class ChangedLine:
-    """A changed line of the file as it is at head, and the file's role (`areas.ROLES`)."""
+    """A changed line of the file at head, and the file's role (`areas.ROLES`)."""
 
     path: str
     line: int
@@ -60,11 +60,11 @@ class ChangedLine:
 
 @dataclass(frozen=True)
 class OperatorHint:
-    """Something was touched that `spelling` names.
+    """A touched place that `spelling` names.
 
     weight     in (0, 1]
-    frontends  the libraries whose operators can be meant; empty: all
-    place      the first changed line behind it; None where that is gone at head, or a whole file is meant
+    frontends  the libraries of the possible operators; empty: all
+    place      the first changed line behind it; None if that is gone at head, or a whole file is meant
     """
 
     spelling: str
@@ -77,10 +77,10 @@ class OperatorHint:
 
 @dataclass(frozen=True)
 class FileEvidence:
-    """All that one file says.
+    """All evidence in one file.
 
-    guesses    count only where no mark names an operator there is
-    frontends  weights of all operators of a frontend; count if the file is `shared`, or if no file of the
+    guesses    used only if no hint names a known operator
+    frontends  weights of all operators of a frontend; used if the file is `shared`, or if no file of the
                change names an operator
     """
 
@@ -94,7 +94,7 @@ class FileEvidence:
 
 
 def collect_evidence(file: FileChange) -> FileEvidence:
-    """What a changed file says; nothing, if only comments differ or its path has no say."""
+    """The evidence in a changed file; none, if only comments differ or its path is irrelevant."""
     area = area_of(file.path)
     if ROLES[area.role] == 0 or file.binary:
         return FileEvidence()
@@ -160,7 +160,7 @@ class _Reader:
     def _structure(
         self, outline: Outline, side: _Side, passes: dict[str, float], pass_places: dict[str, ChangedLine]
     ) -> Iterator[OperatorHint]:
-        """Marks from definitions and registrations."""
+        """Hints from definitions and registrations."""
         lines = side.lines
         for entry in outline.registrations:
             hit = sorted(line for line in lines if entry.first <= line <= entry.last)
@@ -193,7 +193,7 @@ class _Reader:
         passes: dict[str, float],
         pass_places: dict[str, ChangedLine],
     ) -> Iterator[OperatorHint]:
-        """Marks for the operators that a touched pass or test speaks of."""
+        """Hints for the operators that a touched pass or test mentions."""
         for one in reached:
             if one.level:
                 continue
@@ -209,7 +209,7 @@ class _Reader:
                 yield self._hint(spelling, weight, reason, place=place)
 
     def _guesses(self) -> Iterator[OperatorHint]:
-        """Marks for where no structure tells: the file's name, the folders', names on changed lines."""
+        """Hints without structure: the file's name, the folders', names on changed lines."""
         path = PurePosixPath(self._path)
         stem = path.name.partition(".")[0]
         reason = f"{self._path}: the file has this name"
@@ -236,11 +236,11 @@ class _Reader:
         return OperatorHint(spelling, weight * self._role, reason, self._area.frontends, degree, place)
 
     def _place(self, side: _Side, lines: Sequence[int]) -> ChangedLine | None:
-        """The first of these lines, if they are those of head."""
+        """The first of these lines, if they are at head."""
         return ChangedLine(self._path, min(lines), self._area.role) if side.at_head and lines else None
 
     def _explain_reached(self, one: ReachedSymbol, operator: str = "") -> str:
-        """The sentence for a symbol that was reached, perhaps for an operator registered with it."""
+        """The explanation for a reached symbol, and the operator registered with it, if any."""
         label = _label(one)
         whose = f"{operator}'s {_ROLE_NOUNS[self._area.role]} {label}" if operator else label
         if one.level == 0:
@@ -253,7 +253,7 @@ class _Reader:
 
 
 def _served_operators(one: ReachedSymbol, bound: Mapping[str, set[str]]) -> set[str]:
-    """The operators that a symbol is registered for; where for none, its own name."""
+    """The operators that a symbol is registered for; its own name if there are none."""
     registered = set().union(*(bound.get(name, ()) for name in (one.symbol.name, one.symbol.owner) if name))
     name = one.symbol.name
     return registered or ({name} if name and not (name.startswith("__") and name.endswith("__")) else set())

@@ -1,11 +1,12 @@
-"""What cases did before, for one target and backend, and what that lets one expect of them.
+"""Past results of cases, for one target and backend, and the expectations from them.
 
 One JSON object a line:
+
     {"id": case id, "operator": op, "runs": n, "findings": n, "last_finding_days": float | null, "seconds": s}
 
-Few cases have run often, so what is expected of one is drawn towards its operator, an operator towards its
-frontend, and a frontend towards all: each level counts as so many runs of what it says. A case that never ran
-is expected to be like its operator.
+Few cases have run often, so a case's estimate is shrunk towards its operator's, an operator's towards its
+frontend's, and a frontend's towards all: each level counts as a number of runs. A case that never ran has its
+operator's estimate.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from typing import Any
 from fuzzing.errors import UsageError
 from fuzzing.prioritize.instances import Instance
 
-#: Days after which a finding counts half. Judged: a release of the compilers we know takes 4 to 12 weeks, and
-#: what broke in the last one is likelier to be fixed than what broke last week.
+#: Days after which a finding counts half. An estimate: the compilers release every 4 to 12 weeks, and what
+#: broke in the last release is more likely to be fixed than what broke last week.
 HALF_LIFE = 30.0
-#: How many runs of a case its operator's record counts for, and likewise upwards. Judged: findings are rare,
-#: so some tens of runs are needed before a case's own record tells more than its operator's; seconds vary
+#: Number of runs that an operator's record counts for, and likewise upwards. Estimates: findings are rare, so
+#: a case's own record needs some tens of runs to be more informative than its operator's; seconds vary
 #: little.
 _RUNS_FINDINGS = 20.0
 _RUNS_SECONDS = 3.0
-#: Of what a run is taken to give and to cost before anything is known: of 1,884 ONNX node tests on four
-#: compilers some 1 in 20 were bad outcomes, and most take far less than a second.
+#: Findings and seconds of a run without any record: of 1,884 ONNX node tests on four compilers some 1 in 20
+#: were bad outcomes, and most take far less than a second.
 _FINDINGS_AT_FIRST = 0.05
 _SECONDS_AT_FIRST = 0.2
 _LEAST_SECONDS = 1e-4
@@ -38,7 +39,7 @@ _LEAST_SECONDS = 1e-4
 
 @dataclass(frozen=True)
 class Record:
-    """What one case did: how often it ran, how many runs were findings, how long ago the last one was."""
+    """Results of one case: number of runs and of findings, and the age of the last finding."""
 
     operator: str
     runs: float
@@ -47,7 +48,7 @@ class Record:
     seconds: float
 
     def findings_now(self, half_life: float) -> float:
-        """The findings with their age counted in; only the last one's age is known, and stands for all."""
+        """The findings weighted by age; only the last one's age is known, and is used for all."""
         if self.last_finding_days is None:
             return 0.0
         age: float = 0.5 ** (self.last_finding_days / half_life)
@@ -56,13 +57,13 @@ class Record:
 
 @dataclass(frozen=True)
 class History:
-    """Case id → what it did."""
+    """Case id → its record."""
 
     records: Mapping[str, Record]
 
     @classmethod
     def from_lines(cls, lines: Iterable[str]) -> History:
-        """The history that JSON lines tell; raises UsageError. Cases that never ran are left out."""
+        """The history in JSON lines; raises UsageError. Cases that never ran are left out."""
         records = {}
         for number, line in enumerate(lines, 1):
             try:
@@ -76,7 +77,7 @@ class History:
 
 
 def read(path: Path) -> History:
-    """The history that a file holds; raises UsageError if it cannot be read."""
+    """The history in a file; raises UsageError if it cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
             return History.from_lines(line for line in file if line.strip())
@@ -104,9 +105,9 @@ def _number(value: Any) -> float:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a run of a case is expected to give and to cost.
+    """Expected findings and cost of a run of a case.
 
-    findings  relative to a run of any case: 1 is as many as the average
+    findings  relative to the average over all cases, which is 1
     seconds   busy time of the worker
     record    the case's own record, if it has one
     """
@@ -128,7 +129,7 @@ class _Sums:
         self.busy += record.runs * record.seconds
 
     def shrunk_toward(self, findings: float, seconds: float) -> tuple[float, float]:
-        """Findings and seconds of a run, drawn towards those of the level above."""
+        """Findings and seconds of a run, shrunk towards those of the level above."""
         return (
             (self.findings + _RUNS_FINDINGS * findings) / (self.runs + _RUNS_FINDINGS),
             (self.busy + _RUNS_SECONDS * seconds) / (self.runs + _RUNS_SECONDS),
@@ -136,14 +137,14 @@ class _Sums:
 
 
 class Expectations:
-    """What is expected of each of some instances, by a history."""
+    """The expectations for some instances, by a history."""
 
     def __init__(self, history: History, instances: Sequence[Instance], half_life: float = HALF_LIFE) -> None:
         self._history, self._half_life = history, half_life
         self._frontend_of = {one.operator: one.frontend for one in instances}
 
     def of(self, instance: Instance) -> Expected:
-        """What a run of the instance is expected to give and cost."""
+        """Expected findings and cost of a run of the instance."""
         record = self._history.records.get(instance.id)
         findings, seconds = self._levels["operator", instance.operator]
         if record is not None:

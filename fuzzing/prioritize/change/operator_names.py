@@ -1,12 +1,12 @@
-"""One name for one operator, however a library, a compiler or a file spells it.
+"""One name for one operator, whatever its spelling in a library, a compiler or a file.
 
 `aten::conv2d`, `conv2d.default`, `torch.nn.functional.conv2d`, `torch.nn.Conv2d` and `translate_conv2d` are
 the same operator. A name has four degrees, each wider than the one before:
 
-- exact    the same operation under another spelling, known synonyms included (`cat`, `concat`)
-- bare     without the number of dimensions: `conv1d`, `conv2d` and `translate_convnd` are `conv`
-- family   what one converter, kernel or pass often serves: the groups of `_FAMILIES`
-- words    the parts of the name, as in `reduce.cpp` or `pooling.cc`
+- exact   the same operation under another spelling, known synonyms included (`cat`, `concat`)
+- bare    without the number of dimensions: `conv1d`, `conv2d` and `translate_convnd` are `conv`
+- family  operators that often share a converter, kernel or pass: the groups of `_FAMILIES`
+- words   the parts of the name, as in `reduce.cpp` or `pooling.cc`
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-#: The roots of dotted names after which the operator's own name stands, perhaps with an overload behind it.
+#: Roots of dotted names that are followed by the operator's own name, perhaps with an overload.
 _OPERATOR_ROOTS = frozenset(
     {"aten", "prims", "prim", "quantized", "quantized_decomposed", "inductor_prims", "onednn", "mkldnn"}
 )
-#: The roots of dotted names whose last part is the operator's name.
+#: Roots of dotted names whose last part is the operator's name.
 _LIBRARY_ROOTS = frozenset(
     {"torch", "nn", "F", "keras", "tf", "onnx", "relax", "tir", "topi", "relay", "operator"}
 )
@@ -44,7 +44,7 @@ def _groups(text: str) -> dict[str, str]:
     return {word: line.split()[0] for line in text.strip().split("\n") for word in line.split()}
 
 
-#: Spellings of the very same operation in torch, ONNX, Keras, OpenVINO, numpy. The first stands for all.
+#: Spellings of the same operation in torch, ONNX, Keras, OpenVINO, numpy. The first is the canonical one.
 _SYNONYMS = _groups(
     """
     add plus
@@ -101,7 +101,7 @@ _SYNONYMS = _groups(
     """
 )
 
-#: Operations that one converter, kernel or pass often serves together. The first names the family.
+#: Operations that often share a converter, kernel or pass. The first names the family.
 _FAMILIES = _groups(
     """
     matmul mm bmm addmm baddbmm addmv mv linear dense gemm fullyconnected matmulinteger dot
@@ -129,7 +129,7 @@ _FAMILIES = _groups(
 
 @dataclass(frozen=True)
 class OperatorName:
-    """An operator's name in its four degrees; the empty text has empty ones."""
+    """An operator's name in its four degrees; all are empty for the empty text."""
 
     exact: str
     bare: str
@@ -138,14 +138,14 @@ class OperatorName:
 
 
 def library(operator: str) -> str:
-    """Whose operator a case's is: torch, keras, or else onnx."""
+    """The library of a case's operator: torch, keras, or else onnx."""
     root = operator.partition(".")[0]
     return root if root in ("torch", "keras") else "onnx"
 
 
 @lru_cache(maxsize=65536)
 def name(spelled: str) -> OperatorName:
-    """The name behind a spelling. Any text has one; one without letters has the empty one."""
+    """The name of a spelling; empty for a text without letters."""
     plain = _DIMENSION.sub(r"\1d", _plain(spelled[:200]))
     words = tuple(word for word in _HUMP.sub("_", plain).lower().split("_") if word)
     snake = _stripped("_".join(words))
@@ -160,7 +160,7 @@ def name(spelled: str) -> OperatorName:
 
 
 def _word(part: str) -> str:
-    """A part of a name in its plainest form: `pool` for `pooling`, `pool2d` and `pools`."""
+    """The stem of a part of a name: `pool` for `pooling`, `pool2d` and `pools`."""
     bare = _DIMENSIONS.sub("", part)
     for ending in ("ing", "s"):
         if bare.endswith(ending) and len(bare) > len(ending) + 3:
@@ -169,7 +169,7 @@ def _word(part: str) -> str:
 
 
 def _plain(spelled: str) -> str:
-    """The operator's own name: without namespaces before it and the overload behind it."""
+    """The operator's own name, without namespaces and overload."""
     own = spelled.rpartition("::")[2]
     parts = [part for part in own.split(".") if part]
     if len(parts) < 2:
@@ -184,6 +184,6 @@ def _plain(spelled: str) -> str:
 
 
 def _stripped(snake: str) -> str:
-    """Without what converters, tests and files put around an operator's name; never empty for it."""
+    """Without the affixes of converters, tests and files; never empty."""
     short = _BEFORE.sub("", snake) or snake
     return _AFTER.sub("", short) or short

@@ -1,4 +1,4 @@
-"""The outline of a Python file, from its syntax tree; nothing of it is run or imported.
+"""The outline of a Python file, from its syntax tree; nothing is run or imported.
 
 Three bindings of operators to Python functions are recognized:
 
@@ -21,7 +21,7 @@ from fuzzing.prioritize.change.symbols import Outline, Registration, Symbol
 _BINDS = re.compile(
     r"regist|lower|decomp|legaliz|convert|fallback|impl|dispatch|_map$|_table$|_ops$", re.IGNORECASE
 )
-_MIN_TABLE = 4  # entries; a smaller dictionary is somebody's keyword arguments
+_MIN_TABLE = 4  # entries; smaller dictionaries are mostly keyword arguments
 _OPERATOR_ROOTS = frozenset({"aten", "prims", "prim", "quantized", "quantized_decomposed", "inductor_prims"})
 _LIBRARY_ROOTS = frozenset({"torch", "nn", "F", "keras"})
 _NAME = re.compile(r"[A-Za-z_][\w.:]{1,60}\Z")
@@ -30,10 +30,10 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def outline(text: str) -> Outline | None:
-    """The outline of a Python source; None if it is no Python that this interpreter can read."""
+    """The outline of a Python source; None if this interpreter cannot parse it."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a stranger's escapes in strings
+            warnings.simplefilter("ignore")  # about invalid escapes in its strings
             tree = ast.parse(text)
         symbols = list(_symbols(tree.body, ""))
         registrations = list(_registrations(tree))
@@ -58,7 +58,7 @@ def _symbols(body: Iterable[ast.stmt], owner: str) -> Iterator[Symbol]:
 
 
 def _class(statement: ast.ClassDef) -> Iterator[Symbol]:
-    """A class, which mentions what its body says outside of methods, and its methods."""
+    """A class with the mentions of its body outside of methods, and its methods."""
     bases = tuple(name for base in statement.bases if (name := dotted(base).rpartition(".")[2]))
     own = [item for item in statement.body if not isinstance(item, _Function)]
     mentions = frozenset[str]().union(*(_mentions(item) for item in own))
@@ -86,7 +86,7 @@ def _first(node: ast.stmt) -> int:
 
 
 def _mentions(node: ast.AST) -> frozenset[str]:
-    """The names that are read in a node, as `Symbol.mentions` tells them."""
+    """The names that are read in a node, as in `Symbol.mentions`."""
     found = set()
     for one in ast.walk(node):
         if isinstance(one, ast.Name):
@@ -103,7 +103,7 @@ def _mentions(node: ast.AST) -> frozenset[str]:
 
 
 def _names(node: ast.AST) -> frozenset[str]:
-    """What in a node may name an operator."""
+    """Possible names of operators in a node."""
     found = set()
     for one in ast.walk(node):
         if isinstance(one, ast.Constant) and isinstance(one.value, str) and _NAME.match(one.value):
@@ -116,7 +116,7 @@ def _names(node: ast.AST) -> frozenset[str]:
 
 
 def dotted(node: ast.AST) -> str:
-    """`a.b.c` as text; "" if the node is something else."""
+    """`a.b.c` as text; "" for any other node."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -156,7 +156,7 @@ def _table(node: ast.Dict) -> Iterator[Registration]:
 
 
 def _entry(node: ast.Assign) -> Iterator[Registration]:
-    """`convert_map["Conv"] = Conv`."""
+    """An assignment `convert_map["Conv"] = Conv`."""
     for target in node.targets:
         if isinstance(target, ast.Subscript) and _BINDS.search(dotted(target.value)):
             for operator in _operators(target.slice):
@@ -182,7 +182,7 @@ def _called(statement: ast.Expr | ast.Assign) -> Iterator[Registration]:
 
 
 def _operators(node: ast.AST | None) -> Iterator[str]:
-    """The operators that a key or an argument spells: a string, a dotted name, or a list of them."""
+    """The operators in a key or an argument: a string, a dotted name, or a list of them."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         if _NAME.match(node.value):
             yield node.value
@@ -195,7 +195,7 @@ def _operators(node: ast.AST | None) -> Iterator[str]:
 
 
 def _plain(mentions: frozenset[str]) -> frozenset[str]:
-    """Mentions without what stands before the last dot: registrations name symbols by their own names."""
+    """Mentions without qualifiers: registrations name symbols by their own names."""
     return frozenset(mention.rpartition(".")[2] for mention in mentions)
 
 

@@ -1,8 +1,8 @@
-"""What a source file defines, and which of it a change reaches: the part that Python and C++ share.
+"""Definitions in a source file, and which of them a change reaches; shared by Python and C++.
 
-A file's outline names its symbols (functions, methods, classes, tables) with their lines and the names they
-mention, and its registrations: places where a symbol is bound to an operator, such as
-`ONNX_OP("Resize", …, resize)` or `"conv2d.default": self._conv2d`.
+A file's outline lists its symbols (functions, methods, classes, tables) with their lines and the names they
+mention, and its registrations: places where a symbol is bound to an operator, such as `ONNX_OP("Resize", …,
+resize)` or `"conv2d.default": self._conv2d`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-#: How many calls away from the changed line an operator's function may be. A helper of a helper still counts;
+#: Largest number of calls between a changed line and an operator's function. A helper of a helper counts;
 #: beyond that nearly every function of a frontend would.
 LEVELS = 2
 
@@ -21,12 +21,12 @@ LEVELS = 2
 class Symbol:
     """A definition.
 
-    name      its own name; "" for a place that has none
+    name      its own name; "" for an anonymous place
     owner     the class it belongs to; "" if none
     first     its first line, counted from 1, decorators included; `last` its last one
     mentions  the names in it: "f", "self.f" of its own class, "A.f" of another
     bases     the classes it derives from
-    names     what in its body may name an operator: strings, `aten.mm`, `v1::MatMul`
+    names     possible operator names in its body: strings, `aten.mm`, `v1::MatMul`
     """
 
     name: str
@@ -42,7 +42,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Registration:
-    """`operator`, as the source spells it, is served by the symbols named; on these lines."""
+    """Binds `operator`, in the source's spelling, to the named symbols, on these lines."""
 
     operator: str
     symbols: frozenset[str]
@@ -52,7 +52,7 @@ class Registration:
 
 @dataclass(frozen=True)
 class Outline:
-    """A source file: symbols, registrations, and the lines on which something other than a comment stands."""
+    """A source file: symbols, registrations, and the lines that hold more than comments."""
 
     symbols: tuple[Symbol, ...]
     registrations: tuple[Registration, ...]
@@ -61,7 +61,7 @@ class Outline:
 
 @dataclass(frozen=True)
 class ReachedSymbol:
-    """A symbol that a change reaches: the lines changed in `via`, so many calls (`level`) below it."""
+    """A symbol that a change reaches: the lines changed in `via`, which is `level` calls below it."""
 
     symbol: Symbol
     level: int
@@ -70,7 +70,7 @@ class ReachedSymbol:
 
 
 class UseGraph:
-    """Who uses whom in one file, by name."""
+    """Uses between the symbols of one file, by name."""
 
     def __init__(self, outline: Outline) -> None:
         self.outline = outline
@@ -107,7 +107,7 @@ class UseGraph:
                 yield from self._methods[name]
 
     def _inherited(self, owner: str, name: str) -> list[int]:
-        """The method `name` of `owner`, or of the nearest of its bases that has one."""
+        """The method `name` of `owner`, or of its nearest base that has one."""
         seen: set[str] = set()
         waiting = [owner]
         while waiting:
@@ -122,7 +122,7 @@ class UseGraph:
         return []
 
     def used(self, symbol: Symbol) -> Iterator[list[Symbol]]:
-        """The symbol, then what it uses, then what those use, to LEVELS calls deep."""
+        """The symbol, then what it uses, and so on, LEVELS calls deep."""
         front = [self.outline.symbols.index(symbol)]
         seen: set[int] = set()
         for _ in range(LEVELS + 1):
@@ -132,7 +132,7 @@ class UseGraph:
             front = sorted(below - seen)
 
     def reached(self, lines: frozenset[int]) -> list[ReachedSymbol]:
-        """The symbols that changes on `lines` reach, nearest first; a method's class is as near as it."""
+        """The symbols that changes on `lines` reach, nearest first; a method's class has its level."""
         symbols = self.outline.symbols
         ordered = sorted(lines)
         found: dict[int, ReachedSymbol] = {}
@@ -150,7 +150,7 @@ class UseGraph:
     def _above(
         self, front: dict[int, ReachedSymbol], found: dict[int, ReachedSymbol], level: int
     ) -> dict[int, ReachedSymbol]:
-        """The users of what is in `front` that are not in `found`."""
+        """The users of `front` that are not in `found`."""
         symbols = self.outline.symbols
         above: dict[int, ReachedSymbol] = {}
         for place, one in front.items():

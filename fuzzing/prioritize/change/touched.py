@@ -1,7 +1,7 @@
-"""Which operators, passes and frontends a change touches, how surely, and why.
+"""Which operators, passes and frontends a change touches, with weights and explanations.
 
-Evidence is gathered file by file as marks, spellings with a weight and a sentence, and then met with the
-operators that there are cases for. `touched` is what the ranking asks.
+Evidence is gathered file by file as hints, spellings with a weight and an explanation, and then matched with
+the operators that have cases. The ranking calls `find_touched_operators`.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from fuzzing.prioritize.change.diff import Change
 from fuzzing.prioritize.change.evidence import FILE, WORD, ChangedLine, OperatorHint, collect_evidence
 from fuzzing.prioritize.change.operator_names import OperatorName, library, name
 
-#: What a spelling's likeness to an operator is worth. Judged: a converter called translate_convnd is conv2d's
-#: as surely as one called translate_conv2d; that of conv3d seldom is; families share helpers and passes.
+#: Weight of a spelling's similarity to an operator. Estimates: a converter named translate_convnd is conv2d's
+#: as surely as one named translate_conv2d; that of conv3d seldom is; families share helpers and passes.
 _SAME_BUT_DIMENSIONS = 0.9
 _OTHER_DIMENSIONS = 0.3
 _FAMILY = 0.3
 _FAMILY_ITSELF = 0.7  # of a file's name: reduce.cpp holds ReduceMax, and resize.cpp perhaps Upsample
 _PART_OF_NAME = 0.3
-#: Below this a weight is noise and is left out.
+#: Smaller weights are noise and are left out.
 _LEAST = 0.02
 _MOST_REASONS = 4
 
 
 @dataclass(frozen=True)
 class TouchedOperators:
-    """What a change says.
+    """The operators, passes and frontends that a change touches.
 
-    operators  of the operators asked about, those touched, with a weight in (0, 1]
-    passes     of the passes touched, by name, the same
-    frontends  a weight in (0, 1] for each frontend all of whose operators go through what was changed
-    reasons    for each operator and frontend touched, sentences; the strongest first
-    places     for each operator touched, changed lines at head behind that, the strongest first
+    operators    the touched ones of the given operators, with a weight in (0, 1]
+    passes       touched passes by name, likewise
+    frontends    a weight in (0, 1] for each frontend all of whose operators pass through changed code
+    reasons      explanations for each operator and frontend touched, strongest first
+    places       changed lines at head for each operator touched, strongest first
     pass_places  the same for each pass, one line each
     """
 
@@ -50,11 +50,11 @@ class TouchedOperators:
         return bool(self.operators or self.frontends)
 
     def weight(self, operator: str, frontend: str) -> float:
-        """How surely `operator`, of a library's `frontend`, is concerned, in [0, 1]."""
+        """Weight of `operator`, of a library's `frontend`, in [0, 1]."""
         return max(self.operators.get(operator, 0.0), self.frontends.get(frontend, 0.0))
 
     def why(self, operator: str, frontend: str) -> tuple[str, ...]:
-        """The sentences behind that weight, the strongest first."""
+        """The explanations of that weight, strongest first."""
         whole = self.frontends.get(frontend, 0.0)
         own = self.reasons.get(operator, ())
         if whole > self.operators.get(operator, 0.0):
@@ -63,14 +63,14 @@ class TouchedOperators:
 
 
 def find_touched_operators(change: Change, operators: Iterable[str]) -> TouchedOperators:
-    """What `change` says of `operators`, spelled as cases spell them."""
+    """Which of `operators`, spelled as in cases, `change` touches."""
     index = _Index(operators)
     found: dict[str, dict[str, float]] = defaultdict(dict)
     places: dict[str, dict[ChangedLine, float]] = defaultdict(dict)
     pass_places: dict[str, ChangedLine] = {}
     passes: dict[str, float] = {}
     frontends: dict[str, tuple[float, str]] = {}
-    unnamed: dict[str, tuple[float, str]] = {}  # the same, but what other files name says more
+    unnamed: dict[str, tuple[float, str]] = {}  # likewise; what other files name takes precedence
     for file in change.files:
         evidence = collect_evidence(file)
         met = {hint: list(index.match(hint)) for hint in evidence.hints}
@@ -114,7 +114,7 @@ def _strongest(reasons: Mapping[str, float]) -> tuple[str, ...]:
 
 
 class _Index:
-    """The operators there are, by the degrees of their names."""
+    """The known operators by the degrees of their names."""
 
     def __init__(self, operators: Iterable[str]) -> None:
         self._names: dict[str, OperatorName] = {
@@ -132,7 +132,7 @@ class _Index:
                 self._words[word].append(operator)
 
     def match(self, hint: OperatorHint) -> Iterator[tuple[str, float]]:
-        """The operators that a mark may mean, each with what it weighs then."""
+        """The operators that a hint may mean, each with the resulting weight."""
         asked = name(hint.spelling)
         if not asked.exact:
             return

@@ -1,8 +1,8 @@
-"""What the compilers' own frontend tests cover: counted tables, one file for each compiler and library.
+"""Operator counts of the compilers' own frontend tests: one file for each compiler and library.
 
 `<backend>.<frontend>.json` is {"origin": text, "operators": {operator: tests}, "instances": [Instance…]};
-"instances" may be left out. `origin` says which release was counted and how. OPERA weighs operators by it:
-what a compiler's own tests neglect comes first. Operators are met by what they are, not by their spelling
+"instances" is optional. `origin` is the release and the method of counting. OPERA weights operators by it:
+those that a compiler's own tests neglect come first. Operators match whatever their spelling
 (`fuzzing.prioritize.change.operator_names`): a suite's `conv2d` counts for torch.nn.Conv2d and torch.conv2d.
 """
 
@@ -42,7 +42,7 @@ class OperatorCounts(Mapping[str, int]):
 
     @cached_property
     def _by_name(self) -> dict[str, int]:
-        """The same by the operators' names; spellings of one operator are added up."""
+        """The counts by the operators' names; spellings of one operator are added up."""
         found: dict[str, int] = {}
         for spelling, tests in self._table.items():
             exact = named(spelling).exact
@@ -55,8 +55,8 @@ class Suite:
     """A compiler's own tests of one frontend.
 
     origin     what was counted, and how
-    operators  operator → number of tests; 0 is never said, an operator that has none is absent
-    instances  the tests themselves, where they were recorded; else empty
+    operators  operator → number of tests; operators without tests are absent
+    instances  the tests themselves, if recorded; else empty
     """
 
     origin: str
@@ -65,7 +65,7 @@ class Suite:
 
     @classmethod
     def from_json(cls, obj: Any) -> Suite:
-        """The suite of a JSON object; raises UsageError if it is none."""
+        """The suite of a JSON object; raises UsageError for anything else."""
         try:
             table = {str(operator): int(tests) for operator, tests in obj["operators"].items()}
             instances = tuple(Instance.from_json(item) for item in obj.get("instances", ()))
@@ -78,7 +78,7 @@ class Suite:
 
 
 def names() -> tuple[str, ...]:
-    """The suites that come with Assay, such as `openvino.torch`, sorted."""
+    """The names of the bundled suites, such as `openvino.torch`, sorted."""
     found = (one.name for one in files(__package__).iterdir() if one.name.endswith(_SUFFIX))
     return tuple(sorted(one.removesuffix(_SUFFIX) for one in found))
 
@@ -86,7 +86,7 @@ def names() -> tuple[str, ...]:
 def load(name: str) -> Suite:
     """The suite of that name, or in the JSON file of that path.
 
-    Raises UnknownNameError that lists those there are, and UsageError for a file that holds none.
+    Raises UnknownNameError with the known names, and UsageError for a file that is not a suite.
     """
     if name in names():
         return Suite.from_json(json.loads(files(__package__).joinpath(name + _SUFFIX).read_bytes()))

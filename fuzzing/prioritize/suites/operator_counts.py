@@ -1,12 +1,12 @@
-"""Counts a compiler's own tests by operator, from their sources: nothing is built or run.
+"""Counts a compiler's own tests by operator, from their sources; nothing is built or run.
 
     python -m fuzzing.prioritize.suites.operator_counts --frontend onnx --origin TEXT PATH… > ort.onnx.json
 
 A test is a Python function called `test…` or one of googletest's `TEST`s. It counts once for each operator
-that its body names; where it names none, for those that a function of the same file names that it uses (two
-calls deep); else for the one that it is called after (`TEST(NonZeroOpTest, Numeric)`). What names an operator
-is its own spelling as a string (`OpTester test("Add", 7)`, `make_node("Add", …)`) or a scoped name
-(`torch.add`, `nn.Conv2d`, `"aten::add"`). Tests that a parameter multiplies count once.
+that its body names; without any, for those named by functions of the same file that it uses (two calls deep);
+else for the one in its name (`TEST(NonZeroOpTest, Numeric)`). An operator is named by its own spelling as a
+string (`OpTester test("Add", 7)`, `make_node("Add", …)`) or by a scoped name (`torch.add`, `nn.Conv2d`,
+`"aten::add"`). Parametrized tests count once.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _OUTLINES: dict[str, Callable[[str], Outline | None]] = {
     ".cc": cpp_outline.outline,
     ".cpp": cpp_outline.outline,
 }
-#: What a scoped name of one of torch's operators begins with.
+#: Scopes of the names of torch's operators.
 _SCOPES = frozenset({"torch", "nn", "F", "aten"})
 
 
 def count(paths: Iterable[Path], operators: Iterable[str]) -> Counter[str]:
-    """Tests of each of `operators` in the files, and in the files below the folders, of `paths`.
+    """Number of tests of each of `operators` in the files, and in the files below the folders, of `paths`.
 
     Operators without a test are absent; of several spellings of one, the first in `operators` counts.
     """
@@ -80,7 +80,7 @@ def _mentioned_operators(symbol: Symbol, known: dict[str, str]) -> Iterator[str]
 
 
 def _known_operators(frontend: str) -> list[str]:
-    """The spellings that a table of this frontend uses: ONNX's types, aten's names."""
+    """The spellings in a table of this frontend: ONNX's types, aten's names."""
     if frontend == "onnx":
         from onnx import defs
 
@@ -96,7 +96,7 @@ def _known_operators(frontend: str) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; prints a suite, and on stderr how much it holds. Exit code 2: the caller's mistake."""
+    """The command line; prints a suite, and its size on stderr. Exit code 2: usage error."""
     parser = argparse.ArgumentParser(prog="python -m fuzzing.prioritize.suites.operator_counts")
     parser.add_argument("--frontend", required=True, help="whose operators: onnx or torch")
     parser.add_argument("--origin", required=True, help="what is counted, and of which release")

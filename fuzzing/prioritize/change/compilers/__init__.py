@@ -1,1 +1,1 @@
-"""One file for each compiler: its areas. A new compiler is a new file here, and nothing else."""
+"""The areas of each compiler, one file each, found by name."""

@@ -1,4 +1,4 @@
-"""torch.compile: lowerings, the decompositions and meta functions before them, passes, tests."""
+"""Areas of torch.compile: lowerings, the decompositions and meta functions before them, passes, tests."""
 
 from fuzzing.prioritize.change.areas import register_area
 

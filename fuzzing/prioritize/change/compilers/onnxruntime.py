@@ -1,4 +1,4 @@
-"""ONNX Runtime: kernels of the CPU, graph optimisers, its tests. Every operator in it is ONNX's."""
+"""Areas of ONNX Runtime: CPU kernels, graph optimizers, tests. All its operators are ONNX's."""
 
 from fuzzing.prioritize.change.areas import register_area
 
@@ -6,5 +6,5 @@ register_area(r"\Aonnxruntime/(?:core/providers/cpu|contrib_ops/cpu)/", role="ke
 register_area(r"\Aonnxruntime/core/(?:mlas|util|graph)/", role="kernel", frontends=["onnx"])
 register_area(r"\Aonnxruntime/core/optimizer/", role="pass", frontends=["onnx"])
 register_area(r"\Aonnxruntime/core/(?:framework|session)/", role="kernel", frontends=["onnx"], shared=True)
-register_area(r"\Aonnxruntime/core/providers/(?!cpu/)", role="none")  # devices that no case runs on
+register_area(r"\Aonnxruntime/core/providers/(?!cpu/)", role="none")  # devices without cases
 register_area(r"\Aonnxruntime/test/", role="test", frontends=["onnx"])

@@ -1,4 +1,4 @@
-"""OpenVINO: src/frontends, src/core, src/common/transformations, src/plugins, tests/layer_tests."""
+"""Areas of OpenVINO: src/frontends, src/core, src/common/transformations, src/plugins, tests/layer_tests."""
 
 from fuzzing.prioritize.change.areas import register_area
 

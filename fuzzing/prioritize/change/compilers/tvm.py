@@ -1,4 +1,4 @@
-"""TVM: the Relax frontends and operators, their legalisation, TOPI, the passes, the tests."""
+"""Areas of TVM: the Relax frontends and operators, their legalization, TOPI, passes, tests."""
 
 from fuzzing.prioritize.change.areas import register_area
 
