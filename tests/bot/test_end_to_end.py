@@ -31,6 +31,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.network]
 
 #: Nothing here ends because time is over, however busy the machine is.
 CONFIG = demo.CONFIG.replace("budget: 4m", "budget: 20m").replace("budget: 1m", "budget: 10m")
+CAMPAIGN_S = 2 * 30 * 60.0  # twice those budgets
 #: So many of the source's tests are the cases; AffineGrid's are among the first twenty-five.
 FIRST = 100
 UNINSTALLABLE = "1.2.3"
@@ -54,7 +55,7 @@ class House:
             self._hurry(delivery)
             return live_service.ended(self.database, delivery)
 
-        found = wait_for(look, "the campaign's end", 0.1)
+        found = wait_for(look, "the campaign's end", 0.1, CAMPAIGN_S)
         assert found is not None
         return found
 
