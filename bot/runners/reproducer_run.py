@@ -39,11 +39,13 @@ def try_script(text: str, python: str, ending: str = "") -> int:
     with tempfile.TemporaryDirectory(prefix="assay-script-") as name:
         folder = Path(name)
         script = folder / "reproducer.py"
-        script.write_text(text if not ending else _with_onnx(folder, text), encoding="utf-8")
+        packages = _link_onnx(folder / "packages") if ending else []
+        start = f"import sys; sys.path.append({str(folder / 'packages')!r})\n" if ending else ""
+        script.write_text(start + text, encoding="utf-8")
         env = processes.filtered_environment(
             *_PASSED_VARIABLES, extra={"HOME": name, "TMPDIR": name, "OMP_NUM_THREADS": "1"}
         )
-        command = sandboxed_command([python, "-I", str(script)], writable=(name,))
+        command = sandboxed_command([python, "-I", str(script)], writable=(name,), readable=packages)
         try:
             done = processes.run(command, env=env, cwd=folder, timeout=TIMEOUT_S, kill_with_parent=True)
         except subprocess.TimeoutExpired:
@@ -64,12 +66,13 @@ def shows(ending: str, returncode: int, stderr: bytes) -> bool:
     return returncode == 1 and ending.encode() in {line.rpartition(b".")[2] for line in raised}
 
 
-def _with_onnx(folder: Path, text: str) -> str:
-    """The script with our onnx behind the interpreter's own packages: toolchains need not have it."""
-    packages = folder / "packages"
-    packages.mkdir()
+def _link_onnx(folder: Path) -> list[Path]:
+    """Links our onnx in a new folder, for toolchains without one; what the links lead to."""
+    folder.mkdir()
+    found = []
     for name in _ONNX_PACKAGES:
         if spec := importlib.util.find_spec(name):
-            found = Path([*(spec.submodule_search_locations or ()), str(spec.origin)][0])
-            (packages / found.name).symlink_to(found)
-    return f"import sys; sys.path.append({str(packages)!r})\n{text}"
+            package = Path([*(spec.submodule_search_locations or ()), str(spec.origin)][0])
+            (folder / package.name).symlink_to(package)
+            found.append(package)
+    return found

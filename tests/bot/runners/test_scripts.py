@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,9 @@ def test_what_cannot_be_started_at_all_is_told(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("bot.processes.run", refuse)
     with pytest.raises(RunnerError, match="Cannot allocate memory"):
         tried("")
+
+
+def test_a_short_script_reads_our_onnx_where_its_toolchain_has_none(tmp_path: Path) -> None:
+    venv.create(tmp_path / "empty", symlinks=True)
+    script = "import typing_extensions, google.protobuf\nraise RuntimeError('as the bug does')\n"
+    assert try_script(script, str(tmp_path / "empty/bin/python"), "RuntimeError") == 1
