@@ -57,9 +57,10 @@ class Registry(Generic[T]):
         return tuple(sorted(self._entries))
 
     def get(self, name: str) -> T:
-        """What has this name: the file that is called so is looked into first, and no other if it is there.
+        """The object of this name. Imports the file of that name first, and the others only if it is missing
+        there.
 
-        Raises UnknownNameError that lists the names.
+        Raises UnknownNameError with the known names.
         """
         if name not in self._entries:
             self._import(name)

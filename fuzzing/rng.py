@@ -1,7 +1,7 @@
-"""Random choices from one seed, the same on every machine and every Python.
+"""Random choices from one seed, equal on every machine and Python version.
 
-CPython promises the sequence of `random.random()` for a seed (library reference, "Notes on
-Reproducibility"), but not those of `choice`, `shuffle` or `randrange`; so they are made of it here.
+CPython guarantees the sequence of `random.random()` for a seed (library reference, "Notes on
+Reproducibility"), but not those of `choice`, `shuffle` or `randrange`, which are therefore built on it here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 class Rng:
     """A stream of choices.
 
-    seed  0 ≤ seed < 2**64, recorded with whatever is drawn
+    seed  0 ≤ seed < 2**64, stored with everything drawn from it
     """
 
     __slots__ = ("random",)
@@ -27,11 +27,11 @@ class Rng:
         self.random = random.Random(seed).random  # noqa: S311 - test inputs, no secrets
 
     def below(self, count: int) -> int:
-        """A whole number in [0, count)."""
+        """An integer in [0, count)."""
         return int(self.random() * count)
 
     def between(self, low: int, high: int) -> int:
-        """A whole number in [low, high]."""
+        """An integer in [low, high]."""
         return low + int(self.random() * (high - low + 1))
 
     def chance(self, probability: float) -> bool:
@@ -43,7 +43,7 @@ class Rng:
         return items[int(self.random() * len(items))]
 
     def permutation(self, count: int) -> list[int]:
-        """0 … count-1 in some order (Fisher and Yates)."""
+        """0 … count-1 in random order (Fisher and Yates)."""
         order = list(range(count))
         for last in range(count - 1, 0, -1):
             other = int(self.random() * (last + 1))
@@ -51,15 +51,15 @@ class Rng:
         return order
 
     def subset(self, count: int) -> list[int]:
-        """Some of 0 … count-1, at least one, in some order: first how many, then which."""
+        """At least one of 0 … count-1, in random order: first how many, then which."""
         return self.permutation(count)[: self.between(1, count)]
 
     def seed(self) -> int:
-        """A seed for another stream; 53 bits."""
+        """A seed for another stream, of 53 bits."""
         return int(self.random() * (1 << 53))
 
 
 def derive_seed(seed: int, *path: int | str) -> int:
-    """The seed of a part, such as model 7 of a run: any part can be drawn alone, in any process."""
+    """The seed of a part, such as model 7 of a run, so that each part can be drawn alone in any process."""
     text = "/".join(str(step) for step in (seed, *path))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")

@@ -78,7 +78,7 @@ class Instrumentation:
 NOTE_PREFIX = "assay-note "
 
 
-class Unsupported(Exception):  # noqa: N818 - a statement about the case, not an error of ours
+class Unsupported(Exception):  # noqa: N818 - a statement about the case, not an error of Assay
     """Raised by a backend: this compiler's API cannot express the case's inputs."""
 
 

@@ -91,7 +91,7 @@ def _write_file(path: str, data: bytes) -> None:
 
 
 class Corpus:
-    """The cases below one folder."""
+    """The cases below one folder; any number of processes may read and add."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)

@@ -64,7 +64,7 @@ class OnnxModel:
     model: bytes
 
     def to_bytes(self) -> bytes:
-        """The ModelProto's bytes."""
+        """The original bytes."""
         return self.model
 
     @classmethod

@@ -118,7 +118,8 @@ class ForkServer:
     def close(self) -> None:
         """Ends it, and its worker if there is one.
 
-        An idle one ends by itself after reaping its workers, so that the kernel adds their times to ours.
+        An idle one ends by itself after reaping its workers, so that the kernel adds their times to the
+        supervisor's.
         """
         self._close_control()
         if self._process is not None:

@@ -33,7 +33,7 @@ class Limits:
                 raise UsageError(f"the limit {name} must be a number above 0, not {value!r}")
 
     def seconds(self, phase: Phase) -> float:
-        """The time limit of `phase`."""
+        """The time limit of `phase` in seconds."""
         allowed: float = getattr(self, f"{phase.value}_s")
         return allowed
 

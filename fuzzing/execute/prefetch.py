@@ -22,7 +22,7 @@ class Prefetch:
         self.depth = _FIRST
 
     def record(self, seconds: float) -> None:
-        """Records the time of a case."""
+        """Records the seconds that a case took."""
         if self.seconds:
             self.seconds += _WEIGHT * (seconds - self.seconds)
         else:

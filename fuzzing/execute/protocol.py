@@ -50,12 +50,12 @@ class ProtocolError(InfrastructureError):
 
 
 def encode_json(obj: Any) -> bytes:
-    """JSON as in headers."""
+    """Compact JSON, as in headers."""
     return _encode(obj).encode()
 
 
 def pack(header: Header, blob: bytes = b"") -> bytes:
-    """One frame."""
+    """A frame of a header and a blob."""
     return frame_prefix(encode_json(header), len(blob)) + blob
 
 

@@ -21,7 +21,7 @@ class WriteBuffer:
         self.size = 0
 
     def add(self, parts: Iterable[bytes]) -> None:
-        """Appends bytes."""
+        """Appends bytes, without a copy."""
         for part in parts:
             self._parts.append(part)
             self.size += len(part)

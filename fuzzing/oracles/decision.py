@@ -51,7 +51,7 @@ class BackendInfo(Protocol):
 
     @property
     def unsupported(self) -> tuple[tuple[str, str, str], ...]:
-        """See the class."""
+        """See the class docstring."""
         ...
 
 

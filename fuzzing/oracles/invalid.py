@@ -1,4 +1,4 @@
-"""Invalid: a case that fails in its own library, which says nothing about compilers."""
+"""Invalid: a case that fails in its own library, and so is no test of a compiler."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def default(dtype: str, own: Tolerance | None) -> Bounds:
 
 @register_profile(WITHOUT_FLOAT64)
 def without_float64(dtype: str, own: Tolerance | None) -> Bounds:
-    """The default and noise, for floats without a float64 run to tell noise from errors."""
+    """The default and noise, for floats without a float64 run that would separate noise from errors."""
     return replace(default(dtype, own), noise=NOISE.get(dtype, 0.0))
 
 

@@ -62,7 +62,7 @@ def _rank(given: argparse.Namespace) -> None:
 
 
 def describe_touched(given: change.Change, operators: Iterable[str], most: int) -> Iterator[dict[str, Any]]:
-    """What a change touches: at most `limit` operators, highest weight first, then as many passes."""
+    """What a change touches: at most `most` operators, highest weight first, then as many passes."""
     said = change.find_touched_operators(given, operators)
     surest = sorted(said.operators, key=lambda name: (-said.operators[name], name))
     for name in surest[:most]:

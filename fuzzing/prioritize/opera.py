@@ -1,7 +1,7 @@
 """OPERA's ranking (ICSE 2025): neglected operators first, and of each the settings not yet covered.
 
-Four strategies: `opera` (= `opera-abstract_as_released_code`) computes what the released code computes,
-`opera-abstract_as_paper` what the paper defines, `opera-operator` and `opera-parameters` the code's two
+Four strategies: `opera` (= `opera-code`) computes what the released code computes,
+`opera-paper` what the paper defines, `opera-operator` and `opera-parameters` the code's two
 factors alone. docs/prioritization.md lists where the two differ and what they leave open.
 """
 

@@ -104,7 +104,7 @@ class Attempt(Generic[T]):
 
     @property
     def best(self) -> T:
-        """The smallest so far."""
+        """The smallest candidate taken so far."""
         return self._reduction.best
 
     def any(self, candidates: Iterable[T]) -> bool:

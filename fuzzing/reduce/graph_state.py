@@ -175,7 +175,7 @@ def constant_to_tensor(constant: Constant) -> Tensor:
 
 
 def key(state: GraphState) -> str:
-    """A digest of the content."""
+    """SHA-256, in hex, of the graph without names, and its inputs' values."""
     hashed = hashlib.sha256(to_bytes(replace(state.graph, names={})))
     for edge in state.graph.inputs:
         hashed.update(repr(state.value(edge)).encode())

@@ -117,7 +117,7 @@ def size(script: Script) -> tuple[float, ...]:
 
 
 def key(script: Script) -> str:
-    """A digest of the content."""
+    """The id of the script's case."""
     return script.case().id
 
 

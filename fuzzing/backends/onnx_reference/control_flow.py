@@ -58,8 +58,7 @@ def scan(
     **_: Any,
 ) -> Tuple[Any, ...]:
     """Scan: directions "0 indicates forward direction and 1 indicates reverse direction", of an output
-    "whether the scan_output should be constructed by appending or prepending"; axes of each are 0 unless
-    said.
+    "whether the scan_output should be constructed by appending or prepending"; each axis is 0 by default.
     """
     count = len(inputs) - num_scan_inputs
     states, scanned = list(inputs[:count]), inputs[count:]

@@ -58,7 +58,7 @@ _SYSTEM_CONFIGURATION = (
 )
 
 
-class NotPermitted(Exception):  # noqa: N818 - a statement about the kernel, not an error of ours
+class NotPermitted(Exception):  # noqa: N818 - a statement about the kernel, not an error of Assay
     """The kernel, or its configuration, does not allow this."""
 
 

@@ -38,7 +38,7 @@ _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000  # linux/fcntl.h
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 _SHARED = "/dev/shm"  # noqa: S108 - the folder of POSIX semaphores and shared memory
-_BASE = "/tmp"  # noqa: S108 - a folder that is everywhere; the new root is mounted on it, in our namespace only
+_BASE = "/tmp"  # noqa: S108 - exists everywhere; the new root is mounted on it, in the private namespace only
 _ROOT_BYTES = 16 << 20  # of the new root itself, which holds mount points and links only
 _MAX_LINKS = 40  # followed in one path; the kernel's limit
 
