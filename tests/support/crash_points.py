@@ -33,7 +33,7 @@ Rows = dict[str, list[dict[str, Any]]]
 #: PostgreSQL does not reuse those of a killed transaction.
 VOLATILE_COLUMNS: Mapping[str, frozenset[str]] = {
     "audit_events": frozenset({"id"}),
-    "campaigns": frozenset({"owner", "lease_until", "attempts", "clock", "work"}),
+    "campaigns": frozenset({"owner", "lease_until", "attempts", "clock", "costs"}),
     "deliveries": frozenset({"attempts"}),
     "periodic_tasks": frozenset({"owner", "lease_until"}),
     "effects": frozenset({"attempts", "not_before"}),
