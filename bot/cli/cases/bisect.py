@@ -128,8 +128,9 @@ def _backend(package: str) -> str:
     named = [name for name in backends.compilers() if backends.get(name).package == package]
     if len(named) != 1:
         known = sorted({backends.get(name).package for name in backends.compilers()})
-        which = f"several: {', '.join(named)}" if named else f"none; packages known: {', '.join(known)}"
-        raise UsageError(f"--releases {package}: its compiler is ambiguous: {which}; use --backend")
+        several = f"the package of several compilers: {', '.join(named)}"
+        none = f"no compiler's package; packages known: {', '.join(known)}"
+        raise UsageError(f"--releases {package}: {several if named else none}; use --backend")
     return named[0]
 
 

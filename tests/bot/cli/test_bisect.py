@@ -102,7 +102,7 @@ def test_no_change_is_no_failure_of_the_command(bisection_folder: BisectionFolde
     [
         (("--releases", "tinyc", "--backend", BACKEND), "is no range of releases"),
         (("--releases", "tinyc:3..4", "--backend", BACKEND), "there is no release in tinyc:3..4"),
-        (("--releases", "tinyc:1..2"), "name it with --backend"),
+        (("--releases", "tinyc:1..2"), "no compiler's package"),
         (("--releases", "tinyc:1..2", "--backend", BACKEND, "--option", "mode=odd"), "fast, slow"),
     ],
 )
