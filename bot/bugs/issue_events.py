@@ -70,7 +70,6 @@ def _removed(session: Session, bug: Bug, intent: IssueIntent) -> None:
 
 
 def _override_pending_state(session: Session, bug: Bug, state: str, reason: str) -> None:
-    """Replaces our own pending change of the issue's state."""
     outbox.set_remote_content(
         session, issue_updates.issue_state_key(session, bug), issue_updates.build_state_payload(state, reason)
     )

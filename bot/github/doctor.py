@@ -135,7 +135,6 @@ def _hook(reader: Reader) -> CheckResult:
 
 
 def _deliveries(reader: Reader, at: datetime) -> Iterable[CheckResult]:
-    """Checks recent webhook deliveries."""
     try:
         found = reader.deliveries(at - LOOKBACK)
     except RefusalError as error:

@@ -96,7 +96,6 @@ class Publisher(Loop):
         return True
 
     def _send(self, effect: ClaimedEffect) -> None:
-        """Sends one effect and records the result."""
         sink = self.dry_run if effect.dry_run else self.sink
         events = log.bind(effect=effect.key, kind=effect.kind, target=effect.target, attempt=effect.attempts)
         try:

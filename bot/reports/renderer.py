@@ -172,7 +172,6 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def _clean_strings(value: Any) -> Any:
-    """`value` with all of its strings cleaned."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):

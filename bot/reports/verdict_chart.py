@@ -134,7 +134,6 @@ def build_chart(report: Report) -> VerdictChart:
 
 
 def _has_failures(row: OperatorRow) -> bool:
-    """Whether a row has a failure on either side."""
     return bool(row.standings) or any(verdict.is_failure for verdict, _ in _all_counts(row))
 
 

@@ -2,7 +2,7 @@
 
     withdrawn     it is no longer true                      it becomes true while it is being sent
     over quota    it waits for the next day                 the next campaign that sees its bug
-    checking      it waits for its last check               the job `filing`
+    checking      it waits for its last check               the job `issue_filing`
     unwatched     its repository is not watched             the repository is watched again
     no issues     its repository has no issues              issues are enabled again
     (none)        a person must act                         a person

@@ -60,7 +60,6 @@ def _own_cases(session: Session, target: str) -> set[str]:
 
 
 def _cases_of(campaign: ColumnElement[bool], bug: ColumnElement[bool]) -> Any:
-    """The cases of these campaigns and bugs."""
     of_campaign = [
         select(column).join(Campaign, Campaign.id == table.campaign_id).where(campaign)
         for table, column in (

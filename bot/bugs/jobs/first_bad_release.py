@@ -1,4 +1,4 @@
-"""The job `since`: searches the first bad release of a filed bug and posts it in the issue.
+"""The job `first_bad_release`: searches the first bad release of a filed bug and posts it in the issue.
 
 It yields to campaigns and to other jobs that run compilers, and resumes from its journal.
 """

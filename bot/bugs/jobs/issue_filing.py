@@ -1,4 +1,4 @@
-"""The job `filing`: checks a held issue for duplicates on GitHub, and runs its case on the newest commit."""
+"""The job `issue_filing`: searches duplicates of a held issue, and runs its case on the newest commit."""
 
 from __future__ import annotations
 

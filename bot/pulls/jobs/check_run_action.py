@@ -1,4 +1,4 @@
-"""The job `press`: a button of a check run."""
+"""The job `check_run_action`: a button of a check run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job `pull`: evaluates a pull request."""
+"""The job `pull_evaluation`: evaluates a pull request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job `mirrors`: deletes the git mirrors of renamed repositories."""
+"""The job `mirror_deletion`: deletes the git mirrors of renamed repositories."""
 
 from __future__ import annotations
 

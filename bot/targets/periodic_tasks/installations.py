@@ -37,7 +37,6 @@ def sync_installations(context: TaskContext) -> TaskResult:
 
 
 def _read_event_counts(context: TaskContext) -> dict[int, int]:
-    """The number of events of each installation."""
     with context.dependencies.database.reading() as session:
         return {row.id: row.event_count for row in targets.installations(session)}
 

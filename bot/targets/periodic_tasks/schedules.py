@@ -38,7 +38,6 @@ def start_scheduled_campaigns(context: TaskContext) -> TaskResult:
 
 
 def _list_due(context: TaskContext) -> list[str]:
-    """The targets with a due schedule."""
     with context.dependencies.database.reading() as session:
         named = [(name, targets.find(session, name)) for name in targets.scheduled(session)]
     return [

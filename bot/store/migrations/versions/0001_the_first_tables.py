@@ -1,4 +1,4 @@
-"""The first tables: inbox, toolchains, campaigns, outcomes, findings, bugs, outbox, brakes."""
+"""Initial tables: inbox, toolchains, campaigns, outcomes, findings, bugs, outbox, kill switches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first tables."""
+    """Creates the tables."""
     op.create_table(
         "brakes",
         sa.Column("name", sa.Text(), nullable=False),
@@ -188,7 +188,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """The way back."""
+    """Drops them."""
     op.drop_table("repeats")
     op.drop_table("findings")
     op.drop_table("effects")

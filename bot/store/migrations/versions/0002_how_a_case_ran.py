@@ -1,4 +1,4 @@
-"""Outcomes are kept by configuration too; campaigns remember what their shards cost."""
+"""Adds the configuration to the key of outcomes, and the cost of shards to campaigns."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _REST = ("verdict", "body", "recorded_at")
 
 
 def upgrade() -> None:
-    """A wider key for outcomes, whose configuration was the default so far; a column for campaigns."""
+    """Existing outcomes are of the default configuration."""
     with op.batch_alter_table("campaigns") as campaigns:
         campaigns.add_column(sa.Column("work", sa.JSON(), nullable=False, server_default="{}"))
     _remake_outcomes((*_KEY, "configuration"), "''")
 
 
 def downgrade() -> None:
-    """The way back; only outcomes of the default configuration have a place there."""
+    """Keeps only outcomes of the default configuration."""
     op.execute(sa.text("DELETE FROM outcomes WHERE configuration <> ''"))
     _remake_outcomes(_KEY, "")
     with op.batch_alter_table("campaigns") as campaigns:
@@ -30,7 +30,7 @@ def downgrade() -> None:
 
 
 def _remake_outcomes(key: tuple[str, ...], added: str) -> None:
-    """A table with this key, filled from the old one: SQLite cannot change a primary key in place."""
+    """Copies the table to one with another key: SQLite cannot change a primary key in place."""
     op.drop_index("ix_outcomes_toolchain_verdict", "outcomes")
     op.rename_table("outcomes", "outcomes_before")
     wider = [sa.Column("configuration", sa.Text(), nullable=False)] if "configuration" in key else []
@@ -44,7 +44,7 @@ def _remake_outcomes(key: tuple[str, ...], added: str) -> None:
         sa.Column("verdict", sa.String(length=24), nullable=False),
         sa.Column("body", sa.JSON(), nullable=False),
         sa.Column("recorded_at", sa.DateTime(timezone=True), nullable=False),
-        # Named apart from that of the table it replaces, which PostgreSQL keeps until the end.
+        # Unlike the name in the replaced table, which PostgreSQL keeps until the end.
         sa.PrimaryKeyConstraint(*key, name=f"outcomes_key_{len(key)}"),
     )
     kept = ", ".join((*_KEY, *_REST))

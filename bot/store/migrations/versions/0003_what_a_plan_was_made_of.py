@@ -1,4 +1,4 @@
-"""Campaigns remember what their plan was made of: the sources, and how their cases were ranked."""
+"""Adds the sources and the ranking of a plan to campaigns."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """A column that is empty for the campaigns there are."""
+    """Empty for existing campaigns."""
     with op.batch_alter_table("campaigns") as campaigns:
         campaigns.add_column(sa.Column("plan", sa.JSON(), nullable=False, server_default="{}"))
 
 
 def downgrade() -> None:
-    """The way back."""
+    """Drops the column."""
     with op.batch_alter_table("campaigns") as campaigns:
         campaigns.drop_column("plan")

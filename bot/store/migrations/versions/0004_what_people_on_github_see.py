@@ -1,4 +1,4 @@
-"""Repositories under watch, pull requests, commands, the lives of bugs, effects that change in place."""
+"""Adds watched repositories, pull requests, commands, states of bugs and editable effects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """New tables, and columns that say of what there is that none of it has happened."""
+    """Creates the tables; defaults of new columns mean that nothing happened yet."""
     op.create_table(
         "answers",
         sa.Column("url", sa.Text(), nullable=False),
@@ -236,7 +236,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """The way back."""
+    """Drops tables and columns."""
 
     with op.batch_alter_table("findings") as findings:
         findings.drop_column("reduced")

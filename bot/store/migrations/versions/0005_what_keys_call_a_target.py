@@ -1,4 +1,4 @@
-"""Targets keep the first name they had: idempotency keys are made of it, so that renames change none."""
+"""Adds the stable name of targets, used in idempotency keys, which renames must not change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The targets there are keep the name they have now."""
+    """The stable name of existing targets is their present name."""
     with op.batch_alter_table("targets") as targets:
         targets.add_column(sa.Column("known_as", sa.Text(), nullable=True))
     op.execute("update targets set known_as = name")
@@ -22,7 +22,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """The way back."""
+    """Drops the column."""
     with op.batch_alter_table("targets") as targets:
         targets.drop_constraint("uq_targets_known_as", type_="unique")
         targets.drop_column("known_as")

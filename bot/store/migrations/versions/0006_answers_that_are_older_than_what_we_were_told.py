@@ -1,4 +1,4 @@
-"""What GitHub answers may be older than what it told us meanwhile: rows count how often they were told of."""
+"""Adds event counts, by which answers from GitHub that are older than an event are recognized."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TOLD = ("installations", "targets")
 
 
 def upgrade() -> None:
-    """Nothing was told yet."""
+    """Counts start at zero."""
     for table in _TOLD:
         with op.batch_alter_table(table) as rows:
             rows.add_column(sa.Column("told", sa.Integer(), nullable=False, server_default="0"))
@@ -23,7 +23,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """The way back."""
+    """Drops the columns."""
     with op.batch_alter_table("duties") as duties:
         duties.drop_column("hurried")
     for table in reversed(_TOLD):

@@ -1,4 +1,4 @@
-"""Up to when a target was polled, and which of the events of an issue is the last."""
+"""Adds the time of a target's last poll, and that of the last applied event of an issue."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _TIMES = (("targets", "polled_at"), ("bugs", "told_at"))
 
 
 def upgrade() -> None:
-    """Nothing was polled or told yet."""
+    """Empty for existing rows."""
     for table, column in _TIMES:
         with op.batch_alter_table(table) as rows:
             rows.add_column(sa.Column(column, sa.DateTime(timezone=True), nullable=True))
 
 
 def downgrade() -> None:
-    """The way back."""
+    """Drops the columns."""
     for table, column in reversed(_TIMES):
         with op.batch_alter_table(table) as rows:
             rows.drop_column(column)

@@ -1,4 +1,4 @@
-"""Which commit of a pull request somebody stopped; why effects stay here, as a word of its own."""
+"""Adds the stopped head of pull requests, and the cause of suppressed effects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ branch_labels = None
 depends_on = None
 
 _EFFECTS = sa.table("effects", *(sa.column(name, sa.String) for name in ("kind", "state", "reason", "cause")))
-#: Cause → in which states, and what is in the reason: its beginning, or any part of it. The first that fits.
+#: (cause, states, pattern of the reason); the first match applies.
 _TOLD = (
     ("withdrawn", ("held", "sending"), "withdrawn%"),
     ("over_quota", ("held",), "over quota%"),
@@ -23,7 +23,7 @@ _TOLD = (
 
 
 def upgrade() -> None:
-    """Nothing was stopped yet; why an effect stays here was told by how its reason begins."""
+    """Derives the causes of existing effects from their reasons."""
     with op.batch_alter_table("pulls") as pulls:
         pulls.add_column(sa.Column("stopped_head", sa.String(length=64), nullable=False, server_default=""))
     with op.batch_alter_table("effects") as effects:
@@ -35,7 +35,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """The way back; the reasons say the same."""
+    """Drops the columns; the reasons have the same information."""
     with op.batch_alter_table("effects") as effects:
         effects.drop_column("cause")
     with op.batch_alter_table("pulls") as pulls:

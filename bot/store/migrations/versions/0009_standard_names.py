@@ -1,4 +1,4 @@
-"""Tables, columns and stored words get the names that the code uses."""
+"""Renames tables, columns and stored words to the names in the code."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _INDEXES = (
     ("audit_events", "ix_audit_subject", "ix_audit_events_subject", "subject", "subject"),
     ("rate_usage", "ix_spending_installation", "ix_rate_usage_account", "installation", "account"),
 )
-#: Kinds of jobs, by which the audit names what a job did
+#: Kinds of jobs, also used as audit actions
 _JOB_KINDS = {
     "filing": "issue_filing",
     "localise": "localize",
@@ -121,7 +121,7 @@ def upgrade() -> None:
     with op.batch_alter_table("targets") as targets:
         targets.drop_constraint("uq_targets_known_as", type_="unique")
         targets.create_unique_constraint("uq_targets_stable_name", ["stable_name"])
-    # Until GitHub itself was asked, a repository counts as private.
+    # Private until GitHub was asked.
     op.execute(sa.text("UPDATE targets SET private = :yes WHERE reconciled_at IS NULL").bindparams(yes=True))
     for table, column, old, new in _VALUES:
         _replace_value(table, column, old, new)
@@ -131,7 +131,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """The way back, in reverse order."""
+    """Reverts in opposite order."""
     _replace_texts(_swap(_TEXTS), _swap(_CONFIGURATIONS))
     for table, column, keys in _KEYS:
         _rename_keys(table, column, {new: old for old, new in keys.items()})
@@ -181,7 +181,7 @@ def _swap(pairs: Pairs) -> Pairs:
 
 
 def _rename_keys(table: str, column: str, keys: Mapping[str, str]) -> None:
-    """One row at a time: SQLite and PostgreSQL have no common function for it."""
+    """Updates one row at a time: SQLite and PostgreSQL have no common function for it."""
     rows = sa.table(table, sa.column("id", sa.Integer), sa.column(column, sa.JSON))
     connection = op.get_bind()
     for number, value in connection.execute(sa.select(rows.c.id, rows.c[column])).all():
