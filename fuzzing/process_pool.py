@@ -23,11 +23,10 @@ Result = TypeVar("Result")
 def map_in_processes(
     function: Callable[[Piece], Result], items: Iterable[Piece], processes: int, crash_message: str
 ) -> Iterator[Result]:
-    """`function` of each piece of work, in order, in `processes` processes, or in this one if that is 1.
+    """`function` of each item, in order, in `processes` processes, or in this one if that is 1.
 
-    do      can be pickled, as can pieces and results; its exceptions are raised here
-    advice  what died, the likely cause and what to do; text of the InfrastructureError raised if a process
-            dies
+    function       can be pickled, as can items and results; its exceptions are raised here
+    crash_message  text of the InfrastructureError raised if a process dies
     """
     if processes == 1:
         yield from map(function, items)

@@ -14,7 +14,7 @@ class Prefetch:
     """The pace of one worker.
 
     seconds  weighted average time of its last cases; 0 before the first
-    ahead    how many cases it should have queued
+    depth    number of cases to keep queued for it
     """
 
     def __init__(self) -> None:

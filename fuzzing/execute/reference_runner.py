@@ -31,8 +31,8 @@ class ReferenceRunner:
 
     If nothing can be written beside the corpus, a temporary folder is used.
 
-    python   the interpreter of the toolchain
-    lasting  keep the workers from one `run` to the next, until `close`
+    python        the interpreter of the toolchain
+    keep_workers  from one `run` to the next, until `close`
     """
 
     def __init__(

@@ -137,7 +137,7 @@ class Supervisor(Generic[Tag]):
     ) -> Iterator[tuple[Tag, Execution]]:
         """As `run`, but the workers stay for the next cases, until `close`.
 
-        watch  instrumentation of the cases: arguments of `fuzzing.backends.base.Instrumentation`
+        instrumentation  of the cases: arguments of `fuzzing.backends.base.Instrumentation`
         """
         source = iter(cases)
         self._instrumentation = instrumentation or {}

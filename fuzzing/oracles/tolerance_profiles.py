@@ -22,7 +22,7 @@ WITHOUT_FLOAT64 = "without-float64"
 class Bounds:
     """Bounds of one element: |got - want| ≤ atol + rtol·|want| + noise·max|want|, or another rule.
 
-    steps     number of representable values, for types too coarse for a relative bound
+    ulps      distance in representable values, for types too coarse for a relative bound
     noise     times the largest finite magnitude of the whole reference: where large terms cancel, each has
               its own rounding, which shows in an element near 0
     share     fraction of the elements that must satisfy the rule for the output to pass

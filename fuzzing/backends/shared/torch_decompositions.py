@@ -116,7 +116,7 @@ class CachedOverride:
 class CachedCall:
     """A function of torch's registry and its arguments, called again only after one of them has changed.
 
-    copied  copies a result, or the arguments, for an owner that may change it
+    copy_result  copies a result for a caller that may change it
     """
 
     def __init__(self, original: Callable[..., Any], copy_result: Callable[[Any], Any]) -> None:
