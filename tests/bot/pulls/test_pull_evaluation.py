@@ -38,7 +38,7 @@ def test_a_branch_of_the_repository_is_tested_against_the_merge_base(harness: Pu
     assert harness.woken == 1
     assert harness.audit_events() == ["tested"]
     (check,) = harness.effects()
-    assert (check.payload["status"], check.payload["output"]["title"]) == ("queued", "Queued: next to begin")
+    assert (check.payload["status"], check.payload["output"]["title"]) == ("queued", "Queued: next")
 
 
 def test_an_event_that_comes_twice_or_late_changes_nothing(harness: PullHarness) -> None:

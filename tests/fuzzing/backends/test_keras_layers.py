@@ -161,12 +161,13 @@ def test_keras_judges_its_own_layers() -> None:
 _EXPORT = """
 import base64, json, sys
 from pathlib import Path
-from fuzzing.backends import Unsupported, _keras
+from fuzzing.backends.base import Unsupported
+from fuzzing.backends.shared import keras_models
 from fuzzing.cases import Corpus
 said = {}
 for case in Corpus(sys.argv[1]):
     try:
-        model = _keras.to_onnx(_keras.build(case.program), list(case.values()))
+        model = keras_models.to_onnx(keras_models.build(case.program), list(case.values()))
         said[case.id] = base64.b64encode(model).decode()
     except Unsupported as error:
         said[case.id] = f"!{error}"
