@@ -44,7 +44,7 @@ def test_the_compilers_here_are_ready(tmp_path: Path) -> None:
     shown = assay(tmp_path, "doctor")
     assert shown.code == 0
     rows = [line.split() for line in shown.out.splitlines()]
-    assert ["compiler", "state", "version", "what", "to", "do"] in rows
+    assert ["compiler", "state", "version", "to", "fix"] in rows
     assert ["onnxruntime", "ready", version("onnxruntime")] in rows
     assert any(
         row[0] == "onnxruntime" and "optimization=all|disabled|basic|extended" in row for row in rows if row
@@ -61,7 +61,7 @@ def test_an_interpreter_without_compilers_says_how_to_get_them(tmp_path: Path, e
         assert "onnx" in choices
         assert row.split()[:2] == [name, "missing"]
         assert row.rstrip().endswith(f"-m pip install {name}")
-    assert "Nothing to test with" in ran.out
+    assert "No compiler works" in ran.out
     result = assay(tmp_path, "doctor", "--python", empty_python, "--json")
     assert result.code == 1
     assert {one["state"] for one in result.result["compilers"]} == {"missing"}
