@@ -235,7 +235,7 @@ class ModelDraft:
 class DraftGenerator:
     """Base of generators that draw drafts until one is accepted.
 
-    tries  drafts checked so far, including accepted ones
+    attempts  drafts checked so far, including accepted ones
     """
 
     def __init__(self, settings: GeneratorSettings, validator: Validator | None = None) -> None:

@@ -29,7 +29,7 @@ _SECONDS = 60.0
 class ShapeInference:
     """Infers types in the child process.
 
-    deaths  how many models crashed the process
+    crashes  number of models that crashed the process
     """
 
     def __init__(self) -> None:

@@ -100,8 +100,8 @@ class Inconsistency:
 class _SentCall:
     """A call of the target that was sent.
 
-    source  index of the source's run
-    asked   the source's call, if this pair was the first to request it
+    source       index of the source's run
+    source_case  the source's call, if this pair was the first to request it
     """
 
     transfer: Transfer

@@ -22,10 +22,10 @@ SOURCE = "deeprel"
 class Invocation:
     """A call of `api`: the arguments by parameter of one of its signatures.
 
-    bound    of a class, its constructor's arguments
-    called   of a class, the module's call; None for any other API
-    inputs   the tensors, by the names of their arguments
-    origin   the recorded case it comes from
+    bound           arguments by parameter; of a class, its constructor's
+    inputs          the tensors, by the names of their arguments
+    origin          the recorded case it comes from
+    call_arguments  of a class, the arguments of the module's call; None for any other API
     """
 
     api: Api

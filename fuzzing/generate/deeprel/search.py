@@ -44,8 +44,8 @@ class SearchSettings:
 
     candidates   targets tried for each source; rounds: at most; invocations: replayed for each pair
                  (all three as in DeepREL's released demo.conf and driver)
+    borrowed_calls  calls tried with an API of a later round, taken from those tried with others
     mutants, seed  mutated calls run of each pair that holds, and their seed
-    lent         calls tried with an API of a later round, taken from those tried with others
     pair_cases, target_cases  new cases kept of one pair, and of one target API: similar APIs yield the same
                  inputs again and again
     """
@@ -119,10 +119,10 @@ Item = Relation | TestCase | LibraryBug | Inconsistency
 class Search:
     """DeepREL over recorded calls of torch.
 
-    seeds    the recorded cases; calls of no API in the inventory are skipped
-    chosen   only pairs with these sources are tried, in every round; all if None
-    covered  APIs with recorded calls beside those of the seeds
-    backend  that runs the calls
+    seeds          the recorded cases; calls of no API in the inventory are skipped
+    source_filter  selects the source APIs of the pairs that are tried, in every round; all if None
+    covered        further APIs with recorded calls
+    backend        runs the calls
     """
 
     def __init__(

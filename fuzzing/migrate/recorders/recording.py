@@ -28,11 +28,12 @@ REPLAY_FAILURE = "the library itself fails when replayed"
 class Recording:
     """The result of a command.
 
-    items      distinct cases, in the order in which they were met, and the skips between them
-    exit_code  the command's; negative if a signal ended it
-    processes  how many of its processes imported the library
-    python     the interpreter of the first of them, which has the library
-    seconds    of the command; of recording, all processes together
+    items        distinct cases in the order of recording, and the skips between them
+    exit_code    the command's; negative if a signal ended it
+    processes    number of its processes that imported the library
+    python       the interpreter of the first of them, which has the library
+    command_s    seconds of the command
+    recording_s  seconds of recording, all processes together
     """
 
     items: list[TestCase | Skip] = field(default_factory=list)
