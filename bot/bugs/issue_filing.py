@@ -1,7 +1,8 @@
 """Decides before filing: which bugs are suppressed, and which checks an issue waits for.
 
-In mode `auto` an issue is held for the job `issue_filing`, which searches GitHub for duplicates and runs the case
-on the newest commit. In mode `held` it waits for a maintainer, whose `/assay upstream` requests the same job.
+In mode `auto` an issue is held for the job `issue_filing`, which searches GitHub for duplicates and runs the
+case on the newest commit. In mode `held` it waits for a maintainer, whose `/assay upstream` requests the same
+job.
 """
 
 from __future__ import annotations

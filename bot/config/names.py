@@ -26,8 +26,8 @@ DEFAULT_SOURCES: Mapping[str, tuple[str, ...]] = {
 #: (ten seconds for torch's operator database).
 PARTS = 16
 
-#: CPython 3.11 shares the AST depth counter between threads: two that parse at the same time raise SystemError
-#: ("AST constructor recursion depth").
+#: CPython 3.11 shares the AST depth counter between threads: concurrent parsing raises SystemError ("AST
+#: constructor recursion depth").
 _PARSING = threading.Lock()
 
 _REGISTER_SOURCE = "register_source"  # the decorator in fuzzing.migrate.sources

@@ -228,7 +228,7 @@ def signatures_to_announce(session: Session, found: Iterable[Bug]) -> Iterator[s
 
 
 def unseen_since(session: Session, at: datetime, after: int, limit: int) -> list[Bug]:
-    """Unresolved bugs not seen since `at`, with ids above `after`, by id.
+    """Unresolved and fixed bugs not seen since `at`, with ids above `after`, by id.
 
     Excludes bugs with a resolution and duplicates.
     """

@@ -87,7 +87,7 @@ def _insert(session: Session, values: dict[str, Any]) -> Campaign | None:
 
 
 def _is_same_delivery(row: Campaign, known: Campaign) -> bool:
-    """Whether one delivery requested both; campaigns found by a sweep have no delivery and count as one."""
+    """Whether one delivery requested both; False for campaigns of a sweep, which have none."""
     return bool(row.delivery) and row.delivery == known.delivery
 
 

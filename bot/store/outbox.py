@@ -1,9 +1,9 @@
 """The outbox: every effect on GitHub is a row first. Also the kill switches.
 
-    pending ──claim──▶ sending ──finish──▶ sent
+    pending ──claim──▶ sending ──mark_sent──▶ sent
         ▲                  │ ├──give_up──▶ failed     GitHub refuses it; a person must act
         └────── retry ─────┘ └──retry──▶ sending      it may have arrived: looked up first
-    held ──release──▶ pending
+    held ──approve──▶ pending
 
 While an effect is being sent, its target may stop being watched, its bug may be fixed, its rows deleted. A
 success is still recorded, a retry is not (`is_still_claimed`). While a row is `sending`, `not_before` is the
@@ -269,7 +269,7 @@ def _known(effect: Effect, bug: Bug) -> str:
 
 
 def over_quota(session: Session, target: str, per_day: int, at: datetime, key: str) -> str:
-    """Why no issue other than that of `key` may be sent today; "" if it may."""
+    """Why no issue other than that of `key` may be sent now; "" if fewer than `per_day` were in 24 hours."""
     day_ago = at - timedelta(days=1)
     query = select(func.count()).where(
         Effect.kind == ISSUE,
