@@ -32,7 +32,7 @@ from bot.errors import ConfigError
 from fuzzing import backends
 
 DEFAULT_BUDGET_S = 300.0  # the whole of ONNX's node tests on two releases takes less on two cores
-DEFAULT_REPEATS = 3  # fresh runs behind an accusation; syzbot, too, asks for three that reproduce
+DEFAULT_REPEATS = 3  # fresh runs that confirm a failure; syzbot, too, requires three
 
 
 def _option(value: Any) -> Any:

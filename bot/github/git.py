@@ -61,7 +61,7 @@ class NoSuchCommitError(RefusalError):
 
 
 class CorruptMirrorError(InfrastructureError):
-    """git cannot use a mirror; making it anew may help."""
+    """git cannot use a mirror; rebuilding it may help."""
 
 
 class Git:

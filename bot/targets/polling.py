@@ -1,4 +1,4 @@
-"""Polls comments and our issues where no webhook reports them."""
+"""Polls comments and our issues if no webhook reports them."""
 
 from __future__ import annotations
 
