@@ -213,7 +213,7 @@ def _dense(name: str, inputs: Dict[str, Value], dtype: str) -> Tensor:
 def _engine(logger: trt.ILogger, plan: Any) -> trt.ICudaEngine:
     import tensorrt
 
-    engine = tensorrt.CudaRuntime(logger).deserialize_cuda_engine(plan)
+    engine = tensorrt.Runtime(logger).deserialize_cuda_engine(plan)
     if engine is None:
         raise BuildFailed("TensorRT cannot read the engine that it has just written")
     return engine
