@@ -328,7 +328,7 @@ def test_a_reaction_is_one_however_often_it_is_sent() -> None:
         assert len(its.world.writes("/reactions")) == 2
         its.post(EffectDraft("reaction", "q" * 32, TARGET, {"content": "eyes", "comment": 13}))
         its.drain()
-        assert "somebody deleted this reaction or what it belongs to" in row(its.store, "q" * 32).reason
+        assert "somebody deleted this reaction or its parent" in row(its.store, "q" * 32).reason
 
 
 def test_a_pause_stops_one_account_and_urgent_ones_go_first() -> None:

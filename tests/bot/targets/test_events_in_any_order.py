@@ -186,7 +186,7 @@ def test_disabled_issues_give_up_issues_alone_and_enabled_ones_bring_them_back(
         "c": "failed",
         "check": "pending",
     }
-    assert "enable them in the repository's settings" in found["i"][1]
+    assert "enable them in its settings" in found["i"][1]
     repository.record.has_issues = True
     watch.clock.advance(minutes=20)
     watch.do("reconciliation")
@@ -363,6 +363,6 @@ def test_a_target_says_why_it_is_not_watched(watch: TargetHarness, repository: R
     watch.deliver()
     with watch.database.reading() as session:
         assert targets.unwatched_reason(session, "octo/compiler") == (
-            "octo/compiler is archived: it was archived, and so is read-only"
+            "octo/compiler is archived: the repository is archived"
         )
         assert targets.unwatched_reason(session, "un/known") == ""
