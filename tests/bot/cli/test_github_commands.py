@@ -154,7 +154,7 @@ def test_pause_finds_a_repository_in_any_spelling(tmp_path: Path) -> None:
     assert [one["target"] for one in result(ran)["paused"]] == ["Octo/Compiler"]
     assert not ran.err
     unknown = assay(tmp_path, pause.command, "--target", "octo/other")
-    assert (unknown.code, "octo/other is not known here" in unknown.err) == (0, True)
+    assert (unknown.code, "octo/other is unknown" in unknown.err) == (0, True)
     assert assay(tmp_path, pause.command, "--target", "no repository").code == 2
 
 

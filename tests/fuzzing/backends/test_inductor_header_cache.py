@@ -113,10 +113,9 @@ def test_leftovers_of_the_killed_are_removed(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fuzzing.backends import _inductor_cache
-from fuzzing.backends.inductor.header_cache import Kept
+from fuzzing.backends.inductor import header_cache
 
-kept = Kept(Path(sys.argv[1], "cache", "here"), Path(sys.argv[1], "doomed"))
+kept = header_cache.HeaderCache(Path(sys.argv[1], "cache", "here"), Path(sys.argv[1], "doomed"))
 Path(sys.argv[1], "doomed", "abc.h").write_text("#include <all>")
 Path(sys.argv[1], "doomed", "abc.h.gch").write_bytes(b"compiled")
 
@@ -124,7 +123,7 @@ def half(source, target):
     target.write_bytes(source.read_bytes()[:3])
     os.kill(os.getpid(), signal.SIGKILL)
 
-_inductor_cache._copy = half
+header_cache._copy = half
 with kept.lock():
     kept.publish()
 """
