@@ -44,7 +44,7 @@ def test_what_names_none_or_several_says_so(data: Path) -> None:
     assert (none.code, "unknown bug 77" in none.err) == (2, True)
     several = assay(data, "bug", "abc")
     assert several.code == 2
-    assert "abc may be 1 (abc1 of o/n), 2 (abc2 of o/m)" in " ".join(several.err.split())
+    assert "abc is ambiguous: 1 (abc1 of o/n), 2 (abc2 of o/m)" in " ".join(several.err.split())
 
 
 def test_without_a_service_it_says_where_it_looked(tmp_path: Path) -> None:

@@ -22,5 +22,5 @@ def test_what_is_no_option(given: list[str], why: str) -> None:
 
 def test_a_device_is_one_of_the_backends() -> None:
     check_device("openvino", "GPU")
-    with pytest.raises(UsageError, match="openvino has no such device; it has CPU, GPU"):
+    with pytest.raises(UsageError, match="openvino has no such device; choose from CPU, GPU"):
         check_device("openvino", "NPU")

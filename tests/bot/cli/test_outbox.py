@@ -51,7 +51,7 @@ def test_what_was_refused_is_listed_with_what_to_do(refused: Path) -> None:
 
 def test_released_it_is_looked_up_before_it_is_sent_again(refused: Path) -> None:
     ran = assay(refused, command.command, "retry", "aa", "--reason", "unlocked")
-    assert (ran.code, "sent again" in ran.out) == (0, True)
+    assert (ran.code, "queued again" in ran.out) == (0, True)
     assert states(refused) == {"aa": "sending", "ab": "failed", "cc": "pending"}
     database = Database(f"sqlite:///{refused}/assay.db")
     with database.reading() as session:
@@ -60,14 +60,14 @@ def test_released_it_is_looked_up_before_it_is_sent_again(refused: Path) -> None
     assert (act.action, act.actor, act.reason) == ("retried", "operator", "unlocked")
     assert assay(refused, command.command, "retry", "--all").code == 0
     assert states(refused) == {"aa": "sending", "ab": "sending", "cc": "pending"}
-    assert assay(refused, command.command).out.startswith("nothing was refused")
+    assert assay(refused, command.command).out.startswith("no failed effects")
 
 
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["retry"], "say which"),
-        (["retry", "--all", "a"], "say which"),
+        (["retry"], "choose effects"),
+        (["retry", "--all", "a"], "choose effects"),
         (["retry", "a"], "2 failed effects begin with 'a'"),
         (["retry", "c"], "no failed effect begins with 'c'"),
         (["--all"], "assay outbox retry KEY"),

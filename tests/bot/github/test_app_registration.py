@@ -59,7 +59,7 @@ def test_a_key_that_cannot_be_kept_costs_no_code(tmp_path: Path) -> None:
         asked = ["--code", github.manifest_code(), "--key-file", str(tmp_path / "nowhere" / "app.pem")]
         done = CliRunner().invoke(manifest.command, asked, env=env, standalone_mode=False)
         assert isinstance(done.exception, UsageError)
-        assert "the code is still good" in str(done.exception)
+        assert "the code is still valid" in str(done.exception)
         assert not github.seen
 
 

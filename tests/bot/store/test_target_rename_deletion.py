@@ -64,7 +64,7 @@ def value(column: Column[Any], target: str, ids: dict[str, int]) -> Any:
         return b""
     if isinstance(column.type, UtcDateTime):
         return NOW
-    kind = column.type.python_type
+    kind = getattr(column.type, "impl", column.type).python_type
     if kind is str:
         return f"{column.name} {target}"[: getattr(column.type, "length", None)]  # PostgreSQL counts letters
     return {int: ids["n"], bool: False, float: 0.0}.get(kind, {})

@@ -10,7 +10,7 @@ import pytest
 
 _TRIMMED = """
 import ctypes
-from fuzzing.backends import _openvino_memory
+from fuzzing.backends.openvino import memory_retention
 
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
@@ -25,8 +25,8 @@ def trimmed() -> int:
     return libc.malloc_trim(0)  # 1 if any memory was given back
 
 before = trimmed()
-_openvino_memory.keep()
-_openvino_memory.keep()
+memory_retention.retain_freed_memory()
+memory_retention.retain_freed_memory()
 print(before, trimmed())
 """
 
@@ -34,10 +34,10 @@ _FAULTS = """
 import resource, sys
 import numpy as np
 import openvino
-from fuzzing.backends import _openvino_memory
+from fuzzing.backends.openvino import memory_retention
 
 if sys.argv[1] == "kept":
-    _openvino_memory.keep()
+    memory_retention.retain_freed_memory()
 core = openvino.Core()
 x = openvino.opset13.parameter([4, 8], np.float32)
 model = openvino.Model([openvino.opset13.result(openvino.opset13.softmax(x, 1))], [x], "softmax")
