@@ -97,7 +97,7 @@ def test_unknown_and_odd_names_are_mistakes(data: Path, tmp_path: Path) -> None:
 def test_an_unknown_backend_or_device_is_a_mistake(data: Path) -> None:
     for argv, helps in (
         (("--backend", "onxruntime"), "onnxruntime, openvino"),
-        ((*ORT, "--device", "NPU"), "it has CPU"),
+        ((*ORT, "--device", "NPU"), "choose from CPU"),
         (("--backend", "inductor"), "it takes TorchCall, TorchProgram, not OnnxModel"),
         ((*ORT, "--option", "optimization=fast"), "is one of all, disabled, basic, extended"),
         ((*ORT, "--profile", "defualt"), "did you mean 'default'? There are: default"),
