@@ -60,6 +60,6 @@ def _visible_head(pull: Pull | None, intent: CommentIntent) -> str:
     """The head that the author of the comment could see; NEWER_HEAD if it may be newer than the comment."""
     if pull is None:
         return ""
-    if intent.written_at is not None and pull.updated_at >= intent.written_at:
+    if intent.written_at is not None and pull.head_at >= intent.written_at:
         return NEWER_HEAD
     return pull.head

@@ -135,6 +135,7 @@ def update_if_newer(session: Session, data: Pull) -> UpdateResult:
     if known.head != data.head:
         revoked_approver, known.approved_head, known.approved_by = known.approved_by, "", ""
         known.stopped_head = ""
+        known.head_at = data.updated_at
     for name in _GITHUB_FIELDS:
         if (value := getattr(data, name)) is not None:
             setattr(known, name, value)

@@ -1,4 +1,4 @@
-"""The interface of toolchains. A provisioner is a file of this package, registered by `@provisioner(name)`."""
+"""The interface of toolchains. A provisioner is a file here that `@provisioner(name)` registers."""
 
 from __future__ import annotations
 

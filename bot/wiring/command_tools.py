@@ -24,7 +24,7 @@ class CommandTools:
     def run(
         self, session: Session, pull: Pull, *, requested_by: str, name: str, overrides: Mapping[str, Any]
     ) -> str:
-        """Approves the head of a pull request and requests its test, once for each `name`; returns a summary."""
+        """Approves the head of a pull request and requests its test, once for each `name`; a summary."""
         at = now()
         pull_lifecycle.approve(session, pull, pull.head, requested_by, at)
         pull_lifecycle.schedule_evaluation(

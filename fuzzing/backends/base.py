@@ -126,7 +126,7 @@ class Backend:
 
     @classmethod
     def resolve_options(cls, given: dict[str, str]) -> dict[str, str]:
-        """`given` with the default of every other option; raises UsageError for values that are not allowed."""
+        """`given` with the default of every other option; raises UsageError for forbidden values."""
         for name, value in given.items():
             if name not in cls.options:
                 known = ", ".join(sorted(cls.options)) or "none"
@@ -161,7 +161,7 @@ class Backend:
         raise NotImplementedError
 
     def run(self, executable: Any, inputs: Named) -> Named:
-        """Runs on the inputs, matched by name where the compiler keeps names. Returns the outputs in order."""
+        """Runs on the inputs, matched by name where the compiler keeps names; the outputs in order."""
         raise NotImplementedError
 
 
@@ -203,7 +203,8 @@ def get(name: str) -> type[Backend]:
     if name not in _BACKENDS:
         if name not in names():
             raise UnknownNameError(
-                f"no backend is called {name!r}; {did_you_mean(name, names())}there are: {', '.join(compilers())}"
+                f"no backend is called {name!r}; {did_you_mean(name, names())}"
+                f"there are: {', '.join(compilers())}"
             )
         importlib.import_module(f"fuzzing.backends.{name}")
     return _BACKENDS[name]

@@ -182,7 +182,7 @@ def _plan(parsed: _Parsed, *, half: bool) -> Any:
 
 
 def _set_shapes(profile: trt.IOptimizationProfile, parsed: _Parsed) -> bool:
-    """Sets the profile's shapes to those of the case's inputs; returns whether the network needs a profile."""
+    """Sets the profile's shapes to those of the case's inputs; whether the network needs a profile."""
     import tensorrt
 
     needed = False

@@ -184,7 +184,7 @@ def check_dotted(name: object, *roots: str) -> str:
 
 
 def check_name(name: object) -> str:
-    """Returns `name`, an identifier usable for an input in Python text; raises CaseFormatError if it is not."""
+    """Returns `name` if it can name an input in Python text; raises CaseFormatError if it cannot."""
     if not isinstance(name, str) or not _is_identifier(name) or name in _RESERVED_NAMES:
         raise CaseFormatError(f"{name!r} cannot name an input: it must be a Python identifier of its own")
     return name

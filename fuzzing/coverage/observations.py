@@ -84,7 +84,7 @@ def observe_scopes(scopes: Iterable[Scope], operators: OperatorSet) -> Observati
 
 
 class _ScopeObserver:
-    """Adds one scope to `observations`. Sets and counters are filled at once, from lists: the time goes here."""
+    """Adds one scope to `observations`. Fills sets and counters at once, from lists: the time goes here."""
 
     def __init__(self, scope: Scope, operators: OperatorSet, observations: Observations) -> None:
         self._operators, self._facts = operators, observations

@@ -1,7 +1,7 @@
 """Coverage of many models: sums and sets that merge, so that several processes may share the work.
 
-Tallies of one operator set form a commutative monoid with the empty tally as neutral element. Memory grows with
-distinct shapes, attributes and paths, not with the number of models.
+Tallies of one operator set form a commutative monoid with the empty tally as neutral element. Memory grows
+with distinct shapes, attributes and paths, not with the number of models.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class GraphCounts(NamedTuple):
 class Tally:
     """What the models added so far show of `operators`.
 
-    sums      figure → its sum over all models, but for `new_attributes`: that of all models is `observations.attributes`
+    sums      figure → its sum over all models; not `new_attributes`, which is `observations.attributes`
     nodes_of  nodes in a model → models with so many; appended nodes do not count, those of other operators do
     """
 

@@ -13,8 +13,8 @@ lines on stdout:
 
 `case` is the smallest of a bug's cases as they were reduced, and `from` what it was; `cases` are as they were
 found. In `--out` reduced cases are kept in `corpus`, and in `journals` what candidates showed: begun again,
-nothing is run twice. Errors are printed by `fuzzing.entry_point`. Exit codes: 0 after "end", 2 for a mistake of
-the caller's, 3 if the toolchain cannot be started.
+nothing is run twice. Errors are printed by `fuzzing.entry_point`. Exit codes: 0 after "end", 2 for a mistake
+of the caller's, 3 if the toolchain cannot be started.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class ReferenceRunner:
         except OSError as error:
             raise InfrastructureError(
                 f"what {self.backend.name} says of a case can be kept neither in {self._folder} nor in "
-                f"{self._fallback_folder}: {error.strerror}; free some space, or set TMPDIR to a folder that has some"
+                f"{self._fallback_folder}: {error.strerror}; free some space, or set TMPDIR to another folder"
             ) from error
 
 

@@ -459,7 +459,7 @@ class Supervisor(Generic[Tag]):
     # Clocks and memory
 
     def _discount_pause(self, seconds: float) -> None:
-        """Does not charge workers for time in which the machine or the supervisor stood still, as by Ctrl-Z."""
+        """Does not charge workers for time in which the machine or the supervisor was stopped."""
         for slot in self._slots:
             since = slot.worker.status().since
             before = slot.uncounted[1] if slot.uncounted[0] == since else 0.0

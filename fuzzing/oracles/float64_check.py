@@ -138,7 +138,8 @@ def decide_outputs(case: TestCase, outputs: Outputs, reference_runs: ReferenceRu
     if nondeterminism:
         return Decision(
             Verdict.NONDETERMINISTIC,
-            f"the library itself gives two results: output {nondeterminism[0].output}: {nondeterminism[0].detail}",
+            f"the library itself gives two results: output {nondeterminism[0].output}: "
+            f"{nondeterminism[0].detail}",
             nondeterminism,
         )
     problem = _float64_problem(case, reference_runs)

@@ -4,7 +4,7 @@ The instances come from catalogs (JSON lines with "id" and "instance"), from the
 both; duplicates count once. Prints one JSON object a line on stdout, progress on stderr:
 
     {"event": "touched", "operator": NAME, "weight": W, "why": TEXT, "places": [{path, line, role}, …]}
-    {"event": "touched", "pass": NAME, "places": […]}   both with --touched N and --change, highest weight first
+    {"event": "touched", "pass": NAME, "places": […]}   both with --touched N and --change, by weight
     {"event": "ranked", "id": ID, "why": {…}}        "why" with --explain
     {"event": "end", "cases": N, "strategy": NAME, "seconds": S}      of the ranking, without reading
 

@@ -77,7 +77,7 @@ def _code_int(value: int, frontend: str) -> int:
 
 
 def _code_list(values: list[JSON], frontend: str) -> Hashable:
-    """Item by item; a list of two is followed by their comparison: of raw values, for ONNX of abstract ones."""
+    """Item by item; a list of two is followed by a comparison, of raw values or (ONNX) abstract ones."""
     items = tuple(_code_item(place, value, frontend) for place, value in enumerate(values))
     if len(items) != 2:
         return items

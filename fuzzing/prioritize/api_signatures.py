@@ -36,7 +36,7 @@ class ApiSignatures:
         self._known: dict[tuple[str, str], tuple[ApiSignature, ...]] = {}
 
     def call(self, api: str, args: Sequence[JSON], kwargs: Mapping[str, JSON], method: str = "") -> BoundCall:
-        """Binds a call of the dotted name `api`, or of the object's `method`: "__init__", "forward", "call"."""
+        """Binds a call of the dotted name `api`, or of its `method`: "__init__", "forward", "call"."""
         for signature in self._signatures(api, method):
             if (bound := bind_call(signature, args, kwargs)) is not None:
                 return bound

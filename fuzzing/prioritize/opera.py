@@ -215,7 +215,7 @@ def opera_parameters(instances: Sequence[Instance], context: Context) -> Iterato
 
 @register_strategy("opera-paper")
 def opera_paper(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
-    """As in the paper: neglect of the operator × share of new values or of new pairs, whichever is greater."""
+    """As in the paper: neglect of the operator × the greater share, of new values or of new pairs."""
     queues = (
         _Queue(operator, operator.neglect, greedy.search(operator.table, greedy.equal_weights))
         for operator in operators(instances, context, abstraction.abstract_as_paper, seeded=False)

@@ -125,7 +125,7 @@ def key(script: Script) -> str:
 
 
 def parts(script: Script) -> int:
-    """Number of the function's statements that compute something; 1 if the values between them are unknown."""
+    """Number of the function's computing statements; 1 if the values between them are unknown."""
     tree = ast.parse(script.text)
     function = get_function(tree)
     if not script.variable_values or not inputs_may_change(tree, function, script):

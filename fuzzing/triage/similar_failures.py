@@ -1,7 +1,7 @@
 """Whether two failures of one case on two builds are one bug although their messages differ.
 
-Releases reword messages, rename exceptions and move checks. The phase, the verdict, the operator's source file
-and most words change seldom. They are weaker evidence than an equal symptom, and reports must say so.
+Releases reword messages, rename exceptions and move checks. The phase, the verdict, the operator's source
+file and most words change seldom. They are weaker evidence than an equal symptom, and reports must say so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COMMON = frozenset(
 def explain_similarity(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Why two symptoms of one case may have one cause, as a sentence; "" if there is no evidence.
 
-    one, other   fields of signatures (`fuzzing.triage.signature.compute_signature`); operators are not looked at
+    one, other   fields of signatures (`fuzzing.triage.signature.compute_signature`); operators are ignored
     """
     if any(one[name] != other[name] for name in ("backend", "frontend", "phase", "verdict")):
         return ""

@@ -31,8 +31,9 @@ class Traits:
     dtypes     classes of element types that the program is given, sorted
     needs      what else is left, sorted: attributes, optional inputs, ranks and the like
     operators  the operators or the API, sorted, each once
-    root       the symptom of what is wrong upstream of what the case shows (`fuzzing.reduce.root_cause`), which
-               all of the above is then about; None where the case shows its bug itself
+    root       the symptom of what is wrong upstream of what the case shows
+               (`fuzzing.reduce.root_cause`), which all of the above is then about; None where the case
+               shows its bug itself
     """
 
     pattern: str

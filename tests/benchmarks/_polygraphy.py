@@ -1,8 +1,8 @@
 """Polygraphy's `debug reduce` for comparison, on the same failures with the same evaluator, counting runs.
 
-Polygraphy runs a command for each candidate. That command sends the path to this process over a socket, so that no run
-starts a compiler. Edges that become inputs get the values that flowed through them, as in Assay's reducer, so only the
-search differs.
+Polygraphy runs a command for each candidate. That command sends the path to this process over a socket, so
+that no run starts a compiler. Edges that become inputs get the values that flowed through them, as in Assay's
+reducer, so only the search differs.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _BLOCKS = ("if v{}.dim() >= 0:", "with torch.no_grad():", "for _ in range(1):")
 
 
 def programs(cause: str, seed: int) -> Iterator[TestCase]:
-    """Programs of 20 to 40 statements that contain a fault: graphs as torch source, some statements in blocks."""
+    """Programs of 20 to 40 statements with a fault: graphs as torch source, some statements in blocks."""
     others = {"sin": "Neg", "trunc": "Sin"}  # what would bring the other cause in
     operators = tuple(name for name in _OPERATORS if name != others[cause])
     solver = Solver(GeneratorSettings(nodes=(18, 32), opset=18, operators=operators))

@@ -1,8 +1,8 @@
 """Subjects of the prioritization experiment: which cases find which bugs of an old compiler release.
 
-A subject's measurement is a gzipped file of JSON lines: versions, then for each case its operator instance, verdict,
-the bug it finds (None if none) and its seconds. It is stored in the repository, so orders can be compared without the
-release.
+A subject's measurement is a gzipped file of JSON lines: versions, then for each case its operator instance,
+verdict, the bug it finds (None if none) and its seconds. It is stored in the repository, so orders can be
+compared without the release.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Hostile packages, cases, payloads and connections against a live service: what gets out, and what it costs.
 
-While deliveries arrive at a steady rate, four attackers work at once: wheels that attack when they are installed
-and imported, cases that attack from inside a worker, signed and unsigned payloads made to break a reader, and
-clients that hold connections open. Printed: what got out of the sandbox, the slowest acknowledgement, wrong
-answers, and the processes and files that are left. Exit code 1 if anything got out, was left behind or doubled,
-or an acknowledgement took longer than the limit.
+While deliveries arrive at a steady rate, four attackers work at once: wheels that attack when they are
+installed and imported, cases that attack from inside a worker, signed and unsigned payloads made to break a
+reader, and clients that hold connections open. Printed: what got out of the sandbox, the slowest
+acknowledgement, wrong answers, and the processes and files that are left. Exit code 1 if anything got out,
+was left behind or doubled, or an acknowledgement took longer than the limit.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def hostile_bodies(rng: random.Random) -> Iterator[tuple[str, bytes]]:
         text = rng.choice(texts)
         yield "issue_comment", json.dumps({
             "action": "created", "repository": repository, "sender": {"login": text[:39], "type": "User"},
-            "issue": {"number": 1}, "comment": {"id": rng.getrandbits(40), "body": text, "user": {"login": "eve"}},
+            "issue": {"number": 1},
+            "comment": {"id": rng.getrandbits(40), "body": text, "user": {"login": "eve"}},
         }).encode()  # fmt: skip
         yield "push", b"[" * 100_000
         yield "push", json.dumps({"ref": text, "before": 7, "after": None, "repository": repository}).encode()
@@ -224,7 +225,9 @@ def _report(sample: Sample, counts: dict[str, int], left: list[str], damages: di
     for line in left[:5]:
         print(f"    {line}")
     slowest = sample.at(1)
-    print(f"acknowledged {len(sample.seconds)} deliveries, {sample.wrong} wrong; p50 {sample.at(0.5):.0f} ms, "
-          f"p99 {sample.at(0.99):.0f} ms, slowest {slowest:.0f} ms (limit {LIMIT_MS:.0f}); read: {counts}")  # fmt: skip
+    print(
+        f"acknowledged {len(sample.seconds)} deliveries, {sample.wrong} wrong; p50 {sample.at(0.5):.0f} ms, "
+        f"p99 {sample.at(0.99):.0f} ms, slowest {slowest:.0f} ms (limit {LIMIT_MS:.0f}); read: {counts}"
+    )
     broken = any(damage.got_out for damage in damages.values()) or left or sample.wrong or slowest > LIMIT_MS
     return int(bool(broken))

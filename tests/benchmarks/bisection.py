@@ -2,10 +2,11 @@
 
     python -m tests.benchmarks bisection [--scan TEST,TEST,…]
 
-`assay bisect` runs each case of bisection_data/openvino.json over all releases of its range. It must name the release
-in the file; the case is then run again on that release and the one before it. --scan instead runs the named tests on
-every release and prints the results in the format of the file. Needs the package index and about 200 MB per release;
-ASSAY_DATA_DIR keeps them. Each run uses a fresh process, since some of these tests crash others.
+`assay bisect` runs each case of bisection_data/openvino.json over all releases of its range. It must name the
+release in the file; the case is then run again on that release and the one before it. --scan instead runs the
+named tests on every release and prints the results in the format of the file. Needs the package index and
+about 200 MB per release; ASSAY_DATA_DIR keeps them. Each run uses a fresh process, since some of these tests
+crash others.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """How early the change-aware order finds what real commits of OpenVINO changed, against OPERA's order.
 
-The verdicts of ONNX's node tests on OpenVINO's releases and the pull requests with their files are real. Which cases a
-pull request affects is an assumption: those of the operators in its title that pass in only one of the releases before
-and after it. A commit that fixed a case is run backwards, as the commit that broke it.
+The verdicts of ONNX's node tests on OpenVINO's releases and the pull requests with their files are real.
+Which cases a pull request affects is an assumption: those of the operators in its title that pass in only one
+of the releases before and after it. A commit that fixed a case is run backwards, as the commit that broke it.
 
-The ranking gets paths only, less than in a campaign. `right` ranks with the commit's own paths, `wrong` with those of
-all other commits that name other operators. The bar: right beats OPERA on average, and wrong loses less than right gains.
+The ranking gets paths only, less than in a campaign. `right` ranks with the commit's own paths, `wrong` with
+those of all other commits that name other operators. The bar: right beats OPERA on average, and wrong loses
+less than right gains.
 
 `--measure RELEASE --python PYTHON` runs the cases on a release (minutes) and stores the verdicts.
 """

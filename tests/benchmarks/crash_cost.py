@@ -1,7 +1,7 @@
 """Cost of a crashing case, relative to importing the compiler; the bar is 1.5.
 
-Runs the same cases with and without some that die of SIGSEGV in the compile phase, and compares the difference for
-each with a bare process that imports and prepares the compiler.
+Runs the same cases with and without some that die of SIGSEGV in the compile phase, and compares the
+difference for each with a bare process that imports and prepares the compiler.
 """
 
 from __future__ import annotations

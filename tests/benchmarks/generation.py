@@ -1,7 +1,7 @@
 """Nodes per second of every generator on one core; the bars: 12,000, and 30 times NNSmith's.
 
-Seconds are CPU time. Assay's models are written to disk as by `assay generate`; NNSmith does what its command does,
-dump included, start-up excluded.
+Seconds are CPU time. Assay's models are written to disk as by `assay generate`; NNSmith does what its command
+does, dump included, start-up excluded.
 """
 
 from __future__ import annotations
@@ -213,8 +213,8 @@ def _loads(graph: Graph) -> bool:
     return True
 
 
-#: Runs the program and prints its peak memory in KiB. The kernel's figure for a child process does not work: it
-#: starts at the parent's memory.
+#: Runs the program and prints its peak memory in KiB. The kernel's figure for a child process does not work:
+#: it starts at the parent's memory.
 _PEAK = """
 import os, sys
 from fuzzing.generate.__main__ import main as run

@@ -6,9 +6,10 @@ Compiles and runs the same single-operator ONNX models in three ways:
     assay      the same cases through supervisor, worker and oracle, read from the case cache
     process    a fresh process for each case, as most fuzzers do (a sample)
 
-bare and assay do not count importing the compiler. They alternate in turns of about half a second, so that load
-changes affect both. A turn is part of the cases, or all of them several times. Prints assay/bare, the median of the
-turns (bar 1.10), and process/assay (bar 20), and CPU time per case of the bare loop, the worker and the supervisor.
+bare and assay do not count importing the compiler. They alternate in turns of about half a second, so that
+load changes affect both. A turn is part of the cases, or all of them several times. Prints assay/bare, the
+median of the turns (bar 1.10), and process/assay (bar 20), and CPU time per case of the bare loop, the worker
+and the supervisor.
 """
 
 from __future__ import annotations

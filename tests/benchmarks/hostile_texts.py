@@ -1,8 +1,8 @@
 """CPU time of readers on hostile texts: how it grows when the text doubles.
 
-Prints for each reader the slowest text of 16,000 characters, its milliseconds, and the ratio to half the length.
-A linear reader has a ratio of about 2, a quadratic one of 4. Exit code 1 if a ratio is above 3 and the time
-above 50 ms.
+Prints for each reader the slowest text of 16,000 characters, its milliseconds, and the ratio to half the
+length. A linear reader has a ratio of about 2, a quadratic one of 4. Exit code 1 if a ratio is above 3 and
+the time above 50 ms.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ Compiles and runs the same operators of torch's database in two ways, each in on
             its share of g++ is shown
     assay   the same cases through supervisor, worker and oracle
 
-Importing torch and the first kernel are not counted. Both keep inductor's precompiled header between rounds, but no
-compiled kernels. Prints assay/bare by wall clock and CPU time in alternating rounds (bar 1.15), then a worker's cold and
-warm start, and the cost of a crashing case relative to importing the compiler (bar 1.5).
+Importing torch and the first kernel are not counted. Both keep inductor's precompiled header between rounds,
+but no compiled kernels. Prints assay/bare by wall clock and CPU time in alternating rounds (bar 1.15), then a
+worker's cold and warm start, and the cost of a crashing case relative to importing the compiler (bar 1.5).
 """
 
 from __future__ import annotations

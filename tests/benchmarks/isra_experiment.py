@@ -1,7 +1,8 @@
 """Isra's experiment repeated: eleven metrics of Isra, DeclGen, Randoop-like and NNSmith.
 
-Metrics as in Isra's released code. NNSmith is compared with Isra**: Isra restricted to common operators, dimensions up
-to 16, and the node counts of NNSmith's models; that table covers only these operators (Isra paper).
+Metrics as in Isra's released code. NNSmith is compared with Isra**: Isra restricted to common operators,
+dimensions up to 16, and the node counts of NNSmith's models; that table covers only these operators (Isra
+paper).
 """
 
 from __future__ import annotations

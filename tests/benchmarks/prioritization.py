@@ -1,9 +1,9 @@
 """How early each strategy finds the known bugs of old compiler releases.
 
-For each measured subject (`_subjects`), all strategies rank the same cases in the same repetitions, each with its own
-seed and shuffle. Prints mean and standard deviation of APFD and RAUC-25, and in how many repetitions a strategy beats
-random. Bugs are counted by conversion function, as in OPERA's paper, and by crash signature, as in its code. Ends with
-the average over all tables, as in OPERA's paper. The bar: OPERA is above random.
+For each measured subject (`_subjects`), all strategies rank the same cases in the same repetitions, each with
+its own seed and shuffle. Prints mean and standard deviation of APFD and RAUC-25, and in how many repetitions
+a strategy beats random. Bugs are counted by conversion function, as in OPERA's paper, and by crash signature,
+as in its code. Ends with the average over all tables, as in OPERA's paper. The bar: OPERA is above random.
 
 `--measure SUBJECT` runs a subject's cases on its release (minutes) and stores the results.
 `--change FILE --bugs FILE` adds a commit and its bugs as a subject, and the strategy `change`.

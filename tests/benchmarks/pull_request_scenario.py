@@ -37,7 +37,8 @@ def _storm(folder: Path, pushes: int) -> int:
     with Deployment(folder) as deployment:
         storm_result = storm(deployment, "octo/compiler", pushes, 60.0)
     print(
-        f"{storm_result.pushes} pushes in {storm_result.seconds:.0f} s: {storm_result.campaigns} campaigns, at most "
+        f"{storm_result.pushes} pushes in {storm_result.seconds:.0f} s: "
+        f"{storm_result.campaigns} campaigns, at most "
         f"{storm_result.max_unfinished} live at a time, {len(storm_result.done_heads)} carried to its end, "
         f"{storm_result.comments} comments, {storm_result.unfinished_checks} unfinished checks"
     )

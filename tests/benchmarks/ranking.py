@@ -1,9 +1,10 @@
 """Time and memory to rank 10,000, 30,000 and 100,000 operator instances.
 
-The instances are real ones from the measured subjects (`_subjects`) and synthetic ones: a real operator with each
-parameter drawn anew, half from the operator's known values, half freely of the same type. Each size is ranked in a fresh
-process. Prints wall and CPU seconds of the ranking, peak memory of the process, and the exponent of the growth. The bars
-for `opera`: 100,000 in 10 s and 1 GB, exponent at most 1.25 (n log n has 1.09 from 30,000 to 100,000).
+The instances are real ones from the measured subjects (`_subjects`) and synthetic ones: a real operator with
+each parameter drawn anew, half from the operator's known values, half freely of the same type. Each size is
+ranked in a fresh process. Prints wall and CPU seconds of the ranking, peak memory of the process, and the
+exponent of the growth. The bars for `opera`: 100,000 in 10 s and 1 GB, exponent at most 1.25 (n log n has
+1.09 from 30,000 to 100,000).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Overhead of recording torch: the time of a command with and without the recorder.
 
-Three workloads: a pytest file of 160 small tests, a script that trains a small network, and torch's operator samples as
-torch's own tests call them. Each runs plain and recorded in turn. Start-up and imports are measured separately and
-subtracted, so the ratio is of the tests' own time.
+Three workloads: a pytest file of 160 small tests, a script that trains a small network, and torch's operator
+samples as torch's own tests call them. Each runs plain and recorded in turn. Start-up and imports are
+measured separately and subtracted, so the ratio is of the tests' own time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Operators left and runs spent on failing graphs of 50 nodes, compared with polygraphy's `debug reduce`.
 
 Each failure has one cause, planted in onnxruntime by tests/fuzzing/reduce/faulty_backend.py. The graphs are
-Isra's, of the paper's operators: for each fault the first seeds whose graph shows it and passes on the real onnxruntime.
-Minimality is checked separately by removing each remaining node alone.
+Isra's, of the paper's operators: for each fault the first seeds whose graph shows it and passes on the real
+onnxruntime. Minimality is checked separately by removing each remaining node alone.
 """
 
 from __future__ import annotations

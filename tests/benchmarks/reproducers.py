@@ -39,7 +39,7 @@ RUNS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """One bug: lines of its short script, 0 if there is none, and whether it shows the bug; None for hangs."""
+    """One bug: lines of its short script (0: none), and whether it shows the bug; None for hangs."""
 
     title: str
     lines: int
@@ -123,7 +123,8 @@ def _summarize(found: Sequence[Measured]) -> int:
         return 1
     lines = [one.lines for one in written]
     print(
-        f"{len(found)} bugs, {len(written)} with a short script: median {median(lines):g} lines, maximum {max(lines)}"
+        f"{len(found)} bugs, {len(written)} with a short script: "
+        f"median {median(lines):g} lines, maximum {max(lines)}"
     )
     print(f"{shown} of {len(tried)} that were run show their bug ({shown / len(tried):.0%})")
     for one in found:

@@ -1,9 +1,9 @@
 """Throughput of one, two and three services on one PostgreSQL database, for deliveries and storms of pushes.
 
-In each round the services share a database and a data folder. They first receive signed deliveries as fast as they
-answer, some of them twice through different services, and process them. Then several pull requests get pushes at once,
-with a GitHub double and a trivial compiler; each must end with one comment and one live campaign. Figures are ratios to
-one service in the same round; everything shares the machine.
+In each round the services share a database and a data folder. They first receive signed deliveries as fast as
+they answer, some of them twice through different services, and process them. Then several pull requests get
+pushes at once, with a GitHub double and a trivial compiler; each must end with one comment and one live
+campaign. Figures are ratios to one service in the same round; everything shares the machine.
 """
 
 from __future__ import annotations

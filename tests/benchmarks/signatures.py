@@ -1,8 +1,8 @@
 """Accuracy of triage strategies on planted faults in generated graphs.
 
-Each fault of `signatures_data/planted.py` is one cause. Graphs of 5 to 20 operators are generated until enough fail;
-each failure is reduced, and the strategies group all failures of all causes. Prints the adjusted Rand index and the
-share of pairs of one cause with the same label.
+Each fault of `signatures_data/planted.py` is one cause. Graphs of 5 to 20 operators are generated until
+enough fail; each failure is reduced, and the strategies group all failures of all causes. Prints the adjusted
+Rand index and the share of pairs of one cause with the same label.
 
 Failures are stored in `--keep DIR`, so an interrupted benchmark resumes.
 """

@@ -2,11 +2,12 @@
 
     python -m tests.benchmarks signatures-releases --keep DIR --toolchain 2023.0=PYTHON --toolchain …
 
-ONNX's node tests run on the first toolchain; those that fail are reduced there. Later toolchains run each test and its
-reduced case; the release from which on it passes fixed it. If test and reduced case have different fixing releases, the
-test had several bugs or the reduction slipped, and it is left out. Two failures with different fixing releases (or one
-unfixed) are two bugs, so one label for both is wrong. Two similar failures of one operator with the same fixing release
-may be one bug: different labels are printed but not counted. Results are stored in `--keep`; an interrupted run resumes.
+ONNX's node tests run on the first toolchain; those that fail are reduced there. Later toolchains run each
+test and its reduced case; the release from which on it passes fixed it. If test and reduced case have
+different fixing releases, the test had several bugs or the reduction slipped, and it is left out. Two
+failures with different fixing releases (or one unfixed) are two bugs, so one label for both is wrong. Two
+similar failures of one operator with the same fixing release may be one bug: different labels are printed but
+not counted. Results are stored in `--keep`; an interrupted run resumes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Cases per second of a migrated campaign on one core: migration, references, compilation, oracle.
 
-All processes are bound to one core. Part of a source is migrated into a new corpus; then all its cases run in a shard
-with one worker, including references and rechecks. Prints seconds of each stage, cases/s and CPU seconds per case. The
-bars: 30 cases/s on OpenVINO (traced torch programs), 5 on TVM (exported), 100 on onnxruntime (ONNX's node tests).
+All processes are bound to one core. Part of a source is migrated into a new corpus; then all its cases run in
+a shard with one worker, including references and rechecks. Prints seconds of each stage, cases/s and CPU
+seconds per case. The bars: 30 cases/s on OpenVINO (traced torch programs), 5 on TVM (exported), 100 on
+onnxruntime (ONNX's node tests).
 """
 
 from __future__ import annotations

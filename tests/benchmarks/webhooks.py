@@ -1,8 +1,9 @@
 """Acknowledgement of signed deliveries by a real `assay serve`, beside /healthz in the same run.
 
-Deliveries are sent at a fixed rate, and latency counts from the time a delivery was due, so a stall is charged to
-all that wait behind it (no coordinated omission). Some are duplicates, some malformed, in shuffled order. `--databases
-sqlite postgresql` measures both in turn; ASSAY_TEST_POSTGRESQL=1 starts a PostgreSQL server if none is named.
+Deliveries are sent at a fixed rate, and latency counts from the time a delivery was due, so a stall is
+charged to all that wait behind it (no coordinated omission). Some are duplicates, some malformed, in shuffled
+order. `--databases sqlite postgresql` measures both in turn; ASSAY_TEST_POSTGRESQL=1 starts a PostgreSQL
+server if none is named.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Speedup of two workers over one on two cores; the bar is 1.8.
 
-Runs the same single-operator ONNX models several times through supervisor, workers and oracle, in alternating rounds,
-timed once all workers are up. Also prints the machine's own limit in the same rounds (several bare loops, each bound to
-a core, against one), and the ratio that CPU time alone allows.
+Runs the same single-operator ONNX models several times through supervisor, workers and oracle, in alternating
+rounds, timed once all workers are up. Also prints the machine's own limit in the same rounds (several bare
+loops, each bound to a core, against one), and the ratio that CPU time alone allows.
 """
 
 from __future__ import annotations

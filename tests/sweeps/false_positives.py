@@ -1,15 +1,17 @@
 """False positives: cases on which library and compiler clearly agree must not fail.
 
-`python -m tests.sweeps.false_positives --backend tvm --cases 2000 [--corpus DIR ...] [--option NAME=VALUE ...]`
-`                               [--seed N] [--log FILE]`
+`python -m tests.sweeps.false_positives --backend tvm --cases 2000 [--corpus DIR ...]`
+`                               [--option NAME=VALUE ...] [--seed N] [--log FILE]`
 
-A case is known to be good if the compiler's outputs have the library's types and shapes and differ by at most a
-thousandth, by the numpy code below and not by Assay's oracles. The oracles, references and rechecks included, must not
-report it. Takes minutes to hours, so it is run by hand; exit code 1 if a good case was reported. Without --corpus the
-cases are ONNX's node tests and, for backends that take torch programs, torch's operator samples.
+A case is known to be good if the compiler's outputs have the library's types and shapes and differ by at most
+a thousandth, by the numpy code below and not by Assay's oracles. The oracles, references and rechecks
+included, must not report it. Takes minutes to hours, so it is run by hand; exit code 1 if a good case was
+reported. Without --corpus the cases are ONNX's node tests and, for backends that take torch programs, torch's
+operator samples.
 
---log stores a line for each batch with all failures, and the same command resumes after an interruption, also with
-another batch size. A batch starts the compiler once and its library up to six times, about half a minute.
+--log stores a line for each batch with all failures, and the same command resumes after an interruption, also
+with another batch size. A batch starts the compiler once and its library up to six times: about half a
+minute.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ from fuzzing.execute.shard_run import ShardRun
 from fuzzing.execution import Execution
 from fuzzing.outcomes import Outcome
 
-#: Relative to the element or the largest element: far above the default profile, but below the error of a wrong
-#: formula (cubic interpolation with the wrong border is off by a hundredth).
+#: Relative to the element or the largest element: far above the default profile, but below the error of a
+#: wrong formula (cubic interpolation with the wrong border is off by a hundredth).
 NEAR = 1e-3
 NEAR_HALF = 1e-2  # float16 has 11 bits
 _SOURCES = {"OnnxModel": "onnx-node-tests", "TorchCall": "torch-opinfo"}

@@ -1,8 +1,8 @@
 """Checks that the findings in `docs/findings.md` still reproduce: `python -m tests.sweeps.findings [WORD]`.
 
-Each line of a table runs after its prelude, as pasted, in its own fork, since some kill their process. It reproduces if
-the compiler's output differs from the library's. WORD selects sections by title. Exit code 1 if a line no longer
-reproduces. Takes minutes.
+Each line of a table runs after its prelude, as pasted, in its own fork, since some kill their process. It
+reproduces if the compiler's output differs from the library's. WORD selects sections by title. Exit code 1 if
+a line no longer reproduces. Takes minutes.
 """
 
 from __future__ import annotations

@@ -13,8 +13,9 @@ also takes the options of `python -m fuzzing.generate`. It checks for every mode
     bounds     and within the generator's bounds?
     optimised  does the backend run the model with all optimizations, with finite outputs?
 
-Prints the share of each, and every exception by operator and message with the indices of some models. After a failed
-check only `optimised` still runs. Unsupported models are counted separately. Exit code 1 if any check failed.
+Prints the share of each, and every exception by operator and message with the indices of some models. After a
+failed check only `optimised` still runs. Unsupported models are counted separately. Exit code 1 if any check
+failed.
 """
 
 from __future__ import annotations

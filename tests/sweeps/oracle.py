@@ -2,9 +2,9 @@
 
 `python -m tests.sweeps.oracle [--opset 18] [--dtypes float32] [--count 8] [--operators A,B] [--seed 5]`
 
-makes single-node models from the specification of every operator and runs them in ONNX's evaluator and in onnxruntime
-without optimization. Prints the verdicts of each operator, the first of each kind of failure with its index, and the
-share of models with a verdict.
+makes single-node models from the specification of every operator and runs them in ONNX's evaluator and in
+onnxruntime without optimization. Prints the verdicts of each operator, the first of each kind of failure with
+its index, and the share of models with a verdict.
 
 `--keep DIR` writes the failing models into a corpus.
 """

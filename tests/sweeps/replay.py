@@ -2,9 +2,9 @@
 
 `python -m tests.sweeps.replay --corpus DIR [--corpus DIR ...] [--count N] [--seed S]`
 
-Prints for each corpus the share that runs, the number of operators and distinct operator instances (a program with the
-types and shapes of its inputs), and the reasons of failures. Run by hand: 20,000 cases take minutes. Exit code 1 below
-95 %.
+Prints for each corpus the share that runs, the number of operators and distinct operator instances (a program
+with the types and shapes of its inputs), and the reasons of failures. Run by hand: 20,000 cases take minutes.
+Exit code 1 below 95 %.
 """
 
 from __future__ import annotations

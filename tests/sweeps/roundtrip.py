@@ -3,10 +3,10 @@
 `python -m tests.sweeps.roundtrip [--newest]`
 
 Reads and writes the models of the sources `onnx-node-tests`, `onnx-pytorch-tests` and `onnx-simple-tests`,
-checks the result with ONNX, and runs both in ONNX's reference evaluator and, if it has the kernel, in onnxruntime on
-the tests' inputs: all outputs must be bit-identical, also those of the canonical form. Output types by specification must
-match ONNX's inference. --newest also converts each model to the newest opset and counts the results. Takes a minute or
-two; exit code 1 if any model differs.
+checks the result with ONNX, and runs both in ONNX's reference evaluator and, if it has the kernel, in
+onnxruntime on the tests' inputs: all outputs must be bit-identical, also those of the canonical form. Output
+types by specification must match ONNX's inference. --newest also converts each model to the newest opset and
+counts the results. Takes a minute or two; exit code 1 if any model differs.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from bot.runners import run_tool
 from fuzzing import backends
 
 #: Options without a value, passed through.
-_FLAGS = ("mixed", "patterns", "initializers", "joined", "zero_size", "scalars", "no_metrics")
+_FLAGS = ("mixed", "patterns", "initializers", "concatenate_outputs", "zero_size", "scalars", "no_metrics")
 
 
 @click.command()

@@ -78,6 +78,9 @@ class Pull(Base):
     approved_by: Mapped[str] = mapped_column(default="")
     stopped_head: Mapped[str] = mapped_column(String(64), default="")  # not tested until requested
     updated_at: Mapped[datetime]  # GitHub's time: older data changes nothing
+    head_at: Mapped[datetime] = mapped_column(  # updated_at of the first known state with this head
+        default=lambda context: context.get_current_parameters()["updated_at"]
+    )
 
 
 class Mute(Base):

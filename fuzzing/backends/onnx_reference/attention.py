@@ -11,8 +11,9 @@ _SCORES = 3  # index of qk_matmul_output among the outputs
 
 
 def attention(node: Any, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:
-    """Attention: with qk_matmul_output_mode 0, "qk_matmul_output is the output of qk matmul". softcap is applied
-    after that, so this output is computed without it.
+    """Attention: with qk_matmul_output_mode 0, "qk_matmul_output is the output of qk matmul".
+
+    softcap is applied after that, so this output is computed without it.
     """
     found = tuple(node.own(*inputs, **attributes))
     if attributes.get("qk_matmul_output_mode") or not attributes.get("softcap"):

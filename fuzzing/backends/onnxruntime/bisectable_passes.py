@@ -54,7 +54,7 @@ _ATTRIBUTES: Dict[str, str] = {
 
 
 def apply_switches(options: Any, instrumentation: Instrumentation) -> Set[str]:
-    """Turns off in `options` the parts that are not optimizers; returns the names of optimizers to disable."""
+    """Turns off the parts of `options` that are no optimizers; returns the optimizers to disable."""
     for name, key in _ENTRIES.items():
         instrumentation.note("bisectable_pass", name)
         if name in instrumentation.disabled:

@@ -139,7 +139,7 @@ def drop_privileges() -> None:
 
 
 def check_call(result: int, what: str) -> int:
-    """Returns `result` of a C library call; raises NotPermitted with `what` and the reason if it is negative."""
+    """Returns the `result` of a C call; raises NotPermitted with `what` and the reason if it is negative."""
     if result < 0:
         raise NotPermitted(f"{what}: {os.strerror(ctypes.get_errno())}")
     return result

@@ -199,8 +199,8 @@ def _set_attributes(path: str, attributes: _MountAttr, *, recursive: bool) -> No
 def _separate_processes() -> None:
     """A process namespace for the children of this process, and its first process, which only waits.
 
-    The kernel kills all others in it when the first one ends. The first one ends when this process ends, whose
-    pidfd it polls: once this process's signals are confined, PR_SET_PDEATHSIG has no effect.
+    The kernel kills all others in it when the first one ends. The first one ends when this process ends,
+    whose pidfd it polls: once this process's signals are confined, PR_SET_PDEATHSIG has no effect.
     """
     parent = check_call(LIBC.syscall(_SYS_PIDFD_OPEN, os.getpid(), 0), "pidfd_open")
     check_call(LIBC.unshare(_CLONE_NEWPID), "unshare processes")

@@ -73,7 +73,7 @@ def test_a_command_that_calls_nothing(tmp_path: Path) -> None:
     ("argv", "helps"),
     [
         ([], "assay collect --library torch -- python -m pytest tests/"),
-        (["--library", "torch"], "say what to record"),
+        (["--library", "torch"], "give a library and a command"),
         (["--library", "troch", "--", "true"], "did you mean 'torch'?"),
         (["--source", "onnx-nod-tests"], "did you mean 'onnx-node-tests'?"),
         (["--source", "onnx-node-tests", "--", "true"], "keep one"),

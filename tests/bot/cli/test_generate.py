@@ -60,7 +60,7 @@ def test_what_people_see(tmp_path: Path) -> None:
     [
         (("--nodes", "4:2"), "--nodes 4:2: write the least and the most"),
         (("--generator", "foo"), "no generator is called 'foo'; there are: "),
-        (("--backend", "onnx_reference"), "--backend onnx_reference: is a reference"),
+        (("--backend", "onnx_reference"), "--backend onnx_reference: a reference, not a compiler"),
         (("--backend", "foo"), "no backend is called 'foo'"),
         (("--count", "0"), "--count"),
     ],

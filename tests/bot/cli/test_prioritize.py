@@ -148,7 +148,7 @@ def test_mistakes(argv: list[str], helps: str, tmp_path: Path) -> None:
 
 
 def test_what_is_no_change(tmp_path: Path) -> None:
-    for text, helps in (("hello", "git diff BASE HEAD"), (json.dumps({"files": []}), "no change as JSON")):
+    for text, helps in (("hello", "git diff BASE HEAD"), (json.dumps({"files": []}), "not a change as JSON")):
         (tmp_path / "x.diff").write_text(text)
         ran = assay(tmp_path, "prioritize", "--backend", "openvino", "--diff", "x.diff")
         assert ran.code == 2

@@ -10,8 +10,8 @@ import pytest
 
 from bot.commands import worker as working
 from bot.errors import RefusalError
-from bot.store import audit, jobs, mutes, target_rename
-from bot.store.models import Bug, Campaign, CommandState, Finding
+from bot.store import audit, jobs, mutes, pulls, target_rename
+from bot.store.models import Bug, Campaign, CommandState, Finding, Pull
 from tests.bot.commands.kit import (
     BUG_ISSUE,
     FORK_PULL,
@@ -189,6 +189,18 @@ def test_run_pins_the_commit_that_it_names(harness: CommandHarness, commit: str,
     assert harness.answers() == ([f"{said}`/assay run {NEW_HEAD}`."] if said else [])
 
 
+def test_a_head_that_is_older_than_other_changes_is_approved(harness: CommandHarness) -> None:
+    """Every comment counts as a change of the pull request, so that its time alone does not date the head."""
+    with harness.database.transaction() as session:
+        known = session.get_one(Pull, (TARGET, FORK_PULL))
+        data = pulls.row(TARGET, known)
+        data.updated_at = START + timedelta(seconds=5)
+        pulls.update_if_newer(session, data)
+    harness.say("/assay run", FORK_PULL, written_at=START + timedelta(seconds=5))
+    harness.worker.run_once()
+    assert len(harness.services.ran) == 1
+
+
 @pytest.mark.parametrize("seconds", [-1, 0, 1])
 def test_a_head_as_new_as_the_comment_is_not_approved(harness: CommandHarness, seconds: int) -> None:
     """The push was delivered before the comment, and made after its author last saw the page."""
@@ -322,7 +334,8 @@ def test_rulings_stay_and_can_be_taken_back(harness: CommandHarness) -> None:
     harness.say("/assay undup", BUG_ISSUE)
     harness.worker.run_once()
     assert harness.answers() == [
-        "This cannot be a duplicate of #5: that one is a duplicate of this one already; `/assay undup` there first."
+        "This cannot be a duplicate of #5: that one is a duplicate of this one already; "
+        "`/assay undup` there first."
     ]
     assert (harness.bug().resolution, harness.bug().duplicate_of) == ("", None)
 

@@ -23,7 +23,10 @@ AT = datetime(2026, 11, 20, tzinfo=UTC)
 CONFIG = b"version: 1\nbackend: openvino\nsources: [onnx-node-tests]\noptions: {precision: f16}\n"
 REQUIREMENTS = b"openvino==2026.4.1 ; python_version >= '3.8' \\\n --hash=sha256:00\nnumpy==1.26.4 # why\n"
 PROJECT = b'[project]\nname = "x"\ndependencies = ["openvino==2026.4.1; python_version > \'3\'"]\n'
-COMMENT = b"```\n/assay stop\n```\n/assay run source=isra budget=2m\n<!-- x -->\n/assay mute op=Resize until=30d why\n"
+COMMENT = (
+    b"```\n/assay stop\n```\n"
+    b"/assay run source=isra budget=2m\n<!-- x -->\n/assay mute op=Resize until=30d why\n"
+)
 DIFF = (
     b"diff --git a/x.cc b/x.cc\n--- a/x.cc\n+++ b/x.cc\n@@ -1,2 +1,2 @@ f\n a\n-b\n+c\n"
     b"diff --git a/y b/z\nrename from y\nrename to z\nBinary files a/y and b/z differ\n"

@@ -46,7 +46,9 @@ PATHS: dict[str, dict[str, str]] = {
     },
     "_make_build": {
         "bugs/reproduction.py:build_of_commit": "require_approval",
-        "bugs/reproduction.py:build_of_release": "a release, of the package that the campaign's configuration names",
+        "bugs/reproduction.py:build_of_release": (
+            "a release, of the package that the campaign's configuration names"
+        ),
     },
     "provision": {
         "campaigns/run/toolchain_build.py:build_toolchain": "its callers, above",

@@ -30,7 +30,8 @@ def checked(harness: PullHarness) -> PullHarness:
         for number, case in enumerate(cases, 1):
             Corpus(harness.corpus).add(case)
             session.add(Bug(id=number, target=TARGET, signature=str(number), title="t", state="new",
-                            reason="", first_seen=harness.clock.now(), last_seen=harness.clock.now()))  # fmt: skip
+                            reason="", first_seen=harness.clock.now(),
+                            last_seen=harness.clock.now()))  # fmt: skip
         session.flush()
         standings = (Classification.REGRESSION, Classification.REGRESSION, Classification.ALREADY_BROKEN)
         rows = [

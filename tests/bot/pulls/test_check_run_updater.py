@@ -109,6 +109,7 @@ def test_what_fails_is_listed_and_nothing_is_claimed(queued: PullHarness) -> Non
     ran(queued, "wrong_result", "pass", version="1")
     update_due(queued, 1)
     summary = check(queued).payload["output"]["summary"]
+    assert "These are preliminary: " in summary
     rows = [line for line in summary.split("\n") if line.startswith("| `test_")]
     assert [row.split("|")[-2].strip() for row in rows] == ["pass", "not run yet", "wrong result"]
     assert "`crash @octocat`" in summary, "in a code span, which GitHub links nothing in"

@@ -257,7 +257,9 @@ def view() -> CampaignView:
         durations={"planning": 6.2, "provisioning": 11.0, "running": 74.5, "comparing": 140.0},
         phases={Side.HEAD: {Phase.CONVERT: {Verdict.CRASH: 7}, Phase.RUN: {Verdict.WRONG_RESULT: 3}}},
         cached={Side.HEAD: 100, Side.BASE: 738},
-        costs={"running": StepCost(638, 74.2, 118.72, 2, 3, {"convert": 60.5, "compile": 41.25, "run": 12.5}, 90)},
+        costs={
+            "running": StepCost(638, 74.2, 118.72, 2, 3, {"convert": 60.5, "compile": 41.25, "run": 12.5}, 90)
+        },
         config={"version": 1, "backend": "openvino", "reports": {"mode": "dry-run"}},
         started_at=datetime(2026, 11, 20, 9, 30, tzinfo=UTC),
         ended_at=datetime(2026, 11, 20, 9, 34, 13, tzinfo=UTC),

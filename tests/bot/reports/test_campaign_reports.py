@@ -95,7 +95,8 @@ def summary(*findings: FindingFacts, planned: int = 12) -> Summary:
         for side, label in ((Side.HEAD, "openvino 2026.4.1"), (Side.BASE, "openvino 2024.0.0"))
     }  # fmt: skip
     return Summary(
-        campaign_id=1, target="acme/graphs", stable_name="acme/graphs", head="a" * 40, base="b" * 40, ref="main",
+        campaign_id=1, target="acme/graphs", stable_name="acme/graphs",
+        head="a" * 40, base="b" * 40, ref="main",
         trigger="push", pull=None, seed=7, config=RepositoryConfig(version=1, backend="openvino").to_json(),
         toolchains=sides, created_at=NOW, planned=planned,
         counts={Side.HEAD: {Verdict.PASS: 10, Verdict.CRASH: 2}},

@@ -390,7 +390,8 @@ def test_a_comment_stays_below_githubs_limit_whatever_was_found() -> None:
 
 def test_the_check_run_of_a_head_that_waits() -> None:
     row = Pull(
-        target=sample_campaign.TARGET, number=NUMBER, head=sample_campaign.HEAD, base=sample_campaign.BASE, base_ref="main",
+        target=sample_campaign.TARGET, number=NUMBER,
+        head=sample_campaign.HEAD, base=sample_campaign.BASE, base_ref="main",
         head_repository="mallory/graphs", author="mallory", association="NONE", updated_at=NOW,
     )  # fmt: skip
     draft = pull.draft_awaiting_approval(
@@ -417,7 +418,8 @@ def test_the_check_run_of_a_campaign_at_work() -> None:
         8}, failures=12, failing=[FailingCase("test_split | x", "Split", "RuntimeError: no `axis` @octocat",
         ""),
                  FailingCase("test_mod", "", "dies of SIGSEGV", "pass")],
-        ranking=sample_campaign.RANKING, touched=[TouchedOperator("Split", "src/op/split.cpp, lines 5-9: split was changed")],
+        ranking=sample_campaign.RANKING,
+        touched=[TouchedOperator("Split", "src/op/split.cpp, lines 5-9: split was changed")],
         remaining_s=95.0, budget_s=240.0,
         toolchains=[("head", "openvino 2026.4.1"), ("base", "openvino 2024.0.0")],
     )  # fmt: skip

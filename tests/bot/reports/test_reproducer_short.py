@@ -1,4 +1,4 @@
-"""Short scripts, beside golden files for each kind of program and backend; `ASSAY_GOLDEN=write` makes them."""
+"""Short scripts, and golden files for each program kind and backend; `ASSAY_GOLDEN=write` makes them."""
 
 from __future__ import annotations
 

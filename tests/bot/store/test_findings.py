@@ -13,7 +13,8 @@ def finding(
     campaign_id: int, case: str, classification: Classification = Classification.REGRESSION
 ) -> Finding:
     return Finding(
-        campaign_id=campaign_id, case_id=case, classification=classification.value, verdict="crash", signature="s" * 16,
+        campaign_id=campaign_id, case_id=case, classification=classification.value,
+        verdict="crash", signature="s" * 16,
         head_failed=3, head_runs=3,
     )  # fmt: skip
 

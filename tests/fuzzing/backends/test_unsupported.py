@@ -1,9 +1,10 @@
 """How compilers say that they lack something: each pattern against a message that its package printed.
 
-# ruff: noqa: E501 - what a compiler says is kept in one piece
 The messages are those of onnxruntime 1.31.1, openvino 2026.4.1 and 2023.1.0, apache-tvm 0.27.0.post1 and
 iree-base-compiler 3.13.0 over ONNX's node tests and torch's operator samples, cut where they repeat.
 """
+
+# ruff: noqa: E501 - what a compiler says is kept in one piece
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def compile_natively(given: dict[str, Any]) -> object:
 PROBES = {
     probe.__name__: probe_runner.source(probe)
     for probe in (
-        write_everywhere, harm, read, write_where_allowed, connect, send_datagrams, processes, interfaces, regain, privileges, spy,
-        signal_parent, identity, environment, compile_natively,
+        write_everywhere, harm, read, write_where_allowed, connect, send_datagrams, processes, interfaces,
+        regain, privileges, spy, signal_parent, identity, environment, compile_natively,
     )
 }  # fmt: skip

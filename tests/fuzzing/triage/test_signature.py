@@ -27,11 +27,11 @@ def raised(message: str, error: str = "RuntimeError", **more: Any) -> Outcome:
 SPLIT = """While validating ONNX node '<Node(Split): AffineGrid_{test}_function_N_{branch}, AffineGrid_{test}_function_C_{branch}>': Check 'dimension_at_axis % num_splits == 0' failed at src/core/shape_inference/include/split_shape_inference.hpp:{line}:
 While validating node 'opset1::Split Split_{number} (opset1::Parameter Parameter_{number}[0]:i64[{size}], opset1::Constant Constant_{number}[0]:i64[]) -> (dynamic[...])' with friendly_name 'Split_{number}':
 Dimension of data input shape along 'axis': {size} must be evenly divisible by 'num_splits' attribute value: 5
-"""
+"""  # noqa: E501 - as OpenVINO says it
 GATHER = """While validating ONNX node '<Node(GatherElements): AffineGrid_{test}_function_thetaN23>': Check 'output_shape.merge_into(output_shape, indices_pshape)' failed at src/core/shape_inference/include/gather_elements_shape_inference.hpp:56:
 While validating node 'opset6::GatherElements GatherElements_{number} (opset1::Parameter Parameter_{number}[0]:f32[2,3,4], opset3::Broadcast AffineGrid_{test}_function_gather_idx_N23[0]:i64[?,2,3]) -> (dynamic[...])' with friendly_name 'GatherElements_{number}':
 Shapes [2,3,4] and [?,2,3] are not consistent, `data` and `indices` must have equal or intersecting dimensions, except for the dimension at axis index.2
-"""
+"""  # noqa: E501
 HEAD_2024 = """Exception from src/inference/src/cpp/core.cpp:94:
 Check 'false' failed at src/frontends/onnx/frontend/src/frontend.cpp:161:
 FrontEnd API failed with GeneralFailure:

@@ -1,4 +1,4 @@
-"""C++ by its braces: `fuzzing.prioritize.change.cpp_outline`. The sources are ours, in the compilers' styles."""
+"""C++ by its braces: `fuzzing.prioritize.change.cpp_outline`. The sources imitate the compilers'."""
 
 from __future__ import annotations
 
