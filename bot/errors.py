@@ -1,30 +1,29 @@
-"""Every error that `bot` raises on purpose.
+"""The errors of `bot`: the four kinds of `fuzzing.errors`, and the control plane's leaves.
 
-    AssayError
-    ├── UsageError             a mistake of the operator or a maintainer; the message says how to fix it
-    │   ├── SettingsError      ASSAY_* variables or the settings file
-    │   ├── ConfigError        `.github/assay.yml`; has line and key
-    │   └── DeliveryError      a webhook delivery that is rejected; has an HTTP status
-    ├── RefusalError           GitHub refused: a permission, a limit, a repository
-    ├── InfrastructureError    our machines failed; says nothing about a compiler
-    │   ├── ProvisionError     a toolchain cannot be made; says what to fix
-    │   └── RunnerError        a shard could not run
-    └── InternalError          a bug of Assay; logged with its traceback
-
-`fuzzing.errors` has the same four classes for the data plane; `bot.cli` maps both trees to exit codes.
+AssayError
+├── UsageError             a mistake of the operator or a maintainer; the message says how to fix it
+│   ├── SettingsError      ASSAY_* variables or the settings file
+│   ├── ConfigError        `.github/assay.yml`; has line and key
+│   └── DeliveryError      a webhook delivery that is rejected; has an HTTP status
+├── RefusalError           GitHub refused: a permission, a limit, a repository
+├── InfrastructureError    our machines failed; says nothing about a compiler
+│   ├── ProvisionError     a toolchain cannot be made; says what to fix
+│   ├── RunnerError        a shard could not run
+│   └── ToolchainError     the toolchain of a shard does not start
+└── InternalError          a bug of Assay; logged with its traceback
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-
-class AssayError(Exception):
-    """Base of the tree above."""
-
-
-class UsageError(AssayError):
-    """A mistake of the operator or a maintainer; the message says how to fix it."""
+from fuzzing.errors import EXPECTED_ERRORS as EXPECTED_ERRORS
+from fuzzing.errors import AssayError as AssayError
+from fuzzing.errors import InfrastructureError as InfrastructureError
+from fuzzing.errors import InternalError as InternalError
+from fuzzing.errors import RefusalError as RefusalError
+from fuzzing.errors import ToolchainError as ToolchainError
+from fuzzing.errors import UsageError as UsageError
 
 
 class SettingsError(UsageError):
@@ -51,16 +50,6 @@ class DeliveryError(UsageError):
         self.status = status
 
 
-class RefusalError(AssayError):
-    """GitHub refused: a permission, a limit, a repository that is gone."""
-
-
-class InfrastructureError(AssayError):
-    """Our machines failed. `transient`: a retry may succeed."""
-
-    transient: ClassVar[bool] = True
-
-
 class ProvisionError(InfrastructureError):
     """A toolchain cannot be made; the message says what to fix. A retry would fail again."""
 
@@ -69,7 +58,3 @@ class ProvisionError(InfrastructureError):
 
 class RunnerError(InfrastructureError):
     """A shard could not be executed."""
-
-
-class InternalError(AssayError):
-    """A violated invariant: a bug of Assay."""

@@ -15,19 +15,8 @@ import structlog
 from prometheus_client import Counter
 from structlog.contextvars import bound_contextvars
 
-from bot import errors
+from bot.errors import EXPECTED_ERRORS, InfrastructureError
 from bot.leases import Interrupted, LeaseLost, new_owner
-from fuzzing import errors as fuzzing_errors
-
-#: Failures of our machines or the database: retried.
-INFRASTRUCTURE_ERRORS = (errors.InfrastructureError, fuzzing_errors.InfrastructureError)
-#: Failures that a retry would repeat.
-PERMANENT_ERRORS = (
-    errors.UsageError,
-    errors.RefusalError,
-    fuzzing_errors.UsageError,
-    fuzzing_errors.RefusalError,
-)
 
 #: Seconds between a turn that ended with a bug of Assay and the next one.
 MIN_FAULT_PAUSE_S, MAX_FAULT_PAUSE_S = 1.0, 60.0
@@ -105,7 +94,7 @@ class Loop:
             self._awake.clear()
             try:
                 worked = self.run_once(stop)
-            except INFRASTRUCTURE_ERRORS as error:  # the database: failures of an item stay in its turn
+            except InfrastructureError as error:  # the database: failures of an item stay in its turn
                 log.exception("queue.unreadable", name=self.name, reason=str(error))
                 worked = False
             except Exception as bug:
@@ -132,7 +121,7 @@ class Loop:
                 _release_lease(item)
                 if not isinstance(signal, Interrupted):
                     raise
-            except (*INFRASTRUCTURE_ERRORS, *PERMANENT_ERRORS) as error:
+            except EXPECTED_ERRORS as error:
                 _handle_failure(item, error)
             except Exception as error:
                 FAULTS.labels(loop=self.name).inc()
@@ -153,7 +142,7 @@ def _release_lease(item: WorkItem) -> None:
 
 def _handle_failure(item: WorkItem, error: Exception) -> None:
     """Records a failure; a bug in doing so ends the item, not the loop."""
-    transient = isinstance(error, INFRASTRUCTURE_ERRORS) and getattr(error, "transient", True)
+    transient = isinstance(error, InfrastructureError) and error.transient
     try:
         seconds = item.wait() if transient else None
         if seconds is None:
@@ -164,7 +153,7 @@ def _handle_failure(item: WorkItem, error: Exception) -> None:
             log.warning("work.postponed", retry_in_s=seconds, error=str(error))
     except LeaseLost:
         log.info("work.lease_lost", error=str(error))
-    except INFRASTRUCTURE_ERRORS:
+    except InfrastructureError:
         raise  # the database fails; the lease expires and the work is repeated
     except Exception as bug:
         log.exception("internal_error")

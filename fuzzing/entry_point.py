@@ -2,9 +2,9 @@
 
 An event is a JSON object on one line. A failure is the last event:
 
-    {"event": "error", "kind": "usage" | "toolchain", "message": TEXT}
+    {"event": "error", "kind": "usage" | "refusal" | "toolchain", "message": TEXT}
 
-Exit codes: 0 success, 2 usage error, 3 failure of the toolchain or machine.
+Exit codes are those of `fuzzing.errors`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 
 from fuzzing import json_encoder
-from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.errors import EXPECTED_ERRORS, Exit, InfrastructureError, UsageError, exit_code
 
 _encode = json_encoder.encoder()  # ASCII: compiler messages may contain unpaired surrogates
 
@@ -44,10 +44,15 @@ def run_main(name: str, work: Callable[[], None], *, events: bool = True) -> int
     """
     try:
         work()
-    except (UsageError, InfrastructureError) as error:
-        kind, code = ("usage", 2) if isinstance(error, UsageError) else ("toolchain", 3)
+    except EXPECTED_ERRORS as error:
         if events:
-            emit_event(event="error", kind=kind, message=str(error))
+            emit_event(event="error", kind=_kind(error), message=str(error))
         note(f"{name}: {error}")
-        return code
-    return 0
+        return exit_code(error) or Exit.INFRASTRUCTURE
+    return Exit.OK
+
+
+def _kind(error: Exception) -> str:
+    if isinstance(error, UsageError):
+        return "usage"
+    return "toolchain" if isinstance(error, InfrastructureError) else "refusal"

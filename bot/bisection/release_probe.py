@@ -19,8 +19,8 @@ from packaging.utils import canonicalize_name
 from bot.bisection.decision_rule import Counts, DecisionRule
 from bot.bisection.journal import Journal
 from bot.bisection.search import BisectionResult, ResultKind, bisect
-from bot.errors import ProvisionError, RunnerError
-from bot.runners.protocol import Event, OnEvent, ToolchainError
+from bot.errors import ProvisionError, RunnerError, ToolchainError
+from bot.runners.protocol import Event, OnEvent
 from bot.toolchains import ToolchainSpec, provision
 from bot.toolchains.existing import public_version
 from bot.toolchains.registry import OnProgress
@@ -32,7 +32,7 @@ from fuzzing.reduce.symptom_check import has_symptom, symptom_of
 from fuzzing.triage.similar_failures import explain_similarity
 
 OnLine = Callable[[str], None]
-ProbeError = ProvisionError | RunnerError
+ProbeError = ProvisionError | RunnerError | ToolchainError
 
 
 class Runner(Protocol):
@@ -201,7 +201,7 @@ class ReleaseProbe:
             return outcomes, None
         try:
             self._runner.run(self._shard(self._make_toolchain(spec), runs), take, threading.Event())
-        except (ProvisionError, RunnerError) as error:
+        except (ProvisionError, RunnerError, ToolchainError) as error:
             return outcomes, error
         return outcomes, None
 

@@ -12,16 +12,15 @@ from datetime import timedelta
 
 import structlog
 
-from bot import errors
 from bot.campaigns.context import Context
 from bot.campaigns.progress import OnProgress, log_progress
 from bot.campaigns.registry import get_step
 from bot.campaigns.services import CampaignProblem, Services, Settings
+from bot.errors import InfrastructureError, RefusalError, UsageError
 from bot.leases import LEASE
 from bot.loop import Loop
 from bot.store import Database, campaigns
 from bot.store.models import Campaign, CampaignState
-from fuzzing import errors as fuzzing_errors
 
 log = structlog.get_logger(__name__)
 
@@ -30,12 +29,6 @@ log = structlog.get_logger(__name__)
 BACKOFF_S = (15.0, 60.0)
 #: Seconds an idle engine sleeps unless woken: back-offs end, other processes add rows.
 IDLE_S = 1.0
-
-#: Kind of the problem that ends a campaign, by exception; "infrastructure" for all else.
-_KINDS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
-    ((errors.UsageError, fuzzing_errors.UsageError), "configuration"),
-    ((errors.RefusalError, fuzzing_errors.RefusalError), "refusal"),
-)
 
 OnFailure = Callable[[int, Exception], None]
 
@@ -138,8 +131,8 @@ class _StepRun:
 
     def fail(self, error: Exception) -> None:
         """Fails the campaign and posts a neutral check run, in one transaction."""
-        kind = next((kind for classes, kind in _KINDS if isinstance(error, classes)), "infrastructure")
-        transient = kind == "infrastructure" and getattr(error, "transient", True)
+        kind = _problem_kind(error)
+        transient = isinstance(error, InfrastructureError) and error.transient
         again = f"{self.state} failed {self.attempts + 1} times: " if transient and self.attempts else ""
         reason, services = f"{again}{error}", self.context.services
         with self.context.transaction() as (session, campaign):
@@ -169,3 +162,10 @@ class _StepRun:
     def _notify_failure(self, error: Exception) -> None:
         if self.on_failure is not None:
             self.on_failure(self.context.campaign_id, error)
+
+
+def _problem_kind(error: Exception) -> str:
+    """The kind of the problem that ends a campaign."""
+    if isinstance(error, UsageError):
+        return "configuration"
+    return "refusal" if isinstance(error, RefusalError) else "infrastructure"

@@ -6,7 +6,7 @@
 3  infrastructure failure: a machine or platform failed, which says nothing about a compiler
 
 With --json, errors are also printed to stdout as one JSON object in place of the result. An InternalError, or
-an exception in neither error tree, is a bug of Assay and escapes with its traceback.
+an exception outside the tree of `fuzzing.errors`, is a bug of Assay and escapes with its traceback.
 """
 
 from __future__ import annotations
@@ -16,24 +16,15 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import NoReturn
 
 import click
 
-import bot.errors
-import fuzzing.errors
+from bot.errors import EXPECTED_ERRORS, RefusalError, SettingsError, UsageError
+from fuzzing.errors import Exit as Exit
+from fuzzing.errors import exit_code as error_exit_code
 
 REPORT_BUGS = "this is a bug of Assay; please report it with the lines above"
-
-
-class Exit(IntEnum):
-    """The exit codes."""
-
-    OK = 0
-    FOUND = 1
-    USAGE = 2
-    INFRASTRUCTURE = 3
 
 
 #: Exit code after Ctrl-C: 128 + SIGINT, as in shells.
@@ -43,19 +34,10 @@ _MAX_WHY = 1000  # characters
 #: The disk or the user's quota is full.
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
-_USAGE = (bot.errors.UsageError, fuzzing.errors.UsageError)
-_REFUSAL = (bot.errors.RefusalError, fuzzing.errors.RefusalError)
-_INFRASTRUCTURE = (bot.errors.InfrastructureError, fuzzing.errors.InfrastructureError)
-_EXPECTED = (*_USAGE, *_REFUSAL, *_INFRASTRUCTURE)
-
 
 def exit_code(error: BaseException) -> Exit | None:
-    """The exit code of an error; None for bugs of Assay."""
-    if isinstance(error, (*_USAGE, click.ClickException)):
-        return Exit.USAGE
-    if isinstance(error, (*_INFRASTRUCTURE, *_REFUSAL)):
-        return Exit.INFRASTRUCTURE
-    return None
+    """The exit code of an error, click's included; None for bugs of Assay."""
+    return Exit.USAGE if isinstance(error, click.ClickException) else error_exit_code(error)
 
 
 def run_and_exit(command: click.Command, argv: Sequence[str]) -> NoReturn:
@@ -91,7 +73,7 @@ def _run(command: click.Command, argv: Sequence[str]) -> int:
         return Exit.USAGE
     except click.ClickException as error:
         return _report_error(error, as_json, what=error.format_message(), advice=_usage_advice(error))
-    except _EXPECTED as error:
+    except EXPECTED_ERRORS as error:
         return _report_error(error, as_json, what=str(error), advice=_advice(error))
     except (click.Abort, KeyboardInterrupt):
         click.echo("assay: interrupted", err=True)
@@ -132,11 +114,11 @@ def _advice(error: Exception) -> str:
     notes = getattr(error, "__notes__", [])
     if notes:
         return " ".join(notes)
-    if isinstance(error, bot.errors.SettingsError):
+    if isinstance(error, SettingsError):
         return "fix the setting and start again; variables override the file"
-    if isinstance(error, _USAGE):
+    if isinstance(error, UsageError):
         return "fix the error above and run the command again"
-    if isinstance(error, _REFUSAL):
+    if isinstance(error, RefusalError):
         return "grant the permission or raise the limit named above, or wait, then run the command again"
     return "fix the error above and run again; no compiler was tested"
 

@@ -17,7 +17,8 @@ from bot.commands import replies
 from bot.commands.command_context import CommandContext, CommandResult, CommandServices, ThreadKind, refuse
 from bot.commands.grammar import InvalidCommand, ParsedCommand, parse
 from bot.commands.registry import Action, RequiredRole, actions, verbs
-from bot.loop import INFRASTRUCTURE_ERRORS, Loop
+from bot.errors import InfrastructureError
+from bot.loop import Loop
 from bot.reports import text
 from bot.store import Database, Session, audit, bugs, commands, now
 from bot.store.models import Command, CommandState, Pull
@@ -215,7 +216,7 @@ class _CommentTask:
 
     def fail(self, error: Exception) -> None:
         """Marks its commands as failed."""
-        why = "GitHub did not answer: " if isinstance(error, INFRASTRUCTURE_ERRORS) else ""
+        why = "GitHub did not answer: " if isinstance(error, InfrastructureError) else ""
         self.worker.give_up(self.row, f"{why}{error}")
 
     def record_internal_error(self, bug: Exception) -> None:

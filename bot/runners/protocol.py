@@ -8,14 +8,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Protocol
 
-from bot.errors import RunnerError, UsageError
+from bot.errors import UsageError
 
 Event = dict[str, Any]
 OnEvent = Callable[[Event], None]
-
-
-class ToolchainError(RunnerError):
-    """The toolchain of a shard does not start."""
 
 
 class Shard(Protocol):

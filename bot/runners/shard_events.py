@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bot.errors import RunnerError
-from bot.runners.protocol import Event, Shard, ToolchainError
-from fuzzing.errors import InfrastructureError
+from bot.errors import InfrastructureError, RunnerError, ToolchainError
+from bot.runners.protocol import Event, Shard
 from fuzzing.outcomes import Outcome
 
 

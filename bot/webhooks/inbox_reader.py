@@ -20,7 +20,6 @@ from bot.store.inbox import InboxPosition
 from bot.store.models import DeliveryState
 from bot.webhooks import events
 from bot.webhooks.intents import Ignored, Intent
-from fuzzing.errors import InfrastructureError as FuzzingInfrastructureError
 
 MAX_ATTEMPTS = 3
 PAGE = 100  # deliveries looked up at once
@@ -116,7 +115,7 @@ class InboxReader:
             self._process(delivery)
         except InternalError as error:
             self._record_internal_error(delivery, error)
-        except (InfrastructureError, FuzzingInfrastructureError) as error:
+        except InfrastructureError as error:
             return self._retry(delivery, error)
         except AssayError as error:
             self._record_failure(delivery, DeliveryState.FAILED, str(error))

@@ -10,10 +10,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import loop
-from bot.errors import InfrastructureError, ProvisionError, RefusalError, UsageError
+from bot.errors import InfrastructureError, ProvisionError, RefusalError, ToolchainError, UsageError
 from bot.leases import POLL_S, RENEW_S, Interrupted, Lease, LeaseLost
 from bot.loop import Loop
-from fuzzing import errors as fuzzing_errors
 
 
 @dataclass
@@ -66,11 +65,11 @@ def do(turn: Told) -> list[str]:
         (Told(LeaseLost(1)), []),
         (Told(Interrupted()), ["given back"]),
         (Told(InfrastructureError("net"), seconds=5.0), ["again in 5: net"]),
-        (Told(fuzzing_errors.ToolchainError("net"), seconds=5.0), ["again in 5: net"]),
+        (Told(ToolchainError("net"), seconds=5.0), ["again in 5: net"]),
         (Told(InfrastructureError("net")), ["failed: net"]),
         (Told(ProvisionError("no such release"), seconds=5.0), ["failed: no such release"]),
         (Told(UsageError("typo"), seconds=5.0), ["failed: typo"]),
-        (Told(fuzzing_errors.RefusalError("quota"), seconds=5.0), ["failed: quota"]),
+        (Told(RefusalError("quota"), seconds=5.0), ["failed: quota"]),
         (Told(KeyError("ours"), seconds=5.0), ["buried: KeyError"]),
         (Told(RefusalError("no"), recording=KeyError("ours")), ["buried: KeyError"]),
         (Told(RefusalError("no"), recording=LeaseLost(1)), []),

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fuzzing.entry_point import emit_event, run_main
-from fuzzing.errors import FuzzingError, InternalError, ToolchainError, UnknownNameError
+from fuzzing.errors import AssayError, InternalError, ToolchainError, UnknownNameError
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from fuzzing.errors import FuzzingError, InternalError, ToolchainError, UnknownN
     [(UnknownNameError("no such backend"), "usage", 2), (ToolchainError("no such python"), "toolchain", 3)],
 )
 def test_what_could_not_be_done_is_an_event_a_note_and_an_exit_code(
-    error: FuzzingError, kind: str, code: int, capsys: pytest.CaptureFixture[str]
+    error: AssayError, kind: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def work() -> None:
         emit_event(event="start")

@@ -24,7 +24,6 @@ import structlog
 from bot.campaigns.plan.case_source import CaseSource, CatalogPart, SourceReport
 from bot.errors import InfrastructureError, UsageError
 from bot.runners.protocol import OnEvent
-from fuzzing.errors import InfrastructureError as FuzzingInfrastructureError
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +40,7 @@ _PROGRESS_EVERY = 100  # cases of a part between progress events
 
 RunTool = Callable[[str, Sequence[str], OnEvent, threading.Event], None]
 #: Errors that cost a part and not the campaign.
-_PART_ERRORS = (InfrastructureError, FuzzingInfrastructureError, UsageError)
+_PART_ERRORS = (InfrastructureError, UsageError)
 
 
 def limit(budget: float) -> float:

@@ -18,10 +18,9 @@ from bot.campaigns.context import Context
 from bot.campaigns.run.shards import Environment, write_shard
 from bot.campaigns.run_with_lease import EventSink, run_with_lease
 from bot.campaigns.services import Config
-from bot.errors import RunnerError, UsageError
+from bot.errors import InfrastructureError, RunnerError, UsageError
 from bot.store import campaigns, outcomes, reductions
 from bot.store.models import Reduction
-from fuzzing.errors import InfrastructureError
 from fuzzing.outcomes import Outcome
 from fuzzing.triage.traits import Traits
 
@@ -97,7 +96,7 @@ def reduce(context: Context, config: Config, task: ReductionTask) -> tuple[Reduc
     try:
         row = _run(context, config, task, _ReductionSink(context, task.title))
         small = read_reduction(row)
-    except (RunnerError, InfrastructureError) as error:
+    except InfrastructureError as error:
         log.warning("reduction.failed", case=task.case, error=str(error))
         row, problem = None, _infrastructure_reason(error)
     elapsed = context.services.clock.monotonic() - began

@@ -13,8 +13,8 @@ from bot.bisection.release_probe import BisectionQuery, ReleaseProbe
 from bot.bisection.releases import Range
 from bot.bisection.report import format_lines, result_to_json
 from bot.bisection.search import ResultKind, bisect
-from bot.errors import ProvisionError, RunnerError
-from bot.runners.protocol import OnEvent, ToolchainError
+from bot.errors import ProvisionError, RunnerError, ToolchainError
+from bot.runners.protocol import OnEvent
 from bot.toolchains import ReadyToolchain, ToolchainSpec
 from bot.toolchains.installer import IndexUnreachableError
 from bot.toolchains.registry import OnProgress

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from bot import processes
-from bot.errors import RunnerError, UsageError
-from bot.runners import LocalRunner, Runner, ToolchainError, make_runner, run_tool
+from bot.errors import RunnerError, ToolchainError, UsageError
+from bot.runners import LocalRunner, Runner, make_runner, run_tool
 from bot.runners import process_stream as streaming
 from fuzzing.outcomes import Outcome, Phase, Verdict
 
