@@ -12,7 +12,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.errors import InfrastructureError
+from fuzzing.file_trees import discard_tree
 
 TARGET = "octo-org/vision-app"
 BRANCH = "main"
@@ -85,7 +85,7 @@ def make_repository(root: Path, base: str, head: str, config: str = CONFIG) -> D
 def make_commits(root: Path, commits: Sequence[tuple[str, Mapping[str, str]]]) -> list[str]:
     """Creates a bare repository below `root` from (message, all files) pairs; returns its commit ids."""
     work, bare = root / "work", root / f"{TARGET}.git"
-    shutil.rmtree(root, ignore_errors=True)
+    discard_tree(root)
     work.mkdir(parents=True)
     _git(work, "init", "--quiet", f"--initial-branch={BRANCH}")
     shas = []

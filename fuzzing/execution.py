@@ -9,7 +9,7 @@ from fuzzing.cases import TestCase
 from fuzzing.cases.values import Value
 from fuzzing.outcomes import Phase
 
-Ending = Literal["returned", "raised", "killed", "hung", "out_of_memory"]
+Ending = Literal["returned", "raised", "killed", "hung", "out_of_memory", "out_of_disk"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Execution:
 
     ending          returned: every phase ended; raised: an exception ended the last phase; killed: the
                     process exited or died of a signal; hung: a phase exceeded its time; out_of_memory: the
-                    supervisor or the kernel killed it for its memory
+                    supervisor or the kernel killed it for its memory; out_of_disk: the supervisor killed
+                    it for its files
     phase           the last phase entered
     durations       seconds spent in each phase entered
     outputs         by name, in the program's order; empty unless it returned
@@ -28,8 +29,8 @@ class Execution:
     exit_code       of the process, if it exited
     native          faulthandler's stack of a native crash
     log             the end of what the process printed during the case
-    peak_bytes      the largest resident set of the worker or one of its child processes during the case; 0 if
-                    not sampled
+    peak_bytes      the largest resident set of the worker and its child processes during the case; 0 if not
+                    sampled
     missing_inputs  inputs of the case that the compiled program did not take
     notes           of an instrumented case (`fuzzing.backends.base.Instrumentation`)
     """
@@ -48,6 +49,11 @@ class Execution:
     peak_bytes: int = 0
     missing_inputs: Tuple[str, ...] = ()
     notes: Tuple[Tuple[str, str], ...] = ()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether it was ended for its time, memory or files, so that other limits may suffice."""
+        return self.ending in ("hung", "out_of_memory", "out_of_disk")
 
     @property
     def matches_expected(self) -> bool:

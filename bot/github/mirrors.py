@@ -6,13 +6,12 @@ ROOT/<owner>/<name>.lock  held while the mirror is used; never deleted, since a 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from bot.errors import InfrastructureError
 from bot.file_lock import file_lock
+from fuzzing.file_trees import remove_tree
 
 
 def mirror_path(root: Path, target: str) -> Path:
@@ -50,8 +49,7 @@ def delete(paths: Iterable[Path]) -> None:
     """Deletes folders if they exist. Raises InfrastructureError if one cannot be deleted."""
     for path in paths:
         try:
-            with suppress(FileNotFoundError):
-                shutil.rmtree(path)
+            remove_tree(path)
         except OSError as error:
             raise InfrastructureError(
                 f"cannot delete {path}: {error.strerror}; check its permissions, and it is tried again"

@@ -7,7 +7,6 @@ partial clone, if the server supports it): a compiler's repository is gigabytes,
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +18,7 @@ from bot.file_lock import file_lock
 from bot.github.changes import read_change
 from bot.github.git import CorruptMirrorError, Git, NoSuchCommitError, TokenFor
 from bot.github.mirrors import lock_path, mirror_path, partial_path
+from fuzzing.file_trees import discard_tree
 
 MAX_FILE_BYTES = 1 << 20  # configurations and pins are kilobytes
 MAX_CHANGED_FILES = 3_000  # as GitHub's list of a pull request's files
@@ -118,7 +118,7 @@ class Repositories:
                 self._fetch(target, mirror, sha)
                 return use(mirror)
             except CorruptMirrorError:
-                shutil.rmtree(mirror, ignore_errors=True)
+                discard_tree(mirror)
                 self._fetch(target, mirror, sha)
                 return use(mirror)
 
@@ -147,7 +147,7 @@ class Repositories:
             return
         partial = partial_path(mirror)  # protected by our lock
         for stale in (mirror, partial):
-            shutil.rmtree(stale, ignore_errors=True)
+            discard_tree(stale)
         partial.mkdir(parents=True)
         self._local(target, "init", "--quiet", "--bare", ".", cwd=partial)
         for key, value in (

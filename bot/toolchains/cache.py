@@ -8,12 +8,12 @@ ROOT/<digest>/                made
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from bot.file_lock import file_lock
+from fuzzing.file_trees import discard_tree, remove_tree
 
 
 def make_once(folder: Path, usable: Callable[[Path], bool], make: Callable[[Path], None]) -> bool:
@@ -24,18 +24,18 @@ def make_once(folder: Path, usable: Callable[[Path], bool], make: Callable[[Path
     """
     with file_lock(folder.with_name(folder.name + ".lock")):
         for stale in folder.parent.glob(f"{folder.name}.partial-*"):
-            shutil.rmtree(stale)
+            remove_tree(stale)
         if folder.exists():
             if usable(folder):
                 return False
-            shutil.rmtree(_move_aside(folder))
+            remove_tree(_move_aside(folder))
         partial = Path(tempfile.mkdtemp(prefix=f"{folder.name}.partial-{os.getpid()}-", dir=folder.parent))
         try:
             partial.chmod(0o755)
             make(partial)
             partial.rename(folder)
         except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
+            discard_tree(partial)
             raise
     return True
 

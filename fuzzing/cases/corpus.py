@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 from fuzzing.cases.case import TestCase, case_from_manifest, manifest_id, parse_manifest, program_entry
 from fuzzing.cases.programs import MAX_PROGRAM_BYTES
 from fuzzing.errors import CaseFormatError, UsageError
+from fuzzing.file_trees import discard_tree, remove_tree
 
 MAX_MANIFEST_BYTES = 64 << 20
 _ID = re.compile(r"[0-9a-f]{64}")
@@ -64,7 +64,7 @@ def _write(files: dict[str, bytes], folder: str) -> bool:
             _write_file(f"{temporary}/{name}", data)
         os.rename(temporary, folder)  # noqa: PTH104
     except OSError:
-        shutil.rmtree(temporary, ignore_errors=True)
+        discard_tree(temporary)
         if os.path.exists(folder):  # noqa: PTH110 - another writer was first, with the same content
             return False
         raise
@@ -149,7 +149,7 @@ class Corpus:
         """Removes temporary folders of killed writers; must not run beside writers. Returns their number."""
         stale = list(self.root.glob(f"*/{_TEMPORARY}*"))
         for path in stale:
-            shutil.rmtree(path)
+            remove_tree(path)
         return len(stale)
 
     @staticmethod

@@ -6,7 +6,6 @@ no corpus, so references go to a temporary folder.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -26,6 +25,7 @@ from fuzzing.execute.shard import Shard
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.execute.worker_process import WorkerCommand
 from fuzzing.execution import Execution
+from fuzzing.file_trees import discard_tree
 from fuzzing.oracles import decide_outcome, format_configuration
 from fuzzing.oracles.float64_check import needs_recheck
 from fuzzing.oracles.reference import needs_reference
@@ -72,7 +72,7 @@ class Evaluator:
     def _open_runners(self, shard: Shard) -> ReferenceRunners:
         """Reference runners with a temporary folder."""
         folder = Path(tempfile.mkdtemp(prefix="assay-evaluator-"))
-        self._own.callback(shutil.rmtree, folder, ignore_errors=True)
+        self._own.callback(discard_tree, folder)
         made = ReferenceRunners(folder, shard.python, shard.limits, keep_workers=True)
         self._own.callback(made.close)
         return made

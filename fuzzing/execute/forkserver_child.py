@@ -11,7 +11,6 @@ import contextlib
 import gc
 import json
 import os
-import shutil
 import socket
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from fuzzing.execute.sandbox import landlock
 from fuzzing.execute.sandbox.isolation import LIBC, NAMESPACES, NONE, NotPermitted
+from fuzzing.file_trees import discard_tree
 
 # linux/prctl.h
 _PR_SET_PDEATHSIG, _PR_GET_DUMPABLE, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 3, 4, 36
@@ -141,6 +141,6 @@ def _empty_folder(folder: str) -> None:
     for entry in os.scandir(folder):
         with contextlib.suppress(OSError):
             if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
+                discard_tree(entry.path)
             else:
                 os.unlink(entry.path)  # noqa: PTH108

@@ -16,8 +16,9 @@ class Limits:
     The times are ten thousand times the usual ones (milliseconds for one operator), since a hang counts as a
     compiler failure.
 
-    memory_bytes  resident memory of a worker, compiler included, and of each of its child processes
-    file_bytes    largest file a worker may write
+    memory_bytes   resident memory of a worker and its child processes together, compiler included
+    file_bytes     largest file a worker may write
+    scratch_bytes  a worker's files together, each at least 16 KiB (`fuzzing.file_trees`)
     """
 
     import_s: float = 300.0
@@ -26,6 +27,7 @@ class Limits:
     run_s: float = 30.0
     memory_bytes: int = 4 << 30
     file_bytes: int = 1 << 30
+    scratch_bytes: int = 4 << 30
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

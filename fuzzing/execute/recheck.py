@@ -189,7 +189,7 @@ class _ReferenceRunBatch:
     def _is_transient(self, case: TestCase) -> bool:
         """Whether a run ended for its time or memory, so that other limits may suffice."""
         mine = (execution for (_, case_id), execution in self._executions.items() if case_id == case.id)
-        return any(execution.ending in ("hung", "out_of_memory") for execution in mine)
+        return any(execution.exhausted for execution in mine)
 
 
 _RUN_LISTS = ("runs", "perturbed_equally", "perturbed_independently")

@@ -52,7 +52,7 @@ class ReferenceOutputs:
     def _compute(self, runner: ReferenceRunner, cases: list[TestCase]) -> None:
         name = runner.backend.name
         for case, execution in runner.run((case, case) for case in cases):
-            if execution.ending in ("hung", "out_of_memory"):
+            if execution.exhausted:
                 self._transient[case.id] = ((), describe_failure(name, execution))
             else:
                 runner.store(case, _record(name, execution))

@@ -8,13 +8,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from fuzzing.errors import ToolchainError
+from fuzzing.file_trees import discard_tree
 
 PREFIX = "assay-worker-"
 
@@ -42,7 +42,7 @@ class ScratchFolder:
 
     def remove(self) -> None:
         """Removes the folder with its content."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        discard_tree(self.path)
         os.close(self._lock)
 
 
@@ -54,7 +54,7 @@ class InnerFolder:
 
     def remove(self) -> None:
         """Removes the folder with its content."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        discard_tree(self.path)
 
 
 def _make_folder(within: str | None = None) -> str:
@@ -73,7 +73,7 @@ def sweep() -> int:
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with _open_folder(path) as folder:
             if folder is not None and os.fstat(folder).st_uid == os.getuid() and _try_lock(folder):
-                shutil.rmtree(path, ignore_errors=True)
+                discard_tree(path)
                 removed += 1
     return removed
 

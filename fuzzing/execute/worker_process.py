@@ -30,14 +30,15 @@ from fuzzing.execute.compiler_cache import resolve_cache_folder
 from fuzzing.execute.forkserver import ForkedWorker, ForkServer, end_process
 from fuzzing.execute.gpu_slots import VISIBLE_DEVICES
 from fuzzing.execute.limits import Limits
+from fuzzing.execute.process_usage import resident_bytes, unnamed_file_bytes
 from fuzzing.execute.sandbox import isolation
 from fuzzing.execute.sandbox.launch import sandboxed_command
 from fuzzing.execute.scratch_folder import ScratchFolder, sweep
 from fuzzing.execute.write_buffer import WriteBuffer
+from fuzzing.file_trees import tree_bytes
 from fuzzing.outcomes import MAX_TEXT
 
 _PACKAGE = Path(fuzzing.__file__).parent
-_PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 #: The only variables of the supervisor's environment that a worker gets; none holds a credential.
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "TZ")
 #: numpy's linear algebra would start a thread for each processor, and threads prevent forking.
@@ -46,7 +47,6 @@ PIPE_BYTES = 1 << 20  # room for queued cases and answers; Linux allows this siz
 #: Between SIGABRT, at which faulthandler writes, and SIGKILL. On a busy machine a process may not run for
 #: seconds, and without the traceback the place of the hang is lost.
 _ABORT_GRACE_S = 5.0
-_MAX_TREE = 64  # processes of one worker that are checked each time; a compiler has three or four
 
 
 @dataclass(frozen=True)
@@ -253,11 +253,12 @@ class WorkerProcess:
         return protocol.read_status(self._page)
 
     def resident(self) -> int:
-        """Resident memory in bytes, of the process or its largest child; 0 if it is gone.
+        """Resident memory in bytes, of the process and its descendants; 0 if it is gone."""
+        return resident_bytes(self._process.pid)
 
-        Not the sum, which would count pages shared by forked processes several times.
-        """
-        return max(map(_resident, _process_tree(self._process.pid)))
+    def file_bytes(self, limit: int) -> int:
+        """Bytes of its scratch folder and of its open files without a name, counted until above `limit`."""
+        return tree_bytes(self.scratch, limit) + unnamed_file_bytes(self._process.pid)
 
     def log_tail(self, begin: int, end: int | None = None) -> str:
         """The end of the log between two byte positions, by default up to now."""
@@ -289,29 +290,6 @@ class WorkerProcess:
         self._resources.close()
         name = signal.Signals(-code).name if code < 0 else ""
         return ProcessExit(name, code if code >= 0 else None, native, printed)
-
-
-def _resident(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[1]) * _PAGE_SIZE
-    except (OSError, IndexError):  # it has ended
-        return 0
-
-
-def _process_tree(pid: int) -> list[int]:
-    """A process and its descendants, as far as the kernel lists them."""
-    found = [pid]
-    for one in found:  # which grows meanwhile
-        try:
-            for thread in os.listdir(f"/proc/{one}/task"):
-                with open(f"/proc/{one}/task/{thread}/children", "rb") as file:
-                    found += map(int, file.read().split())
-        except OSError:  # it has ended, or the kernel lacks CONFIG_PROC_CHILDREN
-            continue
-        if len(found) > _MAX_TREE:
-            break
-    return found
 
 
 _NATIVE = re.compile(r"^Fatal Python error: |^Fatal error", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Out of memory: the process exceeded its memory limit, or an allocator inside it failed."""
+"""Out of memory: the process exceeded its limit of memory or files, or an allocator inside it failed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ _HINTS = ("lloc", "emory")
 
 @register_oracle(rank=30)
 def out_of_memory(oracle_input: OracleInput) -> Decision | None:
-    """Decides memory limits and allocation failures that were raised or ended the process."""
+    """Decides limits of memory and files, and allocation failures that were raised or ended the process."""
+    if oracle_input.execution.ending == "out_of_disk":
+        return Decision(Verdict.OUT_OF_MEMORY, f"its files exceed their limit {oracle_input.where}")
     if not _ran_out(oracle_input.execution):
         return None
     peak = oracle_input.execution.peak_bytes

@@ -16,7 +16,6 @@ import fcntl
 import hashlib
 import os
 import secrets
-import shutil
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ import click
 
 from bot.errors import InfrastructureError
 from bot.file_lock import file_lock
+from fuzzing.file_trees import discard_tree
 
 IDLE_DAYS, REPLACED_DAYS = 30, 1
 _DAY_S = 86400.0
@@ -51,7 +51,7 @@ class ModelCache:
             yield folder
         finally:
             os.close(descriptor)
-            shutil.rmtree(folder, ignore_errors=True)
+            discard_tree(folder)
 
     @contextmanager
     def store(self, folder: Path, cases: Iterable[str]) -> Iterator[Path]:
@@ -147,4 +147,4 @@ def _read_origin(folder: Path) -> tuple[str, float]:
 
 def _delete(folders: Iterable[Path]) -> None:
     for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
+        discard_tree(folder)

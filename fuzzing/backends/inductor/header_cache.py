@@ -21,6 +21,8 @@ import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Optional, Set
 
+from fuzzing.file_trees import discard_tree
+
 _MANIFEST, _DRAFT, _LOCK = "manifest.json", "manifest.draft", "lock"
 _MAX_FOLDERS = 3  # of 150 MB each: for this toolchain and its two previous states
 
@@ -205,4 +207,4 @@ def _prune(folder: Path) -> None:
         return manifest.stat().st_mtime if manifest.exists() else 0.0
 
     for path in sorted(folder.iterdir(), key=published, reverse=True)[_MAX_FOLDERS:]:
-        shutil.rmtree(path, ignore_errors=True)
+        discard_tree(path)

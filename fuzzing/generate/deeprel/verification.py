@@ -53,7 +53,7 @@ def compare_executions(
     for execution in (source, target):
         if is_bug(execution):
             return Outcome.BUG
-        if execution.ending in ("hung", "out_of_memory") or execution.error == "Unsupported":
+        if execution.exhausted or execution.error == "Unsupported":
             return Outcome.ERROR
     if source.ending == "raised":
         return Outcome.FAIL

@@ -39,6 +39,7 @@ _ENDINGS: dict[str, Ending] = {
     "killed": "crashed",
     "hung": "hung",
     "out_of_memory": "out of memory",
+    "out_of_disk": "out of memory",
 }
 
 

@@ -176,6 +176,8 @@ def _do(action: str) -> None:
         time.sleep(3600)
     elif kind == "compiler":  # as a compiler that starts another, which takes memory
         subprocess.run([sys.executable, "-c", rest], check=False)
+    elif kind == "python":
+        exec(rest, {})
     elif kind == "freed":
         doomed = _CrashesWhenFreed()
         doomed.itself = doomed  # type: ignore[attr-defined]
