@@ -1,0 +1,1 @@
+"""Mutation: cases made from other cases."""

@@ -1,0 +1,1 @@
+"""Python programs mutated without changing their result (TorchProbe, APLAS 2023)."""

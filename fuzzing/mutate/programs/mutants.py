@@ -1,0 +1,85 @@
+"""Mutants: a seed program and the steps that were applied to it, each of which can be left out again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from fuzzing.mutate.programs import mutations
+from fuzzing.mutate.programs.mutations import Parameters, Proposal
+from fuzzing.mutate.programs.profile import profile
+from fuzzing.mutate.programs.program_tree import ProgramTree
+from fuzzing.mutate.programs.seeds import Seed, make_seed
+from fuzzing.rng import Rng, derive_seed
+
+#: Applied mutations of a mutant.
+_STEPS = (1, 5)
+#: Proposals until one fits: a mutation that finds no place draws another, or another mutation does.
+_PROPOSALS = 24
+
+
+@dataclass(frozen=True)
+class Step:
+    """An applied mutation.
+
+    number  ends the names that it added
+    """
+
+    mutation: str
+    number: int
+    parameters: Parameters
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A program whose result is its seed's.
+
+    exact  whether bit by bit; else up to rounding
+    """
+
+    seed: Seed
+    steps: tuple[Step, ...]
+    text: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether the result equals the seed's bit by bit."""
+        return all(mutations.get(step.mutation).exact for step in self.steps)
+
+
+@lru_cache(maxsize=64)
+def make_mutant(number: int, seed: int) -> Mutant:
+    """Mutant `number` of a seed; equal for equal arguments, in any process."""
+    own = derive_seed(seed, "torchprobe", number)
+    start, rng = make_seed(own), Rng(derive_seed(own, "mutations"))
+    program, steps = ProgramTree.parse(start.text), []
+    for index in range(1, rng.between(*_STEPS) + 1):
+        found = _mutate(program, start, rng, index)
+        if found is None:
+            break
+        program, step = found
+        steps.append(step)
+    return Mutant(start, tuple(steps), program.text)
+
+
+def apply_steps(text: str, steps: Sequence[Step]) -> str | None:
+    """The program after these steps, without running anything; None if one finds no place."""
+    program: ProgramTree | None = ProgramTree.parse(text)
+    for step in steps:
+        if program is not None:
+            program = mutations.get(step.mutation).apply(program, step.number, step.parameters)
+    return None if program is None else program.text
+
+
+def _mutate(program: ProgramTree, seed: Seed, rng: Rng, number: int) -> tuple[ProgramTree, Step] | None:
+    proposal = Proposal(program, profile(program, seed.tensors), rng, number)
+    for _ in range(_PROPOSALS):
+        name = rng.choice(mutations.names())
+        parameters = mutations.get(name).propose(proposal)
+        if parameters is None:
+            continue
+        changed = mutations.get(name).apply(program, number, parameters)
+        if changed is not None:
+            return changed, Step(name, number, parameters)
+    return None

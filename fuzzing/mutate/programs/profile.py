@@ -1,0 +1,142 @@
+"""Profiles: the tensors of a program before each of its statements, from one eager run.
+
+TorchProbe needs values "exactly before the insertion point", because earlier mutations change variables in
+place (seed paper, section on conditional blocks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+import torch
+
+from fuzzing.backends.shared import torch_programs
+from fuzzing.mutate.programs.program_tree import Block, ProgramTree, Statement, parse_statements
+
+#: The name of the function that records variables. Programs have no other name that begins so.
+_PROBE = "_assay_probe"
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """A tensor at one point of a run.
+
+    values       a copy
+    storage      the address of its memory, equal for views of one tensor
+    overlapping  whether two of its elements share memory, as in an expanded tensor
+    """
+
+    values: torch.Tensor
+    storage: int
+    overlapping: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return tuple(self.values.shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Its element type."""
+        return self.values.dtype
+
+
+Point = Mapping[str, TensorFacts]
+
+
+class Profile:
+    """The variables of a program before each statement and at the end of each block."""
+
+    def __init__(self, points: Mapping[tuple[int, int], Sequence[Point]]) -> None:
+        self._points = points
+
+    def before(self, block: Block, index: int) -> Point | None:
+        """The variables before a statement; None if the run came by there never, or more than once."""
+        found = self._points.get((block.number, index), ())
+        return found[0] if len(found) == 1 else None
+
+    def aliases(self, storage: int) -> frozenset[str]:
+        """The variables that ever share this memory."""
+        return frozenset(
+            name
+            for points in self._points.values()
+            for point in points
+            for name, facts in point.items()
+            if facts.storage == storage
+        )
+
+    def tensors(self) -> list[TensorFacts]:
+        """Every tensor at every point."""
+        return [facts for points in self._points.values() for point in points for facts in point.values()]
+
+
+def run_program(text: str, inputs: Sequence[Any], **names: Any) -> tuple[Any, ...]:
+    """The eager results of `forward` on copies of these tensors; `names` are added to the program's globals.
+
+    Propagates the program's exceptions.
+    """
+    space = torch_programs.execute(text, "mutant.py")
+    space.update(names)
+    with torch.no_grad():
+        torch_programs.reseed()
+        result = space["forward"](*[tensor.clone() for tensor in inputs])
+    return result if isinstance(result, tuple) else (result,)
+
+
+def profile(program: ProgramTree, inputs: Sequence[Any]) -> Profile:
+    """Runs the program eagerly on these tensors; propagates its exceptions."""
+    recorder = _Recorder()
+    module = program.module.visit(_ProbeInserter({id(block.node): block.number for block in program.blocks}))
+    assert isinstance(module, cst.Module)
+    run_program(module.code, inputs, **{_PROBE: recorder.record})
+    return Profile(recorder.points)
+
+
+class _Recorder:
+    """Copies tensors; one that has not changed since it was last seen is copied once."""
+
+    def __init__(self) -> None:
+        self.points: dict[tuple[int, int], list[Point]] = {}
+        self._copies: dict[tuple[int, int], TensorFacts] = {}
+        self._alive: dict[int, torch.Tensor] = {}  # so that neither ids nor addresses are used again
+
+    def record(self, block: int, index: int, variables: Mapping[str, object]) -> None:
+        point = {name: self._copy(value) for name, value in variables.items() if type(value) is torch.Tensor}
+        self.points.setdefault((block, index), []).append(point)
+
+    def _copy(self, tensor: torch.Tensor) -> TensorFacts:
+        key = id(tensor), tensor._version  # noqa: SLF001 - torch's own count of writes, through any view
+        if key not in self._copies:
+            self._alive[id(tensor)] = tensor
+            overlapping = any(
+                step == 0 and length > 1
+                for step, length in zip(tensor.stride(), tensor.shape, strict=True)
+            )
+            storage = tensor.untyped_storage().data_ptr()
+            self._copies[key] = TensorFacts(tensor.clone(), storage, overlapping)
+        return self._copies[key]
+
+
+class _ProbeInserter(cst.CSTTransformer):
+    """Puts a call of the probe before each statement, and at the end of each block."""
+
+    def __init__(self, numbers: Mapping[int, int]) -> None:
+        self._numbers = numbers
+
+    def leave_IndentedBlock(
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.IndentedBlock:
+        number = self._numbers.get(id(original_node))
+        if number is None:
+            return updated_node
+        body: list[Statement] = []
+        for index, statement in enumerate(updated_node.body):
+            body += [*_probe(number, index), statement]
+        return updated_node.with_changes(body=[*body, *_probe(number, len(updated_node.body))])
+
+
+def _probe(block: int, index: int) -> list[Statement]:
+    return parse_statements(f"{_PROBE}({block}, {index}, locals())")

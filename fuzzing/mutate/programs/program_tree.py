@@ -1,0 +1,283 @@
+"""A torch program as a concrete syntax tree: its blocks, their statements, and edits of them.
+
+Statements are named by what they say, not by where they are: an assignment by its targets ("v7", "v8, v9"),
+any other statement by its first line. A name therefore still finds its statement after edits elsewhere.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import libcst as cst
+
+Statement = cst.BaseStatement
+_SCOPES = (ast.FunctionDef, ast.Lambda, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global)
+
+
+@dataclass(frozen=True)
+class Block:
+    """An indented run of statements inside `forward`.
+
+    number      in textual order of the blocks
+    function    the number of the body block of the innermost function that it belongs to
+    parameters  of that function
+    """
+
+    number: int
+    node: cst.IndentedBlock
+    function: int
+    parameters: frozenset[str]
+
+    @property
+    def statements(self) -> Sequence[Statement]:
+        """Its statements, in order."""
+        return self.node.body
+
+
+@dataclass(frozen=True)
+class StatementNames:
+    """The names that a statement uses.
+
+    reads    anywhere in it, nested functions included
+    binds    in its own scope: assigned, looped over, defined, imported
+    stores   binds, and variables whose elements or attributes it assigns
+    leaves   whether it may end its block early, or declares names of other scopes
+    """
+
+    reads: frozenset[str]
+    binds: frozenset[str]
+    stores: frozenset[str]
+    leaves: bool
+
+
+@dataclass(frozen=True)
+class ProgramTree:
+    """A program whose outermost function is `forward`."""
+
+    module: cst.Module
+
+    @classmethod
+    def parse(cls, text: str) -> ProgramTree:
+        """The tree of a text; raises libcst.ParserSyntaxError."""
+        return cls(cst.parse_module(text))
+
+    @cached_property
+    def text(self) -> str:
+        """The program's text."""
+        return self.module.code
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of `forward`, outermost first; bodies of classes are left out."""
+        collector = _BlockCollector()
+        for statement in self.module.body:
+            if isinstance(statement, cst.FunctionDef) and statement.name.value == "forward":
+                statement.visit(collector)
+        return tuple(collector.blocks)
+
+    def code(self, statement: Statement) -> str:
+        """The text of a statement, without the indentation of its block."""
+        return self.module.code_for_node(statement).strip("\n")
+
+    def names(self, statement: Statement) -> StatementNames:
+        """The names that a statement uses."""
+        return analyze(self.code(statement))
+
+    def name(self, statement: Statement) -> str:
+        """What the statement is called: its targets, or its first line."""
+        return _name(self.code(statement))
+
+    def find(self, name: str) -> tuple[Block, int] | None:
+        """The block and index of the statement of this name; None if there is none, or more than one."""
+        found = [
+            (block, index)
+            for block in self.blocks
+            for index, statement in enumerate(block.statements)
+            if self.name(statement) == name
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def replace(self, block: Block, statements: Sequence[Statement]) -> ProgramTree:
+        """The program with other statements in a block; none at all becomes `pass`."""
+        body = list(statements) or parse_statements("pass")
+        module = self.module.deep_replace(block.node, block.node.with_changes(body=body))
+        assert isinstance(module, cst.Module)
+        return ProgramTree(module)
+
+    @cached_property
+    def functions(self) -> Mapping[str, frozenset[str]]:
+        """The local functions by name, with every name that they read, through other local functions too."""
+        direct = {
+            statement.name.value: self.names(statement).reads
+            for block in self.blocks
+            for statement in block.statements
+            if isinstance(statement, (cst.FunctionDef, cst.ClassDef))
+        }
+        return {name: _close(reads, direct) for name, reads in direct.items()}
+
+    def reads_deep(self, statement: Statement) -> frozenset[str]:
+        """The names that a statement reads, with those read by the local functions that it names."""
+        return _close(self.names(statement).reads, self.functions)
+
+    @cached_property
+    def all_names(self) -> frozenset[str]:
+        """Every name of the text."""
+        return frozenset(
+            node.id if isinstance(node, ast.Name) else node.arg
+            for node in ast.walk(ast.parse(self.text))
+            if isinstance(node, (ast.Name, ast.arg))
+        )
+
+
+def parse_statements(text: str, **runs: Sequence[Statement]) -> list[Statement]:
+    """The statements of a text, in which each line that is only a keyword's name stands for its statements."""
+    body: list[Statement] = []
+    for statement in cst.parse_module(text).body:
+        filled = statement.visit(_RunInserter(runs))
+        placeholder = _placeholder(statement)
+        if placeholder in runs:
+            body += runs[placeholder]
+        else:
+            assert isinstance(filled, cst.BaseStatement)
+            body.append(filled)
+    return body
+
+
+@lru_cache(maxsize=4096)
+def analyze(code: str) -> StatementNames:
+    """The names that a statement's text uses."""
+    tree = ast.parse(code)
+    everything = list(ast.walk(tree))
+    reads = {node.id for node in everything if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    reads |= {
+        node.target.id
+        for node in everything
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
+    }
+    binds = frozenset(_bound(tree))
+    stores = {
+        root
+        for node in everything
+        if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, ast.Store)
+        if (root := _root(node))
+    }
+    leaves = any(isinstance(node, _LEAVES) for node in _own_scope(tree))
+    return StatementNames(frozenset(reads), binds, binds | stores, leaves)
+
+
+@lru_cache(maxsize=4096)
+def count_bindings(code: str) -> Counter[str]:
+    """How often a text binds each name in its own scope."""
+    return Counter(_bound(ast.parse(code)))
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _own_scope(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a tree, without the insides of functions, classes and comprehensions."""
+    for child in ast.iter_child_nodes(tree):
+        yield child
+        if not isinstance(child, _SCOPES):
+            yield from _own_scope(child)
+
+
+def _bound(tree: ast.AST) -> Iterator[str]:
+    for node in _own_scope(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            yield node.id
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".")[0]
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            yield node.name
+
+
+@lru_cache(maxsize=4096)
+def _name(code: str) -> str:
+    node = ast.parse(code).body[0]
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target = node.targets[0]
+        items = target.elts if isinstance(target, ast.Tuple) else [target]
+        names = [item.id for item in items if isinstance(item, ast.Name)]
+        if len(names) == len(items):
+            return ", ".join(names)
+    return code.split("\n", 1)[0].strip()
+
+
+def _close(reads: frozenset[str], functions: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """The names, with those that the functions among them read."""
+    seen: set[str] = set()
+    waiting = list(reads)
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += functions.get(name, ())
+    return frozenset(seen)
+
+
+class _BlockCollector(cst.CSTVisitor):
+    """Collects the blocks of a function in textual order."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self._functions: list[tuple[int, frozenset[str]]] = []
+        self._classes: set[int] = set()
+        self._bodies: dict[int, frozenset[str]] = {}
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        given = node.params
+        listed = [*given.posonly_params, *given.params, *given.kwonly_params]
+        listed += [star for star in (given.star_arg, given.star_kwarg) if isinstance(star, cst.Param)]
+        self._bodies[id(node.body)] = frozenset(parameter.name.value for parameter in listed)
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        self._classes.add(id(node.body))
+
+    def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
+        if id(node) in self._classes:
+            return
+        number = len(self.blocks)
+        if id(node) in self._bodies:
+            self._functions.append((number, self._bodies[id(node)]))
+        self.blocks.append(Block(number, node, *self._functions[-1]))
+
+    def leave_IndentedBlock(self, original_node: cst.IndentedBlock) -> None:
+        if id(original_node) in self._bodies:
+            self._functions.pop()
+
+
+class _RunInserter(cst.CSTTransformer):
+    """Puts runs of statements in place of their names."""
+
+    def __init__(self, runs: Mapping[str, Sequence[Statement]]) -> None:
+        self._runs = runs
+
+    def leave_IndentedBlock(
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.IndentedBlock:
+        del original_node
+        body: list[Statement] = []
+        for statement in updated_node.body:
+            placeholder = _placeholder(statement)
+            body += self._runs[placeholder] if placeholder in self._runs else [statement]
+        return updated_node.with_changes(body=body or parse_statements("pass"))
+
+
+def _placeholder(statement: cst.BaseStatement | cst.BaseSmallStatement) -> str:
+    """The name that is all a statement says; "" if it says more."""
+    if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
+        only = statement.body[0]
+        if isinstance(only, cst.Expr) and isinstance(only.value, cst.Name):
+            return only.value.value
+    return ""

@@ -1,0 +1,44 @@
+"""Soundness: a mutant's eager results must be its seed's; any difference is a bug of a mutation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from fuzzing.mutate.programs.mutants import Mutant
+from fuzzing.mutate.programs.profile import run_program
+
+#: Bounds of inexact mutations, relative to the largest element, by the bits of an element: some hundred
+#: roundings, which is what a sum over the few thousand elements of a seed's tensors collects.
+_BOUNDS = {torch.float16: 2e-1, torch.bfloat16: 1.0, torch.float32: 2e-4, torch.float64: 1e-10}
+
+
+def find_difference(mutant: Mutant) -> str:
+    """How the mutant's eager results differ from its seed's; "" if they do not."""
+    wanted = run_program(mutant.seed.text, mutant.seed.tensors)
+    try:
+        found = run_program(mutant.text, mutant.seed.tensors)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the seed does not raise it
+        return f"{type(error).__name__}: {error}"
+    if len(found) != len(wanted):
+        return f"{len(found)} results for {len(wanted)}"
+    for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        difference = _compare(one, other, exact=mutant.exact)
+        if difference:
+            return f"result {place}: {difference}"
+    return ""
+
+
+def _compare(found: Any, wanted: Any, *, exact: bool) -> str:
+    if (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
+        return f"{found.dtype}{tuple(found.shape)} for {wanted.dtype}{tuple(wanted.shape)}"
+    bound = 0.0 if exact else _BOUNDS.get(wanted.dtype, 0.0)
+    if not wanted.numel() or torch.equal(found, wanted):
+        return ""
+    if not bound:
+        return "other values"
+    wide, other = found.to(torch.float64), wanted.to(torch.float64)
+    scale = max(1e-3, float(other.abs().max()))
+    off = float((wide - other).abs().max())
+    return f"off by {off} of {scale}" if not off <= bound * scale else ""
