@@ -20,23 +20,21 @@ def migrate(part: Part | None = None, seed: int = SEED, count: int = MUTANTS) ->
     """The mutants of the seed, in order."""
     import torch
 
+    from fuzzing.mutate.programs.test_names import format_test_name
+
     torch.set_num_threads(1)
     for number in range(count):
-        if part is None or part.contains(test_name(number, seed)):
+        if part is None or part.contains(format_test_name(number, seed)):
             yield make_case(number, seed)
-
-
-def test_name(number: int, seed: int) -> str:
-    """The name of a mutant."""
-    return f"{seed}/{number}"
 
 
 def make_case(number: int, seed: int = SEED) -> TestCase | Skip:
     """One mutant as a case; a Skip if it is not equal to its seed, which is a bug of a mutation."""
     from fuzzing.mutate.programs.mutants import make_mutant
     from fuzzing.mutate.programs.soundness import find_difference
+    from fuzzing.mutate.programs.test_names import format_test_name
 
-    mutant, test = make_mutant(number, seed), test_name(number, seed)
+    mutant, test = make_mutant(number, seed), format_test_name(number, seed)
     difference = find_difference(mutant)
     if difference:
         steps = ", ".join(step.mutation for step in mutant.steps)

@@ -63,13 +63,15 @@ def make_mutant(number: int, seed: int) -> Mutant:
     return Mutant(start, tuple(steps), program.text)
 
 
-def apply_steps(text: str, steps: Sequence[Step]) -> str | None:
-    """The program after these steps, without running anything; None if one finds no place."""
-    program: ProgramTree | None = ProgramTree.parse(text)
+def apply_steps(text: str, steps: Sequence[Step]) -> tuple[str, tuple[Step, ...]]:
+    """The program after these steps, and those that still find their place; nothing is run."""
+    program, applied = ProgramTree.parse(text), []
     for step in steps:
-        if program is not None:
-            program = mutations.get(step.mutation).apply(program, step.number, step.parameters)
-    return None if program is None else program.text
+        changed = mutations.get(step.mutation).apply(program, step.number, step.parameters)
+        if changed is not None:
+            program = changed
+            applied.append(step)
+    return program.text, tuple(applied)
 
 
 def _mutate(program: ProgramTree, seed: Seed, rng: Rng, number: int) -> tuple[ProgramTree, Step] | None:

@@ -6,15 +6,16 @@ place (seed paper, section on conditional blocks).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import libcst as cst
 import torch
 
 from fuzzing.backends.shared import torch_programs
-from fuzzing.mutate.programs.program_tree import Block, ProgramTree, Statement, parse_statements
+from fuzzing.mutate.programs.program_tree import BLOCK_FIELDS, Block, ProgramTree
 
 #: The name of the function that records variables. Programs have no other name that begins so.
 _PROBE = "_assay_probe"
@@ -89,9 +90,12 @@ def run_program(text: str, inputs: Sequence[Any], **names: Any) -> tuple[Any, ..
 def profile(program: ProgramTree, inputs: Sequence[Any]) -> Profile:
     """Runs the program eagerly on these tensors; propagates its exceptions."""
     recorder = _Recorder()
-    module = program.module.visit(_ProbeInserter({id(block.node): block.number for block in program.blocks}))
-    assert isinstance(module, cst.Module)
-    run_program(module.code, inputs, **{_PROBE: recorder.record})
+    tree = ast.parse(program.text)
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "forward"]
+    numbers = itertools.count()
+    for function in functions:
+        _insert_probes(function, numbers)
+    run_program(ast.unparse(ast.fix_missing_locations(tree)), inputs, **{_PROBE: recorder.record})
     return Profile(recorder.points)
 
 
@@ -108,35 +112,33 @@ class _Recorder:
         self.points.setdefault((block, index), []).append(point)
 
     def _copy(self, tensor: torch.Tensor) -> TensorFacts:
-        key = id(tensor), tensor._version  # noqa: SLF001 - torch's own count of writes, through any view
+        key = id(tensor), tensor._version  # torch's own count of writes, through any view
         if key not in self._copies:
             self._alive[id(tensor)] = tensor
             overlapping = any(
-                step == 0 and length > 1
-                for step, length in zip(tensor.stride(), tensor.shape, strict=True)
+                step == 0 and length > 1 for step, length in zip(tensor.stride(), tensor.shape, strict=True)
             )
             storage = tensor.untyped_storage().data_ptr()
             self._copies[key] = TensorFacts(tensor.clone(), storage, overlapping)
         return self._copies[key]
 
 
-class _ProbeInserter(cst.CSTTransformer):
-    """Puts a call of the probe before each statement, and at the end of each block."""
+def _insert_probes(node: ast.AST, numbers: Iterator[int]) -> None:
+    """Puts a call of the probe before each statement and at the end of each block, numbered as in
+    `ProgramTree.blocks`.
+    """
+    for name in BLOCK_FIELDS:
+        inner = getattr(node, name, None)
+        if not isinstance(inner, list) or not inner:
+            continue
+        is_block = isinstance(inner[0], ast.stmt) and not isinstance(node, ast.ClassDef)
+        number = next(numbers) if is_block else 0
+        for item in inner:
+            _insert_probes(item, numbers)
+        if is_block:
+            probed = [part for index, item in enumerate(inner) for part in (_probe(number, index), item)]
+            setattr(node, name, [*probed, _probe(number, len(inner))])
 
-    def __init__(self, numbers: Mapping[int, int]) -> None:
-        self._numbers = numbers
 
-    def leave_IndentedBlock(
-        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
-    ) -> cst.IndentedBlock:
-        number = self._numbers.get(id(original_node))
-        if number is None:
-            return updated_node
-        body: list[Statement] = []
-        for index, statement in enumerate(updated_node.body):
-            body += [*_probe(number, index), statement]
-        return updated_node.with_changes(body=[*body, *_probe(number, len(updated_node.body))])
-
-
-def _probe(block: int, index: int) -> list[Statement]:
-    return parse_statements(f"{_PROBE}({block}, {index}, locals())")
+def _probe(block: int, index: int) -> ast.stmt:
+    return ast.parse(f"{_PROBE}({block}, {index}, locals())").body[0]

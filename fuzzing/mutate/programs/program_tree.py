@@ -9,13 +9,21 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import libcst as cst
 
 Statement = cst.BaseStatement
-_SCOPES = (ast.FunctionDef, ast.Lambda, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SCOPES = (
+    ast.FunctionDef,
+    ast.Lambda,
+    ast.ClassDef,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
 _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global)
 
 
@@ -57,9 +65,13 @@ class StatementNames:
 
 @dataclass(frozen=True)
 class ProgramTree:
-    """A program whose outermost function is `forward`."""
+    """A program whose outermost function is `forward`.
+
+    codes  texts of statements that are known; shared by the programs of a chain of edits
+    """
 
     module: cst.Module
+    codes: dict[Statement, str] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def parse(cls, text: str) -> ProgramTree:
@@ -74,15 +86,17 @@ class ProgramTree:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The blocks of `forward`, outermost first; bodies of classes are left out."""
-        collector = _BlockCollector()
+        blocks: list[Block] = []
         for statement in self.module.body:
             if isinstance(statement, cst.FunctionDef) and statement.name.value == "forward":
-                statement.visit(collector)
-        return tuple(collector.blocks)
+                _collect_blocks(statement, blocks, 0, frozenset())
+        return tuple(blocks)
 
     def code(self, statement: Statement) -> str:
         """The text of a statement, without the indentation of its block."""
-        return self.module.code_for_node(statement).strip("\n")
+        if statement not in self.codes:
+            self.codes[statement] = self.module.code_for_node(statement).strip("\n")
+        return self.codes[statement]
 
     def names(self, statement: Statement) -> StatementNames:
         """The names that a statement uses."""
@@ -94,20 +108,23 @@ class ProgramTree:
 
     def find(self, name: str) -> tuple[Block, int] | None:
         """The block and index of the statement of this name; None if there is none, or more than one."""
-        found = [
-            (block, index)
-            for block in self.blocks
-            for index, statement in enumerate(block.statements)
-            if self.name(statement) == name
-        ]
+        found = self._places.get(name, ())
         return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def _places(self) -> Mapping[str, Sequence[tuple[Block, int]]]:
+        found: dict[str, list[tuple[Block, int]]] = {}
+        for block in self.blocks:
+            for index, statement in enumerate(block.statements):
+                found.setdefault(self.name(statement), []).append((block, index))
+        return found
 
     def replace(self, block: Block, statements: Sequence[Statement]) -> ProgramTree:
         """The program with other statements in a block; none at all becomes `pass`."""
         body = list(statements) or parse_statements("pass")
-        module = self.module.deep_replace(block.node, block.node.with_changes(body=body))
+        module = _replace(self.module, block.node, block.node.with_changes(body=body))
         assert isinstance(module, cst.Module)
-        return ProgramTree(module)
+        return ProgramTree(module, self.codes)
 
     @cached_property
     def functions(self) -> Mapping[str, frozenset[str]]:
@@ -124,21 +141,12 @@ class ProgramTree:
         """The names that a statement reads, with those read by the local functions that it names."""
         return _close(self.names(statement).reads, self.functions)
 
-    @cached_property
-    def all_names(self) -> frozenset[str]:
-        """Every name of the text."""
-        return frozenset(
-            node.id if isinstance(node, ast.Name) else node.arg
-            for node in ast.walk(ast.parse(self.text))
-            if isinstance(node, (ast.Name, ast.arg))
-        )
-
 
 def parse_statements(text: str, **runs: Sequence[Statement]) -> list[Statement]:
-    """The statements of a text, in which each line that is only a keyword's name stands for its statements."""
+    """The statements of a text. A line that is only the name of a run stands for the run's statements."""
     body: list[Statement] = []
     for statement in cst.parse_module(text).body:
-        filled = statement.visit(_RunInserter(runs))
+        filled = statement.visit(_RunInserter(runs)) if runs else statement
         placeholder = _placeholder(statement)
         if placeholder in runs:
             body += runs[placeholder]
@@ -226,51 +234,74 @@ def _close(reads: frozenset[str], functions: Mapping[str, frozenset[str]]) -> fr
     return frozenset(seen)
 
 
-class _BlockCollector(cst.CSTVisitor):
-    """Collects the blocks of a function in textual order."""
+#: Where a statement holds blocks, in textual order; in libcst and in ast.
+BLOCK_FIELDS = ("body", "handlers", "orelse", "finalbody")
 
-    def __init__(self) -> None:
-        self.blocks: list[Block] = []
-        self._functions: list[tuple[int, frozenset[str]]] = []
-        self._classes: set[int] = set()
-        self._bodies: dict[int, frozenset[str]] = {}
 
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        given = node.params
-        listed = [*given.posonly_params, *given.params, *given.kwonly_params]
-        listed += [star for star in (given.star_arg, given.star_kwarg) if isinstance(star, cst.Param)]
-        self._bodies[id(node.body)] = frozenset(parameter.name.value for parameter in listed)
+def _collect_blocks(
+    node: cst.CSTNode, blocks: list[Block], function: int, parameters: frozenset[str]
+) -> None:
+    """Adds the blocks of a statement to the list, in textual order."""
+    own = isinstance(node, cst.FunctionDef)
+    if isinstance(node, cst.FunctionDef):
+        function, parameters = len(blocks), _parameters(node)
+    for inner in _inner_nodes(node):
+        if isinstance(inner, cst.IndentedBlock) and (own or not isinstance(node, cst.ClassDef)):
+            blocks.append(Block(len(blocks), inner, function, parameters))
+        _collect_blocks(inner, blocks, function, parameters)
 
-    def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        self._classes.add(id(node.body))
 
-    def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
-        if id(node) in self._classes:
-            return
-        number = len(self.blocks)
-        if id(node) in self._bodies:
-            self._functions.append((number, self._bodies[id(node)]))
-        self.blocks.append(Block(number, node, *self._functions[-1]))
+def _inner_nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The statements, blocks and clauses directly inside a node."""
+    for name in BLOCK_FIELDS:
+        inner = getattr(node, name, None)
+        if isinstance(inner, cst.CSTNode) and not isinstance(inner, cst.BaseExpression):
+            yield inner
+        elif isinstance(inner, (list, tuple)):
+            yield from inner
 
-    def leave_IndentedBlock(self, original_node: cst.IndentedBlock) -> None:
-        if id(original_node) in self._bodies:
-            self._functions.pop()
+
+def _replace(node: cst.CSTNode, old: cst.CSTNode, new: cst.CSTNode) -> cst.CSTNode | None:
+    """The node with one of its blocks replaced; None if it is not in it. All other nodes stay the same."""
+    if node is old:
+        return new
+    for name in BLOCK_FIELDS:
+        inner = getattr(node, name, None)
+        items = inner if isinstance(inner, (list, tuple)) else [inner]
+        for place, item in enumerate(items):
+            if isinstance(item, (cst.BaseExpression, cst.BaseSmallStatement)) or item is None:
+                continue
+            changed = _replace(item, old, new)
+            if changed is not None and item is inner:
+                return node.with_changes(**{name: changed})
+            if changed is not None:
+                return node.with_changes(**{name: [*items[:place], changed, *items[place + 1 :]]})
+    return None
+
+
+def _parameters(function: cst.FunctionDef) -> frozenset[str]:
+    given = function.params
+    listed = [*given.posonly_params, *given.params, *given.kwonly_params]
+    listed += [star for star in (given.star_arg, given.star_kwarg) if isinstance(star, cst.Param)]
+    return frozenset(parameter.name.value for parameter in listed)
 
 
 class _RunInserter(cst.CSTTransformer):
     """Puts runs of statements in place of their names."""
 
     def __init__(self, runs: Mapping[str, Sequence[Statement]]) -> None:
+        super().__init__()
         self._runs = runs
 
-    def leave_IndentedBlock(
-        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
-    ) -> cst.IndentedBlock:
-        del original_node
+    def on_leave(
+        self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT
+    ) -> cst.CSTNodeT | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNodeT]:
+        """Fills the blocks of the text."""
+        if not isinstance(updated_node, cst.IndentedBlock):
+            return super().on_leave(original_node, updated_node)
         body: list[Statement] = []
         for statement in updated_node.body:
-            placeholder = _placeholder(statement)
-            body += self._runs[placeholder] if placeholder in self._runs else [statement]
+            body += self._runs.get(_placeholder(statement), [statement])
         return updated_node.with_changes(body=body or parse_statements("pass"))
 
 

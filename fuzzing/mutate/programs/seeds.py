@@ -25,10 +25,11 @@ _NODES = (3, 10)
 _OPSET = 18
 #: What jumps, so that a last bit becomes another result; and what only fills a program with constants.
 _LEFT_OUT = frozenset(
-    "ArgMax ArgMin BlackmanWindow Cast CastLike Ceil CenterCropPad Col2Im Compress Constant ConstantOfShape DFT Det "
-    "Dropout Equal Floor GRU GridSample HammingWindow HannWindow Hardmax IsInf IsNaN LSTM Mod "
-    "NegativeLogLikelihoodLoss NonZero OneHot QuantizeLinear RNN Range Resize Round STFT Shrink Sign "
-    "SoftmaxCrossEntropyLoss Tan ThresholdedRelu TopK Unique".split()
+    {"ArgMax", "ArgMin", "BlackmanWindow", "Cast", "CastLike", "Ceil", "CenterCropPad", "Col2Im", "Compress"}
+    | {"Constant", "ConstantOfShape", "DFT", "Det", "Dropout", "Equal", "Floor", "GRU", "GridSample"}
+    | {"HammingWindow", "HannWindow", "Hardmax", "IsInf", "IsNaN", "LSTM", "Mod", "NegativeLogLikelihoodLoss"}
+    | {"NonZero", "OneHot", "QuantizeLinear", "RNN", "Range", "Resize", "Round", "STFT", "Shrink", "Sign"}
+    | {"SoftmaxCrossEntropyLoss", "Tan", "ThresholdedRelu", "TopK", "Unique"}
 )
 _DTYPES = ("float32",) * 6 + ("float64", "int64", "int32", "float16")
 #: Graphs to try until one can be written in torch and has finite values; half of them do.
@@ -79,14 +80,17 @@ def _try_seed(solver: Solver, seed: int) -> Seed | None:
         (f"v{edge}", make_recipe(graph.types[edge], generated.ranges[edge], rng.seed()))
         for edge in graph.inputs
     )
-    tensors = tuple(
-        to_torch(given.draw() if isinstance(given, Recipe) else given) for _, given in inputs
-    )
+    tensors = tuple(to_torch(given.draw() if isinstance(given, Recipe) else given) for _, given in inputs)
     if "lambda" in text or not inputs:
         return None
     try:
         recorded = profile(ProgramTree.parse(text), tensors)
-    except (RuntimeError, ValueError, IndexError, TypeError):  # an operator that this torch lacks for the type
+    except (
+        RuntimeError,
+        ValueError,
+        IndexError,
+        TypeError,
+    ):  # an operator that this torch lacks for the type
         return None
     return Seed(text, inputs, tensors) if _is_finite(recorded) else None
 

@@ -93,7 +93,10 @@ def _draw_index(shape: tuple[int, ...], rng: Rng) -> tuple[str, bool]:
     given = rng.between(1, len(shape))
     places = [rng.below(length) for length in shape[:given]]
     # Negative indices count from the end.
-    texts = [str(place - length if rng.chance(0.25) else place) for place, length in zip(places, shape, strict=False)]
+    texts = [
+        str(place - length if rng.chance(0.25) else place)
+        for place, length in zip(places, shape, strict=False)
+    ]
     return ", ".join(texts), given == len(shape)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
-
-import libcst as cst
 
 from fuzzing.mutate.programs.mutations import Parameters, Proposal, register_mutation
 from fuzzing.mutate.programs.profile import Point, TensorFacts
@@ -14,11 +13,14 @@ from fuzzing.mutate.programs.program_tree import ProgramTree, parse_statements
 #: An unrolled loop of more slices makes compilers slow without making them do anything else.
 _MOST_SLICES = 6
 _TORCH = frozenset(
-    "abs neg relu sin cos sinh cosh asin acos atan asinh acosh atanh exp log sqrt tanh sigmoid erf square "
-    "reciprocal add sub mul div maximum minimum pow where clamp ceil floor sign logical_not logical_and "
-    "logical_or logical_xor eq lt gt le ge fmod remainder".split()
+    {"abs", "neg", "relu", "sin", "cos", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh"}
+    | {"exp", "log", "sqrt", "tanh", "sigmoid", "erf", "square", "reciprocal", "add", "sub", "mul", "div"}
+    | {"maximum", "minimum", "pow", "where", "clamp", "ceil", "floor", "sign", "logical_not", "logical_and"}
+    | {"logical_or", "logical_xor", "eq", "lt", "gt", "le", "ge", "fmod", "remainder"}
 )
-_FUNCTIONAL = frozenset("elu celu selu softplus softsign leaky_relu hardswish mish gelu silu".split())
+_FUNCTIONAL = frozenset(
+    {"elu", "celu", "selu", "softplus", "softsign", "leaky_relu", "hardswish", "mish", "gelu", "silu"}
+)
 
 
 @register_mutation("operator-resolution")
@@ -160,19 +162,5 @@ def _full(name: str, result: TensorFacts) -> str:
 
 
 def _replace_names(value: str, slices: Mapping[str, str]) -> str:
-    expression = cst.parse_expression(value)
-    replaced = expression.visit(_NameSlicer(slices))
-    assert isinstance(replaced, cst.BaseExpression)
-    return cst.Module([]).code_for_node(replaced)
-
-
-class _NameSlicer(cst.CSTTransformer):
-    """Appends an index to variables."""
-
-    def __init__(self, slices: Mapping[str, str]) -> None:
-        self._slices = slices
-
-    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
-        del original_node
-        name = updated_node.value
-        return cst.parse_expression(name + self._slices[name]) if self._slices.get(name) else updated_node
+    """The expression with an index after each variable; attributes are not variables."""
+    return re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda found: found[0] + slices.get(found[0], ""), value)

@@ -1,0 +1,120 @@
+"""Each mutation keeps the result of the programs that it changes, at places that are easy to get wrong."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from fuzzing.cases import Recipe
+from fuzzing.mutate.programs import mutations
+from fuzzing.mutate.programs.mutants import Mutant, Step
+from fuzzing.mutate.programs.mutations import Proposal
+from fuzzing.mutate.programs.profile import profile, run_program
+from fuzzing.mutate.programs.program_tree import ProgramTree
+from fuzzing.mutate.programs.seeds import Seed
+from fuzzing.mutate.programs.soundness import find_difference
+from fuzzing.rng import Rng
+
+TEXT = """import torch
+
+
+def forward(v0, v1):
+    v2 = torch.relu(v0)
+    v3 = v2.reshape(6)
+    v4 = torch.add(v2, v1)
+
+    def f0():
+        w5 = torch.exp(v4)
+        return w5
+    v5 = f0()
+    if v0.shape[0] > 1:
+        v6 = v3 * 2
+        v7 = v6.sum()
+    v8 = torch.where(v4 > 0, v4, v1)
+    return v5, v7, v8, v3
+"""
+INPUTS = (torch.tensor([[1.0, -2.0, 3.0], [0.5, 0.25, -1.0]]), torch.tensor([[0.5], [2.0]]))
+SEED = Seed(TEXT, (("v0", Recipe("uniform", "float32", (2, 3), 0, 1, 0)),), INPUTS)
+
+
+def mutants(name: str, text: str = TEXT) -> Iterator[Mutant]:
+    """What 200 draws of a mutation make of a program."""
+    program = ProgramTree.parse(text)
+    recorded = profile(program, INPUTS)
+    for number in range(200):
+        parameters = mutations.get(name).propose(Proposal(program, recorded, Rng(number), 7))
+        if parameters is not None:
+            changed = mutations.get(name).apply(program, 7, parameters)
+            assert changed is not None
+            yield Mutant(Seed(text, SEED.inputs, INPUTS), (Step(name, 7, parameters),), changed.text)
+
+
+@pytest.mark.parametrize("name", mutations.names())
+def test_the_result_stays(name: str) -> None:
+    made = {mutant.text: mutant for mutant in mutants(name)}
+    assert len(made) > 3
+    assert TEXT not in made
+    assert {find_difference(mutant) for mutant in made.values()} == {""}
+
+
+def test_an_overwritten_tensor_is_restored_before_its_view_is_read() -> None:
+    seen = 0
+    for mutant in mutants("mutate-recover"):
+        parameters = mutant.steps[0].parameters
+        if parameters["tensor"] == "v2" and parameters["before"] == "v5":
+            seen += 1
+            assert {"v2", "v3"} <= set(parameters["aliases"])
+            restored = mutant.text.index(f"v2[{parameters['index']}] = saved7")
+            assert mutant.text.index("v5 = f0()") < restored < mutant.text.index("v6 = v3 * 2")
+    assert seen
+
+
+def test_a_function_is_a_reader_of_what_it_captures() -> None:
+    for mutant in mutants("mutate-recover"):
+        parameters = mutant.steps[0].parameters
+        if parameters["tensor"] == "v4" and parameters["before"] == "v5":
+            assert mutant.text.index("= saved7") < mutant.text.index("v5 = f0()")
+
+
+def test_functions_are_hoisted_before_what_they_capture() -> None:
+    hoisted = [
+        mutant.text
+        for mutant in mutants("functionalization")
+        if mutant.text.index("def f7") < mutant.text.index("v2 = ") < mutant.text.index("f7()\n")
+    ]
+    assert any("v2" in text.split("def f7")[1].split("return")[0] for text in hoisted)
+
+
+def test_blocks_of_a_function_belong_to_it() -> None:
+    program = ProgramTree.parse(TEXT)
+    assert [(block.number, block.function) for block in program.blocks] == [(0, 0), (1, 1), (2, 0)]
+    probes = profile(program, INPUTS)
+    inner = program.blocks[1]
+    point = probes.before(inner, 1)
+    assert point is not None
+    assert {"v4", "w5"} == point.keys()
+
+
+def test_conditions_compare_no_nearly_equal_floats() -> None:
+    text = TEXT.replace("v2 = torch.relu(v0)", "v2 = v0 + 1e-7")
+    for mutant in mutants("always-true-block", text):
+        condition = ast.parse(mutant.steps[0].parameters["condition"], mode="eval").body
+        assert isinstance(condition, ast.Compare)
+        assert {ast.unparse(condition.left), ast.unparse(condition.comparators[0])} != {
+            "v0.max()",
+            "v2.max()",
+        }
+
+
+def test_soundness_sees_another_value() -> None:
+    wrong = Mutant(SEED, (), TEXT.replace("v6 = v3 * 2", "v6 = v3 * 3"))
+    assert find_difference(wrong) == "result 1: other values"
+    assert "NameError" in find_difference(Mutant(SEED, (), TEXT.replace("v3 * 2", "v9")))
+
+
+def test_inputs_are_not_changed() -> None:
+    run_program("def forward(v0, v1):\n    v0 += 1\n    return v0", INPUTS)
+    assert INPUTS[0][0, 0] == 1
