@@ -95,7 +95,7 @@ def handle(
         return campaign
     superseded = campaigns.supersede(session, campaign, present)
     log.info("campaign.created", campaign_id=campaign.id, target=intent.target, superseded=superseded)
-    if wake is not None and not start_delay:  # woken now, an engine would find nothing that is due
+    if wake is not None and not start_delay:  # woken now, a worker would find nothing that is due
         campaigns.after_commit(session, wake)
     return campaign
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import uuid
 
-from bot.campaigns.engine import Engine
+from bot.campaigns.campaign_queue import CampaignQueue
 from bot.campaigns.progress import OnProgress, log_progress
 from bot.campaigns.services import Config, Services, Settings
 from bot.errors import InternalError
 from bot.store import Database, campaigns
 from bot.store.models import Campaign, CampaignState
+from bot.worker import Worker
 
 
 def run_locally(
@@ -31,7 +32,7 @@ def run_locally(
     campaign, from either error tree; returns the unfinished row if `stop` was set.
     """
     failures: list[Exception] = []
-    engine = Engine(
+    queue = CampaignQueue(
         database,
         settings,
         services,
@@ -42,8 +43,9 @@ def run_locally(
     stop = stop or threading.Event()
     with database.transaction() as session:
         campaign_id = _create(session, services, config, target, head, base).id
-    engine.start(free_other_leases=True)
-    while not stop.is_set() and engine.run_once(stop):
+    worker = Worker(queue)
+    worker.start(free_other_leases=True)
+    while not stop.is_set() and worker.run_once(stop):
         pass
     with database.reading() as session:
         campaign = campaigns.get(session, campaign_id)

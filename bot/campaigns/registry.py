@@ -1,4 +1,4 @@
-"""The steps by state. A step registers itself with `@step`; the engine names none."""
+"""The steps by state. A step registers itself with `@step`; the queue names none."""
 
 from __future__ import annotations
 

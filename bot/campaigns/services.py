@@ -1,6 +1,6 @@
 """The collaborators of campaigns, as protocols; `bot.wiring` supplies them.
 
-The engine and its steps use other packages, except the store, only through `Services`, so the same steps
+The queue and its steps use other packages, except the store, only through `Services`, so the same steps
 serve the service, `assay run` and the tests.
 """
 

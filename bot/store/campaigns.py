@@ -168,7 +168,7 @@ def claim(session: Session, owner: str, at: datetime, until: datetime) -> Campai
         .where(_due(at))
         .order_by(waits, served.asc().nulls_first(), Campaign.id)
         .limit(1)
-        .with_for_update(skip_locked=True)  # PostgreSQL: engines do not wait for each other's rows
+        .with_for_update(skip_locked=True)  # PostgreSQL: workers do not wait for each other's rows
     )
     campaign = session.scalars(due).one_or_none()
     if campaign is not None:

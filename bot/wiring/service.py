@@ -10,18 +10,19 @@ from typing import Any
 from bot import service as service_parts
 from bot.bugs import issue_events as issues
 from bot.campaigns import intents
-from bot.campaigns.engine import Engine
+from bot.campaigns.campaign_queue import CampaignQueue
 from bot.commands import comment_events as comments
+from bot.commands.command_execution import CommandExecutor
+from bot.commands.comment_queue import CommentQueue
 from bot.commands.job_reply import post_job_reply
-from bot.commands.worker import Worker as Commands
 from bot.config import RepositoryConfig, resolve_config
 from bot.errors import InternalError
 from bot.github.github_api import CacheCleaner
 from bot.github.publisher import Publisher
 from bot.github.reader import Reader
 from bot.github.repositories import Repositories
+from bot.jobs.job_queue import JobQueue
 from bot.jobs.registry import Lane
-from bot.jobs.worker import Worker as Jobs
 from bot.pulls import check_run_actions
 from bot.pulls import pull_lifecycle as pulls
 from bot.pulls.check_run_loop import CheckRunLoop
@@ -33,7 +34,7 @@ from bot.targets import installations, merge_groups
 from bot.targets import repositories as repository_events
 from bot.targets.dependencies import Dependencies, RetentionPolicy
 from bot.targets.event_filter import EventFilter
-from bot.targets.scheduler import Scheduler
+from bot.targets.task_queue import TaskQueue
 from bot.toolchains.policy import ToolchainPolicy
 from bot.webhooks.inbox_reader import Handler
 from bot.webhooks.intents import (
@@ -50,6 +51,7 @@ from bot.webhooks.intents import (
 from bot.wiring.campaigns import campaign_services
 from bot.wiring.command_tools import CommandTools, NoGitHubAccess
 from bot.wiring.github import connect_github, make_sinks, repositories
+from bot.worker import Worker
 
 #: A second push to the same branch within this time replaces the first one's campaign.
 START_DELAY = timedelta(seconds=1)
@@ -64,19 +66,20 @@ def service(settings: Settings, database: Database) -> service_parts.ServicePart
     services = campaign_services(
         settings, repositories=mirrors, resolve=policy.resolve, provision=policy.provision
     )
-    engine = Engine(database, settings, services)
-    long = Jobs(database, settings, services, Lane.LONG, github_reader=reader, reply=post_job_reply)
+    campaigns = Worker(CampaignQueue(database, settings, services))
+    job_queue = partial(JobQueue, database, settings, services, github_reader=reader, reply=post_job_reply)
+    long = Worker(job_queue(Lane.LONG))
 
     def wake() -> None:
-        engine.wake()
+        campaigns.wake()
         long.wake()
 
-    quick = Jobs(
-        database, settings, services, Lane.QUICK, github_reader=reader, wake=wake, reply=post_job_reply
-    )
+    quick = Worker(job_queue(Lane.QUICK, wake=wake))
     tools = CommandTools(wake=quick.wake, wake_jobs=long.wake)
-    commands = Commands(database, reader or NoGitHubAccess(), partial(refresh_pull, database, reader), tools)
-    start = partial(intents.handle, wake=engine.wake, start_delay=START_DELAY)
+    refresh = partial(refresh_pull, database, reader)
+    executor = CommandExecutor(database, reader or NoGitHubAccess(), refresh, tools)
+    commands = Worker(CommentQueue(database, executor))
+    start = partial(intents.handle, wake=campaigns.wake, start_delay=START_DELAY)
     handle = dispatch(
         {
             CampaignIntent: start,
@@ -102,20 +105,20 @@ def service(settings: Settings, database: Database) -> service_parts.ServicePart
             timedelta(days=settings.delete_after_days), timedelta(days=settings.keep_deliveries_days)
         ),
     )
-    scheduler = Scheduler(dependencies)
+    tasks = Worker(TaskQueue(dependencies))
     publisher = Publisher(database, *make_sinks(settings, github_api))
-    for part in (engine, quick, long, scheduler, publisher):
+    for part in (campaigns, quick, long, commands, tasks, publisher):
         part.start(free_other_leases=database.is_sqlite)
     return service_parts.ServiceParts(
         handle=event_filter,
         backgrounds=(
             *((CacheCleaner(github_api),) if github_api is not None else ()),
-            engine,
+            campaigns,
             publisher,
             quick,
             long,
             commands,
-            scheduler,
+            tasks,
             CheckRunLoop(CheckRunUpdater(database, settings.data_dir / "corpus")),
         ),
     )

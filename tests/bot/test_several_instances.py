@@ -23,8 +23,9 @@ from bot.store.models import Base, Campaign, CampaignState, Delivery, Effect
 from bot.targets.dependencies import Dependencies
 from bot.targets.event_filter import EventFilter
 from bot.targets.periodic_tasks import PeriodicTask, TaskContext, TaskResult
-from bot.targets.scheduler import Scheduler
+from bot.targets.task_queue import TaskQueue
 from bot.webhooks.intents import CampaignIntent, Intent
+from bot.worker import Worker
 from tests.bot.campaigns.conftest import World as Campaigns
 from tests.support.live_service import wait_for
 
@@ -94,8 +95,6 @@ class Instance:
     """A service of which everything is real but the testing itself."""
 
     def __init__(self, folder: Path, url: str, did: list[str], handled: list[str]) -> None:
-        self.scheduler: Scheduler | None = None
-
         def handle(session: Session, intent: Intent) -> object:
             assert isinstance(intent, CampaignIntent)
             handled.append(intent.delivery)
@@ -110,10 +109,10 @@ class Instance:
                 load_config=lambda *_: None,
                 data_dir=settings.data_dir,
             )
-            self.scheduler = Scheduler(
+            tasks = TaskQueue(
                 dependencies, [PeriodicTask(name, timedelta(days=1), note(name)) for name in ("a", "b", "c")]
             )
-            return ServiceParts(handle=event_filter, backgrounds=(self.scheduler,))
+            return ServiceParts(handle=event_filter, backgrounds=(Worker(tasks),))
 
         def note(name: str) -> Any:
             def run(_work: TaskContext) -> TaskResult:

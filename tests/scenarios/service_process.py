@@ -94,11 +94,11 @@ def shorten_waits() -> None:
             setattr(there, name, SHORT_WAIT_S)
     checking: Any = importlib.import_module("bot.pulls.check_run_updater")
     checking.UPDATE_INTERVAL = timedelta(seconds=1)
-    jobs: Any = importlib.import_module("bot.jobs.worker")
+    jobs: Any = importlib.import_module("bot.jobs.job_queue")
     jobs.IDLE_S = dict.fromkeys(jobs.IDLE_S, SHORT_WAIT_S)
     since: Any = importlib.import_module("bot.bugs.jobs.first_bad_release")
     since.YIELD_DELAY, since.CHECK_INTERVAL_S = timedelta(seconds=SHORT_WAIT_S), SHORT_WAIT_S
-    duties: Any = importlib.import_module("bot.targets.scheduler")
+    duties: Any = importlib.import_module("bot.targets.task_queue")
     known = duties.list_tasks
     duties.list_tasks = lambda: tuple(replace(task, interval=timedelta(seconds=1)) for task in known())
     redeliver: Any = importlib.import_module("bot.targets.periodic_tasks.redelivery")
@@ -110,9 +110,9 @@ def shorten_waits() -> None:
 
 _WAIT_CONSTANTS = {
     "bot.pulls.check_run_loop": ("UPDATE_INTERVAL_S",),
-    "bot.campaigns.engine": ("IDLE_S",),
+    "bot.campaigns.campaign_queue": ("IDLE_S",),
     "bot.github.publisher": ("IDLE_S",),
     "bot.leases": ("POLL_S",),
-    "bot.targets.scheduler": ("IDLE_S",),
-    "bot.commands.worker": ("IDLE_S",),
+    "bot.targets.task_queue": ("IDLE_S",),
+    "bot.commands.comment_queue": ("IDLE_S",),
 }

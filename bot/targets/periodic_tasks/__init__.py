@@ -3,7 +3,7 @@
     @periodic_task("redelivery", interval=timedelta(hours=1), needs_app=True)
     def redeliver(context: TaskContext) -> TaskResult: ...
 
-`bot.targets.scheduler` runs them, each in one process at a time.
+`bot.targets.task_queue` hands them out, each in one process at a time.
 """
 
 from __future__ import annotations

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from bot.campaigns.engine import Engine
+from bot.campaigns.campaign_queue import CampaignQueue
 from bot.campaigns.intents import handle
 from bot.campaigns.progress import Progress
 from bot.campaigns.services import Services
 from bot.store import Database, campaigns
 from bot.store.models import Base, Campaign
+from bot.worker import Worker
 from tests.bot.campaigns import fakes
 
 
@@ -44,13 +45,15 @@ class World:
         self.services: Services = fakes.services(**(given | replaced))
         self.engine = self.another_engine()
 
-    def another_engine(self) -> Engine:
-        return Engine(
-            self.database,
-            self.settings,
-            self.services,
-            on_progress=self.progress.append,
-            on_failure=lambda _, error: self.failures.append(error),
+    def another_engine(self) -> Worker:
+        return Worker(
+            CampaignQueue(
+                self.database,
+                self.settings,
+                self.services,
+                on_progress=self.progress.append,
+                on_failure=lambda _, error: self.failures.append(error),
+            )
         )
 
     def push(self, **fields: Any) -> int:

@@ -18,11 +18,12 @@ from pathlib import Path
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from bot.campaigns.engine import Engine
+from bot.campaigns.campaign_queue import CampaignQueue
 from bot.campaigns.intents import handle
 from bot.campaigns.run import shards
 from bot.campaigns.services import Services, Settings
 from bot.store import Database
+from bot.worker import Worker
 from tests.bot.campaigns import fakes
 from tests.support.crash_points import (
     Killer,
@@ -83,7 +84,7 @@ def live(world: World, url: str, killer: Killer) -> None:
     killer.arm(database, world.before_run)
     with database.transaction() as session:
         handle(session, fakes.Intent())
-    engine = Engine(database, world.settings, world.services)
+    engine = Worker(CampaignQueue(database, world.settings, world.services))
     engine.start(free_other_leases=True)
     while engine.run_once():
         pass

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fuzzing
-from bot.campaigns.engine import BACKOFF_S
+from bot.campaigns.campaign_queue import BACKOFF_S
 from bot.campaigns.plan import catalog as catalogs
 from bot.campaigns.plan.case_source import SourceReport, distinct
 from bot.campaigns.provenance import origin

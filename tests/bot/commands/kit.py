@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from bot.commands import comment_events
-from bot.commands.worker import Worker
+from bot.commands.command_execution import CommandExecutor
+from bot.commands.comment_queue import CommentQueue
 from bot.errors import InfrastructureError
 from bot.store import Database, Session
 from bot.store.models import Base, Bug, BugState, Command, Effect, Pull
 from bot.webhooks.intents import CommentIntent
+from bot.worker import Worker
 
 TARGET = "octo/compiler"
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -83,7 +85,8 @@ class CommandHarness:
 
     @property
     def worker(self) -> Worker:
-        return Worker(self.database, self, self.refresh, self.services, lambda: self.at)
+        executor = CommandExecutor(self.database, self, self.refresh, self.services, lambda: self.at)
+        return Worker(CommentQueue(self.database, executor, lambda: self.at))
 
     def say(self, body: str, number: int = PULL, author: str = "maintainer", **fields: Any) -> int:
         """A comment comes in; its id."""

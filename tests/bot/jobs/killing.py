@@ -15,13 +15,14 @@ from pathlib import Path
 from bot.campaigns.services import Services
 from bot.commands.job_reply import post_job_reply
 from bot.config import parse_config
+from bot.jobs.job_queue import JobQueue
 from bot.jobs.registry import Lane
-from bot.jobs.worker import Worker
 from bot.settings import Settings
 from bot.store import Database, jobs, outcomes
 from bot.store.models import Bug, Campaign, CampaignCase, Classification, Finding, Retest, Toolchain
 from bot.store.outcomes import CacheKey
 from bot.wiring.campaigns import campaign_services
+from bot.worker import Worker
 from fuzzing.outcomes import Outcome, Phase, Verdict
 from tests.bot.campaigns import fakes
 from tests.scenarios import fake_toolchain
@@ -113,7 +114,7 @@ def live(folder: Path, url: str, killer: Killer) -> None:
     made = services(settings)
     database = Database(url)
     killer.arm(database)
-    worker = Worker(database, settings, made, Lane.LONG, reply=post_job_reply)
+    worker = Worker(JobQueue(database, settings, made, Lane.LONG, reply=post_job_reply))
     worker.start(free_other_leases=True)
     while worker.run_once():
         pass

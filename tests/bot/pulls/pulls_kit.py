@@ -14,13 +14,14 @@ from bot.commands.job_reply import post_job_reply
 from bot.config import RepositoryConfig, parse_config
 from bot.errors import RefusalError
 from bot.jobs.job_context import GitHubReader as Asked
+from bot.jobs.job_queue import JobQueue
 from bot.jobs.registry import Lane
-from bot.jobs.worker import Worker
 from bot.pulls import pull_lifecycle
 from bot.pulls.check_run_updater import CheckRunUpdater
 from bot.store import Database, audit, pulls
 from bot.store.models import Base, Campaign, Effect, Job, Pull
 from bot.webhooks.intents import PullIntent
+from bot.worker import Worker
 
 TARGET = "octo/compiler"
 FORK = "stranger/compiler"
@@ -133,13 +134,15 @@ class PullHarness:
         self.corpus = folder / "corpus"
         few = {"clock": self.clock, "repositories": self.mirrors, "corpus": self.corpus}
         self.worker = Worker(
-            self.database,
-            cast("Settings", None),
-            cast("Services", SimpleNamespace(**few)),
-            Lane.QUICK,
-            github_reader=cast("Asked | None", github_reader),
-            wake=self._wake,
-            reply=post_job_reply,
+            JobQueue(
+                self.database,
+                cast("Settings", None),
+                cast("Services", SimpleNamespace(**few)),
+                Lane.QUICK,
+                github_reader=cast("Asked | None", github_reader),
+                wake=self._wake,
+                reply=post_job_reply,
+            )
         )
         self.checks = CheckRunUpdater(self.database, self.corpus, clock=self.clock.now)
 

@@ -16,11 +16,12 @@ import pytest
 import bot
 from bot.approval import NotApprovedError, check_approval
 from bot.bugs import culprit, reproduction
+from bot.jobs.job_queue import JobQueue
 from bot.jobs.registry import Lane
-from bot.jobs.worker import Worker
 from bot.settings import Settings
 from bot.store import Database, jobs
 from bot.store.models import Campaign, Job, JobState, Pull, Retest
+from bot.worker import Worker
 from tests.bot.campaigns import fakes
 from tests.bot.jobs import killing
 from tests.bot.jobs.killing import START, TARGET
@@ -148,7 +149,7 @@ class Repository:
                 arguments=arguments,
                 requested_by="ada",
             )
-        assert Worker(self.database, self.settings, self.services, Lane.LONG, backoff=()).run_once()
+        assert Worker(JobQueue(self.database, self.settings, self.services, Lane.LONG, backoff=())).run_once()
         with self.database.reading() as session:
             found = jobs.of_key(session, "k2")
         assert found is not None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -25,8 +26,8 @@ from bot.store.models import AuditEvent, Campaign, Delivery, Target
 from bot.targets import installations, merge_groups, repositories
 from bot.targets.dependencies import Dependencies
 from bot.targets.event_filter import EventFilter
-from bot.targets.periodic_tasks import list_tasks
-from bot.targets.scheduler import Scheduler
+from bot.targets.periodic_tasks import PeriodicTask, list_tasks
+from bot.targets.task_queue import TaskQueue
 from bot.webhooks.inbox_reader import InboxReader
 from bot.webhooks.intents import (
     CampaignIntent,
@@ -39,6 +40,7 @@ from bot.webhooks.intents import (
     PullIntent,
     RepositoryIntent,
 )
+from bot.worker import Worker, WorkItem
 from tests.github.double import GitHubDouble
 
 CONFIG = "version: 1\nbackend: openvino\n"
@@ -124,12 +126,11 @@ class TargetHarness:
         (self.hub.hub.folder / f"{name}.git").unlink()
 
     def do(self, *names: str) -> dict[str, str]:
-        """Does these duties now, due or not; what they said."""
+        """Runs these tasks now, due or not; their notes."""
         with self.database.transaction() as session:
             for name in names:
                 periodic_tasks.run_soon(session, name)
-        scheduler = Scheduler(self.dependencies, [task for task in list_tasks() if task.name in names])
-        scheduler.run_due()
+        run_tasks(self.dependencies, [task for task in list_tasks() if task.name in names])
         with self.database.reading() as session:
             return {row.name: row.note for row in periodic_tasks.list_all(session) if row.name in names}
 
@@ -215,3 +216,26 @@ def _configure(hub: GitHubDouble, target: str, commit: str) -> RepositoryConfig 
     assert record is not None
     text = record.git.read(commit, ".github/assay.yml")
     return None if text is None else parse_config(text)
+
+
+class _Recorder(Worker):
+    """A worker that records the tasks that it processed."""
+
+    def __init__(self, queue: TaskQueue) -> None:
+        super().__init__(queue)
+        self.names: list[str] = []
+
+    def process(self, item: WorkItem) -> None:
+        self.names.append(str(item.log_fields["task"]))
+        super().process(item)
+
+
+def run_tasks(
+    dependencies: Dependencies,
+    tasks: Sequence[PeriodicTask] | None = None,
+    stop: threading.Event | None = None,
+) -> list[str]:
+    """Runs the due tasks once; the names of those that this worker claimed."""
+    worker = _Recorder(TaskQueue(dependencies, tasks))
+    worker.run_once(stop)
+    return worker.names

@@ -18,8 +18,8 @@ from sqlalchemy import select
 from bot.campaigns.services import Services, Settings
 from bot.cli import cli
 from bot.errors import UsageError
+from bot.jobs.job_queue import JobQueue
 from bot.jobs.registry import Lane
-from bot.jobs.worker import Worker
 from bot.store import Database, audit, inbox, target_deletion, target_rename
 from bot.store.models import (
     CachedResponse,
@@ -34,9 +34,9 @@ from bot.store.models import (
 from bot.targets import target_lifecycle
 from bot.targets.dependencies import Dependencies
 from bot.targets.periodic_tasks import list_tasks
-from bot.targets.scheduler import Scheduler
 from bot.targets.target_deletion import delete_target_data
-from tests.bot.targets.targets_kit import Clock
+from bot.worker import Worker
+from tests.bot.targets.targets_kit import Clock, run_tasks
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LOST, KEPT = "octo/lost", "octo/kept"
@@ -201,7 +201,7 @@ def at_work(database: Database, tmp_path: Path) -> None:
     """Does the jobs that are due."""
     few = SimpleNamespace(clock=SimpleNamespace(now=lambda: NOW, monotonic=NOW.timestamp))
     settings = SimpleNamespace(data_dir=tmp_path)
-    worker = Worker(database, cast("Settings", settings), cast("Services", few), Lane.QUICK)
+    worker = Worker(JobQueue(database, cast("Settings", settings), cast("Services", few), Lane.QUICK))
     while worker.run_once():
         pass
     with database.reading() as session:
@@ -274,12 +274,12 @@ def test_an_uninstalled_repository_is_forgotten_after_its_time(database: Databas
         data_dir=tmp_path,
         clock=clock,
     )
-    scheduler = Scheduler(dependencies, [task for task in list_tasks() if task.name == "retention"])
+    retention = [task for task in list_tasks() if task.name == "retention"]
     clock.advance(days=29)
-    scheduler.run_due()
+    run_tasks(dependencies, retention)
     assert "git/octo/lost.git/HEAD" in files(tmp_path)
     clock.advance(days=2)
-    scheduler.run_due()
+    run_tasks(dependencies, retention)
     assert files(tmp_path) == LEFT
     with database.reading() as session:
         assert [row.id for row in session.scalars(select(Installation))] == [8], "a target is left of it"

@@ -20,8 +20,8 @@ from bot.campaigns.services import ReadyToolchain, Services
 from bot.commands.job_reply import post_job_reply
 from bot.config import RepositoryConfig, parse_config
 from bot.jobs.job_context import GitHubReader as Asked
+from bot.jobs.job_queue import JobQueue
 from bot.jobs.registry import Lane
-from bot.jobs.worker import Worker
 from bot.settings import Settings
 from bot.store import Database, jobs, outcomes
 from bot.store.models import (
@@ -38,6 +38,7 @@ from bot.store.models import (
 )
 from bot.store.outcomes import CacheKey
 from bot.wiring.campaigns import campaign_services
+from bot.worker import Worker
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.migrate import onnx_backend_tests
 from fuzzing.migrate.onnx_node_tests import NAME, collect, operator_of
@@ -99,13 +100,15 @@ class Real:
         with self.database.transaction() as session:
             jobs.enqueue(session, kind, demo.TARGET, key, START, again=True, bug_id=1, arguments=arguments)
         worker = Worker(
-            self.database,
-            self.settings,
-            self.services,
-            Lane.LONG,
-            github_reader=cast("Asked", self.github_reader),
-            backoff=(),
-            reply=post_job_reply,
+            JobQueue(
+                self.database,
+                self.settings,
+                self.services,
+                Lane.LONG,
+                github_reader=cast("Asked", self.github_reader),
+                backoff=(),
+                reply=post_job_reply,
+            )
         )
         assert worker.run_once()
         with self.database.reading() as session:

@@ -14,13 +14,14 @@ from bot.bugs import issue_filing
 from bot.commands.job_reply import post_job_reply
 from bot.errors import RefusalError
 from bot.jobs.job_context import GitHubReader as Asked
+from bot.jobs.job_queue import JobQueue
 from bot.jobs.registry import Lane
-from bot.jobs.worker import Worker
 from bot.settings import Settings
 from bot.store import Database, audit, bugs, campaigns, jobs, mutes, now, outbox
 from bot.store.bugs import Sighting
 from bot.store.models import Bug, BugState, Campaign, Effect, EffectState, Job, JobState, SuppressionCause
 from bot.store.outbox import EffectDraft
+from bot.worker import Worker
 from tests.bot.bugs.jobs import real_bug
 from tests.bot.bugs.jobs.real_bug import Found
 from tests.bot.jobs import killing
@@ -87,13 +88,15 @@ class World:
             with self.database.transaction() as session:
                 issue_filing.request_checks(session, "e", TARGET, bugs.of_id(session, 1), START, requested_by)
         worker = Worker(
-            self.database,
-            self.settings,
-            killing.services(self.settings),
-            Lane.LONG,
-            github_reader=cast("Asked", self.github_reader),
-            backoff=(),
-            reply=post_job_reply,
+            JobQueue(
+                self.database,
+                self.settings,
+                killing.services(self.settings),
+                Lane.LONG,
+                github_reader=cast("Asked", self.github_reader),
+                backoff=(),
+                reply=post_job_reply,
+            )
         )
         assert worker.run_once()
         with self.database.reading() as session:

@@ -13,8 +13,8 @@ import pytest
 from bot.bisection.releases import Range, releases
 from bot.bugs import culprit, first_bad_release
 from bot.bugs.release_bisection import ReleaseBisection
+from bot.jobs.job_queue import JobQueue
 from bot.jobs.registry import Lane
-from bot.jobs.worker import Worker
 from bot.leases import Interrupted
 from bot.runners.protocol import OnEvent
 from bot.settings import Settings
@@ -22,6 +22,7 @@ from bot.store import Database, bugs, jobs
 from bot.store.bug_states import Event
 from bot.store.bugs import Sighting
 from bot.store.models import Bug, BugState, Campaign, Job, JobState, Toolchain
+from bot.worker import Worker
 from tests.bot.campaigns import fakes
 from tests.bot.jobs import killing
 from tests.bot.jobs.killing import START, TARGET
@@ -70,7 +71,7 @@ class World:
             jobs.enqueue(session, kind, TARGET, kind, START, again=True, bug_id=1, arguments=arguments)
 
     def work(self) -> Job:
-        worker = Worker(self.database, self.settings, self.services, Lane.LONG, backoff=())
+        worker = Worker(JobQueue(self.database, self.settings, self.services, Lane.LONG, backoff=()))
         assert worker.run_once()
         with self.database.reading() as session:
             return session.query(Job).order_by(Job.id).one()

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands import worker as working
+from bot.commands.command_execution import MAX_AUTHOR_REPLIES
+from bot.commands.comment_queue import RETRY_INTERVAL, RETRY_LIMIT
 from bot.errors import RefusalError
 from bot.store import audit, jobs, mutes, pulls, target_rename
 from bot.store.models import Bug, Campaign, CommandState, Finding, Pull
@@ -169,7 +170,7 @@ def test_the_author_of_a_pull_request_gets_a_few_replies_an_hour(harness: Comman
         harness.say("/assay help", author="contributor")
         worker.run_once()
         harness.advance(seconds=10)
-    assert len(harness.answers()) == working.MAX_AUTHOR_REPLIES
+    assert len(harness.answers()) == MAX_AUTHOR_REPLIES
 
 
 @pytest.mark.parametrize(
@@ -246,7 +247,7 @@ def test_while_github_is_down_commands_wait(harness: CommandHarness) -> None:
     worker = harness.worker
     assert [worker.run_once(), worker.run_once()] == [True, False]
     harness.down = False
-    harness.advance(seconds=working.RETRY_INTERVAL.total_seconds())
+    harness.advance(seconds=RETRY_INTERVAL.total_seconds())
     assert worker.run_once()
     assert harness.commands(comment)[0].state == CommandState.DONE.value
 
@@ -256,7 +257,7 @@ def test_but_not_for_ever(harness: CommandHarness) -> None:
     harness.down = True
     with harness.database.transaction() as session:
         for row in harness.commands(comment):
-            session.merge(row).created_at = harness.at - working.RETRY_LIMIT - timedelta(seconds=1)
+            session.merge(row).created_at = harness.at - RETRY_LIMIT - timedelta(seconds=1)
     harness.worker.run_once()
     assert reason(harness, comment) == "GitHub did not answer: GitHub did not answer"
 

@@ -1,19 +1,19 @@
-"""The worker of a lane: claims the oldest due job, runs it, handles failures."""
+"""The queue of jobs of one lane: the oldest due job runs, round-robin by repository."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bot.campaigns.services import Services, Settings
 from bot.jobs.job_context import GitHubReader, JobContext, JobSpec, Reply
 from bot.jobs.registry import JobKind, Lane, get_job_kind, kinds_in_lane
 from bot.leases import LEASE
-from bot.loop import Loop
 from bot.store import Database, Session, campaigns, jobs
-from bot.store.models import JobState
+from bot.store.models import Job, JobState
+from bot.worker import Queue, claim_row, internal_error_reason
 
 #: Seconds after each failed attempt but the last; shorter where a person waits.
 BACKOFF_S = {Lane.QUICK: (5.0, 15.0, 60.0, 240.0), Lane.LONG: (15.0, 60.0, 300.0)}
@@ -24,8 +24,8 @@ IDLE_S = {Lane.QUICK: 0.5, Lane.LONG: 1.0}
 MAX_WAIT = timedelta(minutes=15)
 
 
-class Worker(Loop):
-    """Runs the jobs of one lane, one at a time."""
+class JobQueue(Queue):
+    """The jobs of one lane."""
 
     def __init__(
         self,
@@ -39,60 +39,59 @@ class Worker(Loop):
         reply: Reply | None = None,
         backoff: Sequence[float] | None = None,
     ) -> None:
-        super().__init__(f"jobs-{lane.value}", IDLE_S[lane])
+        self.name, self.idle_s = f"jobs-{lane.value}", IDLE_S[lane]
+        self.backoff = tuple(BACKOFF_S[lane] if backoff is None else backoff)
         self._database, self._settings, self._services = database, settings, services
-        self._lane, self._kinds, self._forge, self._on_work = lane, kinds_in_lane(lane), github_reader, wake
-        self._reply = reply
-        self._backoff = tuple(BACKOFF_S[lane] if backoff is None else backoff)
+        self._lane, self._kinds = lane, kinds_in_lane(lane)
+        self._github_reader, self._wake, self._reply = github_reader, wake, reply
 
-    def start(self, *, free_other_leases: bool = False) -> None:
-        """Call once before it works. `free_other_leases`: other owners are dead; free their leases."""
-        if free_other_leases:
-            with self._database.transaction() as session:
-                jobs.release_other_leases(session, self._kinds, self.owner)
+    def release_other_leases(self, owner: str) -> None:
+        """Frees the leases of all other owners."""
+        with self._database.transaction() as session:
+            jobs.release_other_leases(session, self._kinds, owner)
 
-    def run_once(self, stop: threading.Event | None = None, /) -> bool:
-        """Runs the oldest due job of the lane; False if none is due."""
-        present = self._services.clock.now()
-        with self._database.reading() as session:
-            if not jobs.any_due(session, self._kinds, present) or self._yields_to_campaign(session):
-                return False
-        with self._database.transaction(durable=False) as session:
-            job = jobs.claim(session, self._kinds, self.owner, present, present + LEASE)
-            if job is None:
-                return False
-            job_spec, attempts = JobSpec.of(job), job.attempts
-        job_context = JobContext(
-            job_spec,
+    def claim(self, owner: str, stop: threading.Event) -> Iterator[_JobRun]:
+        """The oldest due job of the lane."""
+        at = self._services.clock.now()
+        job = claim_row(
+            self._database,
+            lambda session: self._is_due(session, at),
+            lambda session: jobs.claim(session, self._kinds, owner, at, at + LEASE),
+        )
+        if job is not None:
+            yield _JobRun(self._context(job, owner, stop), get_job_kind(job.kind), job.attempts)
+
+    def _context(self, job: Job, owner: str, stop: threading.Event) -> JobContext:
+        return JobContext(
+            JobSpec.of(job),
             self._database,
             self._settings,
             self._services,
-            self.owner,
-            stop or threading.Event(),
-            self._forge,
-            self._on_work,
+            owner,
+            stop,
+            self._github_reader,
+            self._wake,
             self._reply,
         )
-        self.process(_JobRun(job_context, get_job_kind(job_spec.kind), attempts, self._backoff))
-        return True
 
-    def _yields_to_campaign(self, session: Session) -> bool:
+    def _is_due(self, session: Session, at: datetime) -> bool:
+        return jobs.any_due(session, self._kinds, at) and not self._yields_to_campaign(session, at)
+
+    def _yields_to_campaign(self, session: Session, at: datetime) -> bool:
         """Whether a campaign is due and no job of this lane has waited MAX_WAIT."""
-        present = self._services.clock.now()
         if self._lane is not Lane.LONG or not campaigns.any_unfinished(session):
             return False
-        oldest = jobs.oldest_due(session, self._kinds, present)
-        return oldest is None or present - oldest < MAX_WAIT
+        oldest = jobs.oldest_due(session, self._kinds, at)
+        return oldest is None or at - oldest < MAX_WAIT
 
 
 @dataclass(frozen=True)
 class _JobRun:
-    """A job at its `attempts`-th attempt."""
+    """An attempt at a job."""
 
     job_context: JobContext
     kind: JobKind
-    attempts: int
-    backoff: Sequence[float]
+    attempt: int
 
     @property
     def log_fields(self) -> Mapping[str, object]:
@@ -106,9 +105,6 @@ class _JobRun:
         with self.job_context.transaction() as (_, job):
             jobs.release_lease(job)
 
-    def wait(self) -> float | None:
-        return self.backoff[self.attempts - 1] if self.attempts <= len(self.backoff) else None
-
     def postpone(self, error: Exception, seconds: float) -> None:
         until = self.job_context.services.clock.now() + timedelta(seconds=seconds)
         with self.job_context.transaction() as (_, job):
@@ -116,11 +112,11 @@ class _JobRun:
 
     def fail(self, error: Exception) -> None:
         """Fails the job with the reason."""
-        self._fail(f"failed {self.attempts} times: {error}" if self.attempts > 1 else str(error))
+        self._fail(f"failed {self.attempt} times: {error}" if self.attempt > 1 else str(error))
 
     def record_internal_error(self, bug: Exception) -> None:
         """Fails the job without the text of the error, which may contain anything."""
-        self._fail(f"a bug of Assay: {type(bug).__name__}; its log has the traceback")
+        self._fail(internal_error_reason(bug))
 
     def _fail(self, reason: str) -> None:
         with self.job_context.transaction() as (session, job):

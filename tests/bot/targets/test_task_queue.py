@@ -17,8 +17,8 @@ from bot.store.models import PeriodicTask as Row
 from bot.targets import policy, target_lifecycle
 from bot.targets.dependencies import Dependencies
 from bot.targets.periodic_tasks import PeriodicTask, TaskContext, TaskResult, list_tasks
-from bot.targets.scheduler import LEASE, Scheduler
-from tests.bot.targets.targets_kit import CONFIG, Clock, TargetHarness
+from bot.targets.task_queue import LEASE
+from tests.bot.targets.targets_kit import CONFIG, Clock, TargetHarness, run_tasks
 from tests.github.repository_double import RepositoryDouble
 
 HOUR = timedelta(hours=1)
@@ -57,13 +57,12 @@ def test_a_duty_is_done_once_in_its_time_whoever_asks(dependencies: Dependencies
         return TaskResult("done", {"n": len(did)})
 
     task = PeriodicTask("d", HOUR, remember)
-    schedulers = [Scheduler(dependencies, [task]) for _ in range(3)]
-    for scheduler in schedulers * 2:
-        scheduler.run_due()
+    for _ in range(6):
+        run_tasks(dependencies, [task])
     assert did == [0]
     clock.advance(minutes=61)
-    for scheduler in schedulers:
-        scheduler.run_due()
+    for _ in range(3):
+        run_tasks(dependencies, [task])
     assert did == [0, 1], "it remembers what it left"
 
 
@@ -78,9 +77,8 @@ def test_several_threads_take_a_duty_once(dependencies: Dependencies) -> None:
     task = PeriodicTask("d", HOUR, count)
 
     def keep() -> None:
-        scheduler = Scheduler(dependencies, [task])
         barrier.wait(600)
-        scheduler.run_due()
+        run_tasks(dependencies, [task])
 
     threads = [threading.Thread(target=keep) for _ in range(6)]
     for thread in threads:
@@ -95,10 +93,10 @@ def test_the_duty_of_a_process_that_died_is_taken_over_after_its_lease(
 ) -> None:
     with dependencies.database.transaction() as session:
         assert periodic_tasks.claim(session, "d", "dead", clock(), HOUR, LEASE) is not None
-    scheduler = Scheduler(dependencies, [PeriodicTask("d", HOUR, lambda _work: TaskResult("done"))])
-    assert scheduler.run_due() == []
+    task = PeriodicTask("d", HOUR, lambda _work: TaskResult("done"))
+    assert run_tasks(dependencies, [task]) == []
     clock.now += LEASE
-    assert scheduler.run_due() == ["d"]
+    assert run_tasks(dependencies, [task]) == ["d"]
 
 
 def test_a_long_duty_keeps_its_lease_and_ends_where_it_was_lost(
@@ -118,7 +116,7 @@ def test_a_long_duty_keeps_its_lease_and_ends_where_it_was_lost(
         reached.append("lost")
         return TaskResult("never")
 
-    Scheduler(dependencies, [PeriodicTask("long", HOUR, long)]).run_due()
+    run_tasks(dependencies, [PeriodicTask("long", HOUR, long)])
     assert reached == ["kept"]
     assert note(dependencies, "long") == ""
 
@@ -138,10 +136,10 @@ def test_what_fails_is_told_and_the_others_are_done(
         raise error
 
     with capture_logs() as logs:
-        had = Scheduler(
+        had = run_tasks(
             dependencies,
             [PeriodicTask("a", HOUR, fail), PeriodicTask("b", HOUR, lambda _work: TaskResult("done"))],
-        ).run_due()
+        )
     assert had == ["a", "b"]
     assert (note(dependencies, "a"), note(dependencies, "b")) == (said, "done")
     assert level in [line["log_level"] for line in logs]
@@ -155,14 +153,13 @@ def test_a_shutdown_leaves_the_duty_for_the_next_process(dependencies: Dependenc
         work.heartbeat()
         return TaskResult("never")
 
-    assert Scheduler(dependencies, [PeriodicTask("d", HOUR, work_on)]).run_due(stop) == ["d"]
-    assert Scheduler(dependencies, [PeriodicTask("d", HOUR, lambda _work: TaskResult("done"))]).run_due() == [
-        "d"
-    ]
+    assert run_tasks(dependencies, [PeriodicTask("d", HOUR, work_on)], stop) == ["d"]
+    done = PeriodicTask("d", HOUR, lambda _work: TaskResult("done"))
+    assert run_tasks(dependencies, [done]) == ["d"]
 
 
 def test_without_github_only_what_needs_none_is_done(dependencies: Dependencies) -> None:
-    did = set(Scheduler(dependencies).run_due())
+    did = set(run_tasks(dependencies))
     assert did == {task.name for task in list_tasks() if not task.needs_github}
     assert did >= {"retention", "schedules", "cleanup"}
     assert did.isdisjoint({"installations", "reconciliation", "redelivery"})
@@ -274,8 +271,8 @@ def test_upkeep_drops_what_is_old_and_keeps_what_is_pending(dependencies: Depend
             session.add(Delivery(id=f"pending {name}", event="ping", payload=b"{}", received_at=at))
             session.add(CachedResponse(url=f"https://api/{name}", etag="e", body={}, at=at))
             session.add(RateUsage(account="token", at=at, creates_content=True))
-    scheduler = Scheduler(dependencies, [task for task in list_tasks() if task.name == "cleanup"])
-    scheduler.run_due()
+    cleanup = [task for task in list_tasks() if task.name == "cleanup"]
+    run_tasks(dependencies, cleanup)
     assert note(dependencies, "cleanup") == "deleted: 1 deliveries, 1 rate usage rows, 1 cached responses"
     with dependencies.database.reading() as session:
         left = {one.id for one in session.query(Delivery)}
@@ -292,7 +289,7 @@ def test_effects_for_whom_nobody_watches_are_given_up_by_upkeep(
             kind="check_run", key="late", target="octo/compiler", payload={}, mode="live"
         )
         outbox.post(session, [draft], campaign_id=None, issues_per_day=1, at=clock())
-    Scheduler(dependencies, [task for task in list_tasks() if task.name == "cleanup"]).run_due()
+    run_tasks(dependencies, [task for task in list_tasks() if task.name == "cleanup"])
     with dependencies.database.reading() as session:
         (effect,) = outbox.in_state(session, EffectState.FAILED)
     assert effect.reason == "not sent: it was deleted"

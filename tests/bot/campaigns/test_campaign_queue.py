@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import select
 
-from bot.campaigns.engine import BACKOFF_S
+from bot.campaigns.campaign_queue import BACKOFF_S
 from bot.errors import InfrastructureError, ProvisionError, RefusalError, RunnerError
 from bot.store import findings, outcomes
 from bot.store.models import CampaignState, Classification, Effect, Finding, Side
@@ -524,7 +524,8 @@ def test_start_frees_the_leases_of_the_dead_at_once_but_no_back_off(world: World
 
 def test_run_forever_wakes_for_a_new_campaign_and_stops(world: World) -> None:
     stop, done = threading.Event(), threading.Event()
-    world.engine._on_progress = lambda p: done.set() if p.state is CampaignState.REPORTING else None
+    queue = cast("CampaignQueue", world.engine.queue)
+    queue._on_progress = lambda p: done.set() if p.state is CampaignState.REPORTING else None
     thread = threading.Thread(target=world.engine.run_forever, args=(stop,))
     thread.start()
     campaign_id = world.push()

@@ -1,12 +1,12 @@
-"""The engine: claims a campaign that is due, runs its step, handles failures.
+"""The queue of campaigns: a due campaign runs one step.
 
-Any number of engines may share a database; a lease keeps two of them off one campaign.
+Any number of workers may share a database; a lease keeps two of them off one campaign.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -18,28 +18,29 @@ from bot.campaigns.registry import get_step
 from bot.campaigns.services import CampaignProblem, Services, Settings
 from bot.errors import InfrastructureError, RefusalError, UsageError
 from bot.leases import LEASE
-from bot.loop import Loop
 from bot.store import Database, campaigns
 from bot.store.models import Campaign, CampaignState
+from bot.worker import Queue, claim_row
 
 log = structlog.get_logger(__name__)
 
 #: Seconds to wait after the first and the second failed attempt at a step. CIFuzz builds three times too;
 #: Crater's agents begin at 16 s and double.
 BACKOFF_S = (15.0, 60.0)
-#: Seconds an idle engine sleeps unless woken: back-offs end, other processes add rows.
+#: Seconds an idle worker sleeps unless woken: back-offs end, other processes add rows.
 IDLE_S = 1.0
 
 OnFailure = Callable[[int, Exception], None]
 
 
-class Engine(Loop):
-    """Runs one step of one campaign at a time.
+class CampaignQueue(Queue):
+    """Unfinished campaigns, one step at a time.
 
-    on_progress  called with progress, on the engine's thread
+    on_progress  called with progress, on the worker's thread
     on_failure   called with what ended a campaign, after its row is written
-    backoff      seconds after each failed attempt but the last
     """
+
+    name = "campaigns"
 
     def __init__(
         self,
@@ -51,44 +52,36 @@ class Engine(Loop):
         on_failure: OnFailure | None = None,
         backoff: Sequence[float] = BACKOFF_S,
     ) -> None:
-        super().__init__("campaigns", IDLE_S)
+        self.idle_s, self.backoff = IDLE_S, tuple(backoff)
         self._database, self._settings, self._services = database, settings, services
         self._on_progress, self._on_failure = on_progress, on_failure
-        self._backoff = tuple(backoff)
 
-    def start(self, *, free_other_leases: bool = False) -> None:
-        """Call once, before any engine of the process works.
+    def release_other_leases(self, owner: str) -> None:
+        """Frees the leases of all other owners."""
+        with self._database.transaction() as session:
+            freed = campaigns.release_other_leases(session, [owner])
+        log.info("leases.released", count=freed)
 
-        free_other_leases  free all leases at once: for a process that holds the lock of its data folder, so
-                           other owners are dead. Otherwise leases expire in a minute.
-        """
-        if free_other_leases:
-            with self._database.transaction() as session:
-                freed = campaigns.release_other_leases(session, [self.owner])
-            log.info("leases.released", count=freed)
+    def claim(self, owner: str, stop: threading.Event) -> Iterator[_StepRun]:
+        """The step of the oldest campaign that is due."""
+        at = self._services.clock.now()
+        campaign = claim_row(
+            self._database,
+            lambda session: campaigns.any_due(session, at),
+            lambda session: campaigns.claim(session, owner, at, at + LEASE),
+        )
+        if campaign is not None:
+            context = self._context(campaign, owner, stop)
+            yield _StepRun(context, campaign.delivery, campaign.attempts + 1, self._on_failure)
 
-    def run_once(self, stop: threading.Event | None = None, /) -> bool:
-        """Runs the step of the oldest campaign that is due; False if none is."""
-        present = self._services.clock.now()
-        with self._database.reading() as session:
-            if not campaigns.any_due(session, present):
-                return False
-        with self._database.transaction(durable=False) as session:
-            campaign = campaigns.claim(session, self.owner, present, present + LEASE)
-        if campaign is None:
-            return False
-        context = self._context(campaign, stop or threading.Event())
-        self.process(_StepRun(context, campaign.delivery, campaign.attempts, self._backoff, self._on_failure))
-        return True
-
-    def _context(self, campaign: Campaign, stop: threading.Event) -> Context:
+    def _context(self, campaign: Campaign, owner: str, stop: threading.Event) -> Context:
         return Context(
             database=self._database,
             settings=self._settings,
             services=self._services,
             step=get_step(CampaignState(campaign.state)),
             campaign_id=campaign.id,
-            owner=self.owner,
+            owner=owner,
             stop=stop,
             on_progress=self._on_progress,
         )
@@ -96,12 +89,11 @@ class Engine(Loop):
 
 @dataclass(frozen=True)
 class _StepRun:
-    """A step of a campaign, after `attempts` failures."""
+    """An attempt at a step of a campaign."""
 
     context: Context
     delivery: str | None
-    attempts: int
-    backoff: Sequence[float]
+    attempt: int
     on_failure: OnFailure | None
 
     @property
@@ -121,9 +113,6 @@ class _StepRun:
         with self.context.database.transaction() as session:
             campaigns.release_lease(session, self.context.campaign_id, self.context.owner)
 
-    def wait(self) -> float | None:
-        return self.backoff[self.attempts] if self.attempts < len(self.backoff) else None
-
     def postpone(self, error: Exception, seconds: float) -> None:
         del error  # it may pass
         with self.context.transaction() as (_, campaign):
@@ -131,9 +120,8 @@ class _StepRun:
 
     def fail(self, error: Exception) -> None:
         """Fails the campaign and posts a neutral check run, in one transaction."""
-        kind = _problem_kind(error)
         transient = isinstance(error, InfrastructureError) and error.transient
-        again = f"{self.state} failed {self.attempts + 1} times: " if transient and self.attempts else ""
+        again = f"{self.state} failed {self.attempt} times: " if transient and self.attempt > 1 else ""
         reason, services = f"{again}{error}", self.context.services
         with self.context.transaction() as (session, campaign):
             problem = CampaignProblem(
@@ -142,7 +130,7 @@ class _StepRun:
                 head=campaign.head,
                 ref=campaign.ref,
                 trigger=campaign.trigger,
-                kind=kind,
+                kind=_problem_kind(error),
                 reason=reason,
             )
             services.reports.publish_problem(session, problem)

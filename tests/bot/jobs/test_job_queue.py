@@ -16,10 +16,11 @@ from bot.commands.job_reply import post_job_reply
 from bot.errors import InfrastructureError, RefusalError
 from bot.jobs import registry
 from bot.jobs.job_context import JobContext
+from bot.jobs.job_queue import MAX_WAIT, JobQueue
 from bot.jobs.registry import JobKind, Lane
-from bot.jobs.worker import MAX_WAIT, Worker
 from bot.store import Database, audit, jobs
 from bot.store.models import Base, Campaign, Effect, Job, JobState
+from bot.worker import Worker
 from fuzzing.registry import Registry
 
 TARGET = "octo/compiler"
@@ -51,12 +52,14 @@ class World:
     def worker(self) -> Worker:
         services = cast("Services", type("Few", (), {"clock": self.clock}))
         return Worker(
-            self.database,
-            cast("Settings", None),
-            services,
-            Lane.LONG,
-            backoff=(10.0, 20.0),
-            reply=post_job_reply,
+            JobQueue(
+                self.database,
+                cast("Settings", None),
+                services,
+                Lane.LONG,
+                backoff=(10.0, 20.0),
+                reply=post_job_reply,
+            )
         )
 
     def enqueue(self, key: str = "k", kind: str = "planted", **fields: Any) -> None:

@@ -7,9 +7,7 @@ leaves nothing behind.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -17,17 +15,9 @@ from bot.commands import replies
 from bot.commands.command_context import CommandContext, CommandResult, CommandServices, ThreadKind, refuse
 from bot.commands.grammar import InvalidCommand, ParsedCommand, parse
 from bot.commands.registry import Action, RequiredRole, actions, verbs
-from bot.errors import InfrastructureError
-from bot.loop import Loop
 from bot.reports import text
 from bot.store import Database, Session, audit, bugs, commands, now
 from bot.store.models import Command, CommandState, Pull
-
-#: Seconds between two polls without `wake`; finds commands that other processes stored.
-IDLE_S = 2.0
-#: How long a comment waits after a failed request to GitHub, and for how long it is retried.
-RETRY_INTERVAL = timedelta(seconds=30)
-RETRY_LIMIT = timedelta(hours=1)
 
 #: For people without a role: one reaction an hour in a thread, and few replies to a pull request's author.
 QUIET_TIME = timedelta(hours=1)
@@ -50,7 +40,7 @@ class PermissionReader(Protocol):
 Refresh = Callable[[str, int, datetime], Pull | None]
 
 
-class Worker(Loop):
+class CommandExecutor:
     """Carries out commands.
 
     refresh   reads a pull request from GitHub and stores it (`bot.pulls.pull_evaluation`)
@@ -64,29 +54,9 @@ class Worker(Loop):
         services: CommandServices,
         clock: Callable[[], datetime] = now,
     ) -> None:
-        super().__init__("commands", IDLE_S)
         self._database, self._reader, self._refresh, self._services = database, reader, refresh, services
         self._clock = clock
-        self._not_before: dict[int, datetime] = {}
         self._without_role: dict[tuple[str, str], tuple[str, datetime]] = {}
-
-    def run_once(self, stop: threading.Event | None = None, /) -> bool:
-        """Carries out the comments that are due, oldest first; False if none is."""
-        with self._database.reading() as session:
-            pending_comments = commands.pending_comments(session)
-        self._not_before = {one: until for one, until in self._not_before.items() if one in pending_comments}
-        due = [one for one in pending_comments if self._not_before.get(one, self._clock()) <= self._clock()]
-        for comment in due:
-            if stop is not None and stop.is_set():
-                break
-            self._process_comment(comment)
-        return bool(due)
-
-    def _process_comment(self, comment: int) -> None:
-        with self._database.reading() as session:
-            rows = commands.of_comment(session, comment)
-        if rows:
-            self.process(_CommentTask(self, rows[0]))
 
     def execute(self, row: Command) -> None:
         """Carries out the comment that a command is in."""
@@ -112,14 +82,6 @@ class Worker(Loop):
         with self._database.reading() as session:
             pull = session.get(Pull, (row.target, row.number))
         return pull is not None and pull.author == row.author
-
-    def can_retry(self, row: Command) -> bool:
-        """Whether a comment is recent enough to be carried out later."""
-        return row.created_at + RETRY_LIMIT > self._clock()
-
-    def delay_comment(self, comment: int, seconds: float) -> None:
-        """Postpones a comment."""
-        self._not_before[comment] = self._clock() + timedelta(seconds=seconds)
 
     def give_up(self, first: Command, reason: str) -> None:
         """Marks a comment's commands as failed, without a reply: GitHub does not take one either."""
@@ -184,45 +146,6 @@ class Worker(Loop):
             pull=pull,
             head=row.head,
         )
-
-
-@dataclass(frozen=True)
-class _CommentTask:
-    """A comment; `row` is its first command."""
-
-    worker: Worker
-    row: Command
-
-    @property
-    def log_fields(self) -> Mapping[str, object]:
-        """The id of the comment."""
-        return {"comment": self.row.comment}
-
-    def work(self) -> None:
-        """Carries out its commands."""
-        self.worker.execute(self.row)
-
-    def release_lease(self) -> None:
-        """Does nothing: comments have no lease."""
-
-    def wait(self) -> float | None:
-        """RETRY_INTERVAL, until the comment is too old for a reply."""
-        return RETRY_INTERVAL.total_seconds() if self.worker.can_retry(self.row) else None
-
-    def postpone(self, error: Exception, seconds: float) -> None:
-        """Postpones it; the error is in the log."""
-        del error
-        self.worker.delay_comment(self.row.comment, seconds)
-
-    def fail(self, error: Exception) -> None:
-        """Marks its commands as failed."""
-        why = "GitHub did not answer: " if isinstance(error, InfrastructureError) else ""
-        self.worker.give_up(self.row, f"{why}{error}")
-
-    def record_internal_error(self, bug: Exception) -> None:
-        """Marks its commands as failed; other comments are carried out."""
-        reason = f"a bug of Assay: {type(bug).__name__}; its log has the traceback"
-        self.worker.give_up(self.row, reason)
 
 
 def _lock_commands(session: Session, first: Command) -> Sequence[Command]:
