@@ -21,11 +21,10 @@ from bot.errors import AssayError, InfrastructureError
 from bot.metrics import Metrics
 from bot.settings import Settings
 from bot.store import Database
-from bot.webhooks.inbox_reader import Handler, InboxReader
+from bot.webhooks.inbox_queue import Handler, InboxQueue
 from bot.webhooks.inbox_writer import InboxWriter
+from bot.worker import Worker
 
-#: Seconds between sweeps of the inbox.
-SWEEP_S = 5.0
 #: Seconds between checkpoints of the database's log.
 CHECKPOINT_S = 5.0
 #: Seconds a background thread may take to stop; its work is repeated from its rows.
@@ -153,9 +152,8 @@ class Service:
             database.migrate()
             self.metrics.watch(database)
             services = self._wiring(self.settings, database)
-            reader = InboxReader(database, services.handle)
+            reader = Worker(InboxQueue(database, services.handle))
             jobs = (
-                IntervalJob("inbox-sweep", SWEEP_S, reader.wake),
                 IntervalJob("checkpoint", CHECKPOINT_S, database.checkpoint),
                 *services.jobs,
             )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import structlog
@@ -116,7 +116,7 @@ class Worker(Loop):
         """Does one item and handles its failure."""
         with bound_contextvars(**item.log_fields):
             began = time.monotonic()
-            log.info("work.started")
+            log.debug("work.started")
             try:
                 item.work()
             except LeaseLost:
@@ -217,12 +217,10 @@ class Delays(Generic[K]):
 
     def postpone(self, key: K, seconds: float) -> None:
         """The row is not due for so long."""
-        self._until[key] = self._clock() + seconds
+        at = self._clock()
+        self._until = {other: until for other, until in self._until.items() if until > at}
+        self._until[key] = at + seconds
 
     def is_due(self, key: K) -> bool:
         """Whether the row does not wait."""
         return self._until.get(key, self._clock()) <= self._clock()
-
-    def keep(self, keys: Iterable[K]) -> None:
-        """Forgets all other rows."""
-        self._until = {key: self._until[key] for key in keys if key in self._until}

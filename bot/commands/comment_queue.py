@@ -41,7 +41,6 @@ class CommentQueue(Queue):
         del owner, stop
         with self._database.reading() as session:
             pending = commands.pending_comments(session)
-        self._delays.keep(pending)
         for comment in [one for one in pending if self._delays.is_due(one)]:
             with self._database.reading() as session:
                 rows = commands.of_comment(session, comment)

@@ -38,10 +38,11 @@ class ReceivedDelivery:
 
 @dataclass(frozen=True)
 class InboxPosition:
-    """A delivery's position in the order of arrival."""
+    """A delivery's position in the order of arrival, and how often it failed."""
 
     received_at: datetime
     id: str
+    attempts: int = 0
 
 
 def store(session: Session, arrivals: Sequence[ReceivedDelivery]) -> list[bool]:
@@ -70,8 +71,8 @@ def store(session: Session, arrivals: Sequence[ReceivedDelivery]) -> list[bool]:
 
 def pending(session: Session, after: InboxPosition | None, limit: int) -> list[InboxPosition]:
     """Positions of the pending deliveries behind `after`, oldest first."""
-    query = select(Delivery.received_at, Delivery.id).where(Delivery.state == DeliveryState.PENDING.value)
     order = (Delivery.received_at, Delivery.id)
+    query = select(*order, Delivery.attempts).where(Delivery.state == DeliveryState.PENDING.value)
     if after is not None:
         query = query.where(tuple_(*order) > (after.received_at, after.id))
     return [InboxPosition(*row) for row in session.execute(query.order_by(*order).limit(limit))]

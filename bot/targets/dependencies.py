@@ -19,7 +19,7 @@ from bot.github.resources import (
 )
 from bot.store import Database, Session, now
 from bot.targets.policy import Config
-from bot.webhooks.inbox_reader import Handler
+from bot.webhooks.inbox_queue import Handler
 from bot.webhooks.intents import CampaignIntent
 
 

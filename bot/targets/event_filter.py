@@ -10,7 +10,7 @@ from bot.store import Session, now, targets
 from bot.store.models import Target, TargetState
 from bot.targets import branch_heads, target_lifecycle
 from bot.targets.branch_heads import PushOrder
-from bot.webhooks.inbox_reader import Handler
+from bot.webhooks.inbox_queue import Handler
 from bot.webhooks.intents import (
     CampaignIntent,
     CheckIntent,

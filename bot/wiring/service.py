@@ -36,7 +36,7 @@ from bot.targets.dependencies import Dependencies, RetentionPolicy
 from bot.targets.event_filter import EventFilter
 from bot.targets.task_queue import TaskQueue
 from bot.toolchains.policy import ToolchainPolicy
-from bot.webhooks.inbox_reader import Handler
+from bot.webhooks.inbox_queue import Handler
 from bot.webhooks.intents import (
     CampaignIntent,
     CheckIntent,

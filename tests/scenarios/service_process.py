@@ -22,7 +22,7 @@ from typing import Any
 from bot.cli.service import serve
 from bot.github import publisher, rate_limiter
 from bot.settings import Settings
-from bot.webhooks import inbox_reader
+from bot.webhooks import inbox_queue
 from tests.scenarios import fake_toolchain
 
 #: How long things that only wait may take here, in seconds; in production they are whole seconds and minutes.
@@ -36,14 +36,14 @@ class ServiceProcess:
     def __init__(self, variables: Mapping[str, str], log: Path) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([__name__, "bot.wiring.service", "bot.reports.campaign_reports"])
-        inbox_reader, writer = context.Pipe(duplex=False)
-        with inbox_reader, writer:
+        reader, writer = context.Pipe(duplex=False)
+        with reader, writer:
             self._process: ForkServerProcess = context.Process(
                 target=_run_service, args=(dict(variables), str(log), writer), daemon=False
             )
             self._process.start()
             writer.close()
-            with os.fdopen(os.dup(inbox_reader.fileno())) as said:
+            with os.fdopen(os.dup(reader.fileno())) as said:
                 found = re.search(r"http://[^\s)]+/webhooks/github", said.readline())
         assert found, f"the service did not start: {log.read_text()[-3000:]}"
         self.url = found[0]
@@ -86,7 +86,7 @@ def shorten_waits() -> None:
     publisher.LEASE = timedelta(seconds=1)  # a row left `sending` by a kill is taken up after this
     publisher.FIRST_WAIT = timedelta(seconds=SHORT_WAIT_S)
     rate_limiter.RateLimiter.__init__.__kwdefaults__["gap_s"] = 0.0  # type: ignore[index]
-    inbox_reader.BATCH_DELAY_S = 0.01
+    inbox_queue.BATCH_DELAY_S = 0.01
     for module, names in _WAIT_CONSTANTS.items():
         for name in names:
             there = importlib.import_module(module)

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from sqlalchemy import select
 
-from bot.campaigns.campaign_queue import BACKOFF_S
+from bot.campaigns.campaign_queue import BACKOFF_S, CampaignQueue
 from bot.errors import InfrastructureError, ProvisionError, RefusalError, RunnerError
 from bot.store import findings, outcomes
 from bot.store.models import CampaignState, Classification, Effect, Finding, Side

@@ -28,7 +28,7 @@ from bot.targets.dependencies import Dependencies
 from bot.targets.event_filter import EventFilter
 from bot.targets.periodic_tasks import PeriodicTask, list_tasks
 from bot.targets.task_queue import TaskQueue
-from bot.webhooks.inbox_reader import InboxReader
+from bot.webhooks.inbox_queue import InboxQueue
 from bot.webhooks.intents import (
     CampaignIntent,
     CommentIntent,
@@ -92,7 +92,7 @@ class TargetHarness:
         with self.database.transaction() as session:
             arrival = inbox.ReceivedDelivery(delivery.guid, delivery.event, delivery.body, self.clock())
             inbox.store(session, [arrival])
-        assert InboxReader(self.database, self.dependencies.handle_intent).drain() <= 1
+        Worker(InboxQueue(self.database, self.dependencies.handle_intent)).run_once()
         with self.database.reading() as session:
             row = session.get_one(Delivery, delivery.guid)
             assert row.state in ("done", "ignored"), row.reason

@@ -1,4 +1,4 @@
-"""The inbox reader: in order, once, whatever goes wrong."""
+"""The queue of the inbox: in order, once, whatever goes wrong."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from bot.errors import InfrastructureError, InternalError, RefusalError
 from bot.store import Database, Session, inbox, now
 from bot.store.models import Campaign, Delivery
 from bot.webhooks import CampaignIntent, Intent
-from bot.webhooks.inbox_reader import InboxReader
+from bot.webhooks.inbox_queue import InboxQueue
 from bot.webhooks.intents import Ignored
+from bot.worker import Worker
 
 START = now()
 
@@ -72,6 +73,18 @@ def record(session: Session, intent: Intent) -> None:
     )
 
 
+def drain(database: Database, queue: InboxQueue) -> int:
+    """Works off one turn; returns how many deliveries are no longer pending."""
+
+    def pending() -> int:
+        with database.reading() as session:
+            return inbox.backlog(session)[0]
+
+    before = pending()
+    Worker(queue).run_once()
+    return before - pending()
+
+
 def campaigns(database: Database) -> list[str]:
     with database.reading() as session:
         return list(session.scalars(select(Campaign.delivery).order_by(Campaign.id)))
@@ -80,24 +93,24 @@ def campaigns(database: Database) -> list[str]:
 def test_in_order_of_arrival_and_once(database: Database) -> None:
     for at, name in ((2, "c"), (0, "b"), (1, "a")):
         deliver(database, name, push(at), at=at)
-    reader = InboxReader(database, record)
-    assert reader.drain() == 3
+    queue = InboxQueue(database, record)
+    assert drain(database, queue) == 3
     assert campaigns(database) == ["b", "a", "c"]
-    assert reader.drain() == 0
+    assert drain(database, queue) == 0
     assert state(database, "a") == ("done", "", 0)
 
 
 def test_more_than_a_page(database: Database) -> None:
     for number in range(120):
         deliver(database, f"d{number:03}", push(number), at=number)
-    assert InboxReader(database, record).drain() == 120
+    assert drain(database, InboxQueue(database, record)) == 120
     assert campaigns(database) == [f"d{number:03}" for number in range(120)]
 
 
 def test_the_intent_names_its_delivery(database: Database) -> None:
     seen: list[Intent] = []
     deliver(database, "d", push(0))
-    InboxReader(database, lambda _session, intent: seen.append(intent)).drain()
+    drain(database, InboxQueue(database, lambda _session, intent: seen.append(intent)))
     assert seen == [
         CampaignIntent(
             target="octo-org/compiler",
@@ -113,7 +126,7 @@ def test_the_intent_names_its_delivery(database: Database) -> None:
 def test_ignored_and_unfit_deliveries_keep_the_reason(database: Database) -> None:
     deliver(database, "odd", b"{}", event="star")
     deliver(database, "unfit", b'{"ref": 1, "repository": {"full_name": "octo-org/compiler"}}')
-    assert InboxReader(database, record).drain() == 2
+    assert drain(database, InboxQueue(database, record)) == 2
     assert state(database, "odd") == ("ignored", "nothing is done about 'star' events", 0)
     assert state(database, "unfit")[0] == "failed"
     assert "the push payload does not fit: ref" in state(database, "unfit")[1]
@@ -121,7 +134,7 @@ def test_ignored_and_unfit_deliveries_keep_the_reason(database: Database) -> Non
 
 def test_what_a_handler_does_nothing_about_is_ignored_with_its_reason(database: Database) -> None:
     deliver(database, "d", push(0))
-    InboxReader(database, lambda _session, _intent: Ignored("the target is archived")).drain()
+    drain(database, InboxQueue(database, lambda _session, _intent: Ignored("the target is archived")))
     assert state(database, "d") == ("ignored", "the target is archived", 0)
 
 
@@ -132,7 +145,7 @@ def test_what_a_handler_did_is_undone_when_it_fails(database: Database) -> None:
         raise RefusalError("the target is blocked")
 
     deliver(database, "d", push(0))
-    InboxReader(database, refuse).drain()
+    drain(database, InboxQueue(database, refuse))
     assert state(database, "d") == ("failed", "the target is blocked", 0)
     assert campaigns(database) == []
 
@@ -147,11 +160,11 @@ def test_our_bug_is_shown_and_the_reader_goes_on(database: Database, error: Exce
     deliver(database, "first", push(0))
     deliver(database, "second", push(1), at=1)
     with capture_logs() as logs:
-        InboxReader(database, handle).drain()
+        drain(database, InboxQueue(database, handle))
     assert state(database, "first")[:2] == ("failed", f"a bug of Assay: {type(error).__name__}: oh")
     assert campaigns(database) == ["second"]
     (bug,) = [line for line in logs if line["log_level"] == "error"]
-    assert bug["exc_info"] is error
+    assert bug["event"] == "internal_error"
 
 
 def test_our_machines_failing_is_tried_again_three_times_with_pauses(database: Database) -> None:
@@ -163,10 +176,10 @@ def test_our_machines_failing_is_tried_again_three_times_with_pauses(database: D
         raise InfrastructureError("the disk is full")
 
     deliver(database, "d", push(0))
-    reader = InboxReader(database, fail, clock=lambda: clock[0])
+    queue = InboxQueue(database, fail, clock=lambda: clock[0])
     for moment in (0.0, 1.0, 5.0, 30.0, 65.0, 1000.0):
         clock[0] = moment
-        reader.drain()
+        drain(database, queue)
     assert calls == [0.0, 5.0, 65.0]
     assert state(database, "d") == ("failed", "given up after 3 attempts: the disk is full", 3)
 
@@ -182,18 +195,18 @@ def test_a_failure_for_now_does_not_hold_up_the_others(database: Database) -> No
     clock = [0.0]
     deliver(database, "first", push(0))
     deliver(database, "second", push(1), at=1)
-    reader = InboxReader(database, handle, clock=lambda: clock[0])
-    assert reader.drain() == 1
+    queue = InboxQueue(database, handle, clock=lambda: clock[0])
+    assert drain(database, queue) == 1
     assert state(database, "first") == ("pending", "busy", 1)
     clock[0] = 5.0
-    assert reader.drain() == 1
+    assert drain(database, queue) == 1
     assert campaigns(database) == ["second", "first"]
     assert state(database, "first") == ("done", "", 1)
 
 
 def test_the_thread_reads_when_woken_and_stops_when_told(database: Database) -> None:
     handled = threading.Event()
-    reader = InboxReader(database, lambda _session, _intent: handled.set())
+    reader = Worker(InboxQueue(database, lambda _session, _intent: handled.set()))
     stop = threading.Event()
     thread = threading.Thread(target=reader.run_forever, args=(stop,))
     thread.start()
@@ -213,8 +226,9 @@ KILLED = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[3])
 from bot.store import Database
-from bot.webhooks.inbox_reader import InboxReader
-from test_inbox_reader import record
+from bot.webhooks.inbox_queue import InboxQueue
+from bot.worker import Worker
+from test_inbox_queue import record
 
 def handle(session, intent):
     if sys.argv[2] == "before":
@@ -223,7 +237,7 @@ def handle(session, intent):
     session.flush()
     os.kill(os.getpid(), signal.SIGKILL)
 
-InboxReader(Database(sys.argv[1]), handle).drain()
+Worker(InboxQueue(Database(sys.argv[1]), handle)).run_once()
 """
 
 
@@ -238,6 +252,6 @@ def test_killed_between_handling_and_commit_it_is_handled_exactly_once(
     )
     assert killed.returncode == -signal.SIGKILL
     assert (campaigns(database), state(database, "d")) == ([], ("pending", "", 0))
-    assert InboxReader(database, record).drain() == 1
-    assert InboxReader(database, record).drain() == 0
+    assert drain(database, InboxQueue(database, record)) == 1
+    assert drain(database, InboxQueue(database, record)) == 0
     assert campaigns(database) == ["d"]
