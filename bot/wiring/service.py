@@ -18,7 +18,7 @@ from bot.commands.job_reply import post_job_reply
 from bot.config import RepositoryConfig, resolve_config
 from bot.errors import InternalError
 from bot.github.github_api import CacheCleaner
-from bot.github.publisher import Publisher
+from bot.github.outbox_queue import OutboxQueue
 from bot.github.reader import Reader
 from bot.github.repositories import Repositories
 from bot.jobs.job_queue import JobQueue
@@ -106,7 +106,7 @@ def service(settings: Settings, database: Database) -> service_parts.ServicePart
         ),
     )
     tasks = Worker(TaskQueue(dependencies))
-    publisher = Publisher(database, *make_sinks(settings, github_api))
+    publisher = Worker(OutboxQueue(database, *make_sinks(settings, github_api)))
     for part in (campaigns, quick, long, commands, tasks, publisher):
         part.start(free_other_leases=database.is_sqlite)
     return service_parts.ServiceParts(

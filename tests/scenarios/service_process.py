@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.cli.service import serve
-from bot.github import publisher, rate_limiter
+from bot.github import outbox_queue, rate_limiter
 from bot.settings import Settings
 from bot.webhooks import inbox_queue
 from tests.scenarios import fake_toolchain
@@ -83,8 +83,8 @@ def _run_service(variables: Mapping[str, str], log: str, said: Connection) -> No
 
 def shorten_waits() -> None:
     """Shortens waits that only keep GitHub and the machine at ease; nothing is decided by them."""
-    publisher.LEASE = timedelta(seconds=1)  # a row left `sending` by a kill is taken up after this
-    publisher.FIRST_WAIT = timedelta(seconds=SHORT_WAIT_S)
+    outbox_queue.LEASE = timedelta(seconds=1)  # a row left `sending` by a kill is taken up after this
+    outbox_queue.FIRST_WAIT = timedelta(seconds=SHORT_WAIT_S)
     rate_limiter.RateLimiter.__init__.__kwdefaults__["gap_s"] = 0.0  # type: ignore[index]
     inbox_queue.BATCH_DELAY_S = 0.01
     for module, names in _WAIT_CONSTANTS.items():
@@ -111,7 +111,7 @@ def shorten_waits() -> None:
 _WAIT_CONSTANTS = {
     "bot.pulls.check_run_loop": ("UPDATE_INTERVAL_S",),
     "bot.campaigns.campaign_queue": ("IDLE_S",),
-    "bot.github.publisher": ("IDLE_S",),
+    "bot.github.outbox_queue": ("IDLE_S",),
     "bot.leases": ("POLL_S",),
     "bot.targets.task_queue": ("IDLE_S",),
     "bot.commands.comment_queue": ("IDLE_S",),

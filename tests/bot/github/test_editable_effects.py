@@ -18,12 +18,13 @@ from bot.github.github_api import GitHubApi
 from bot.github.identity import Credentials
 from bot.github.limits import marker
 from bot.github.live_sink import GitHubSink
-from bot.github.publisher import LEASE, Publisher
+from bot.github.outbox_queue import LEASE, OutboxQueue
 from bot.github.rate_limiter import RateLimiter
 from bot.store import audit, outbox
 from bot.store.database import Database
 from bot.store.models import Effect
 from bot.store.outbox import EffectDraft
+from bot.worker import Worker
 from tests.bot.github import app_kit
 from tests.bot.github.fake_github import TARGET, TROUBLE, FakeGitHub, ProcessKilled
 from tests.bot.github.outbox_kit import Clock, campaign, database, post, row
@@ -45,8 +46,8 @@ class PublisherHarness:
         github_api = GitHubApi(
             app_kit.credentials(), rate_limiter=rate_limiter, transport=self.world, clock=self.clock
         )
-        self.publisher = Publisher(
-            self.store, GitHubSink(github_api), self.clock, DryRunSink(folder / "outbox")
+        self.publisher = Worker(
+            OutboxQueue(self.store, GitHubSink(github_api), self.clock, DryRunSink(folder / "outbox"))
         )
 
     def post(self, draft: EffectDraft) -> None:
@@ -356,7 +357,9 @@ def test_a_token_gets_a_status_instead_of_a_check_run(content: str | None, tmp_p
     draft = check("Nothing new", 3)
     payload = draft.payload | ({"conclusion": content, "status": "completed"} if content else {})
     post(store, replace(draft, payload=payload))
-    assert Publisher(store, GitHubSink(github_api), clock, DryRunSink(tmp_path / "outbox")).run_once()
+    assert Worker(
+        OutboxQueue(store, GitHubSink(github_api), clock, DryRunSink(tmp_path / "outbox"))
+    ).run_once()
     (status,) = world.statuses
     assert (status["state"], status["description"]) == (content or "pending", "Nothing new")
     assert world.runs == {}

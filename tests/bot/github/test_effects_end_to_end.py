@@ -14,12 +14,13 @@ from bot.github.github_api import GitHubApi
 from bot.github.identity import Credentials
 from bot.github.limits import marker
 from bot.github.live_sink import GitHubSink
-from bot.github.publisher import Publisher
+from bot.github.outbox_queue import OutboxQueue
 from bot.github.rate_limiter import RateLimiter
 from bot.github.repositories import Repositories
 from bot.store import audit, outbox
 from bot.store.database import Database
 from bot.store.outbox import EffectDraft
+from bot.worker import Worker
 from tests.bot.github.outbox_kit import campaign, database, post, row
 from tests.github.double import GitHubDouble
 from tests.github.repository_double import RepositoryDouble
@@ -57,11 +58,13 @@ def hub(github: GitHubDouble, store: Database) -> Iterator[GitHubApi]:
 
 
 @pytest.fixture
-def publisher(store: Database, hub: GitHubApi, github: GitHubDouble, tmp_path: Path) -> Publisher:
-    return Publisher(store, GitHubSink(hub), github.hub.world.clock, DryRunSink(tmp_path / "outbox"))
+def publisher(store: Database, hub: GitHubApi, github: GitHubDouble, tmp_path: Path) -> Worker:
+    return Worker(
+        OutboxQueue(store, GitHubSink(hub), github.hub.world.clock, DryRunSink(tmp_path / "outbox"))
+    )
 
 
-def drain(publisher: Publisher) -> None:
+def drain(publisher: Worker) -> None:
     while publisher.run_once():
         pass
 
@@ -86,7 +89,7 @@ def run(sha: str, title: str, notes: int) -> EffectDraft:
     return EffectDraft("check_run", key("c"), NAME, payload | {"output": output}, editable=True)
 
 
-def test_every_kind(publisher: Publisher, store: Database, repository: RepositoryDouble) -> None:
+def test_every_kind(publisher: Worker, store: Database, repository: RepositoryDouble) -> None:
     number = repository.open_pull({"op.cc": "2\n"}, author="ada")
     asked = repository.comment(number, "ada", "/assay run")
     post(
@@ -129,7 +132,7 @@ def test_every_kind(publisher: Publisher, store: Database, repository: Repositor
 
 
 def test_a_renamed_repository_hears_us_all_the_same(
-    publisher: Publisher, store: Database, repository: RepositoryDouble
+    publisher: Worker, store: Database, repository: RepositoryDouble
 ) -> None:
     post(store, draft("issue", "a", {"title": "before", "body": ""}, signature="a"))
     drain(publisher)
@@ -143,7 +146,7 @@ def test_a_renamed_repository_hears_us_all_the_same(
 
 
 def test_a_transferred_repository_and_an_app_installed_anew_hear_us(
-    publisher: Publisher, store: Database, repository: RepositoryDouble, github: GitHubDouble
+    publisher: Worker, store: Database, repository: RepositoryDouble, github: GitHubDouble
 ) -> None:
     github.repository("acme/other")
     post(store, draft("issue", "a", {"title": "before", "body": ""}, signature="a"))
@@ -154,7 +157,7 @@ def test_a_transferred_repository_and_an_app_installed_anew_hear_us(
     assert [one.title for one in repository.issues] == ["before", "after"], row(store, key("b")).reason
 
 
-def refused(store: Database, publisher: Publisher, letter: str) -> str:
+def refused(store: Database, publisher: Worker, letter: str) -> str:
     post(store, draft("issue", letter, {"title": letter, "body": ""}, signature=letter))
     drain(publisher)
     there = row(store, key(letter))
@@ -163,7 +166,7 @@ def refused(store: Database, publisher: Publisher, letter: str) -> str:
 
 
 def test_what_a_repository_refuses_says_what_to_do(
-    publisher: Publisher, store: Database, repository: RepositoryDouble
+    publisher: Worker, store: Database, repository: RepositoryDouble
 ) -> None:
     repository.disable_issues()
     assert "issues switched off" in refused(store, publisher, "a")
@@ -172,7 +175,7 @@ def test_what_a_repository_refuses_says_what_to_do(
 
 
 def test_a_permission_that_is_lacking_is_named(
-    publisher: Publisher, store: Database, repository: RepositoryDouble, github: GitHubDouble
+    publisher: Worker, store: Database, repository: RepositoryDouble, github: GitHubDouble
 ) -> None:
     github.accept("octo", metadata="read", checks="write")
     assert "lacks a permission (issues=write)" in refused(store, publisher, "a")
@@ -192,7 +195,7 @@ def test_a_private_repository_is_fetched_with_a_readers_token(
 def test_rehearsals_write_every_content_down(
     store: Database, github: GitHubDouble, repository: RepositoryDouble, tmp_path: Path
 ) -> None:
-    publisher = Publisher(store, DryRunSink(tmp_path / "outbox"))
+    publisher = Worker(OutboxQueue(store, DryRunSink(tmp_path / "outbox")))
     for number, text in enumerate(("one", "two", "three"), start=1):
         its = draft("sticky", "s", {"body": text}, number=7, editable=True)
         post(store, its, replace(run("0" * 40, text, 60 * number)))
@@ -213,11 +216,11 @@ def test_rehearsals_write_every_content_down(
     assert not github.seen
 
 
-def test_the_brake_stops_the_next_effect(
-    publisher: Publisher, store: Database, repository: RepositoryDouble
+def test_the_kill_switch_stops_the_next_effect(
+    publisher: Worker, store: Database, github: GitHubDouble, repository: RepositoryDouble
 ) -> None:
     post(store, draft("issue", "a", {"title": "t", "body": ""}, signature="a"))
     with store.transaction() as session:
-        outbox.enable_kill_switch(session, NAME, "too loud", publisher.clock())
+        outbox.enable_kill_switch(session, NAME, "too loud", github.hub.world.clock())
     drain(publisher)
     assert repository.issues == []

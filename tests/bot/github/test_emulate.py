@@ -24,12 +24,13 @@ from bot.github.github_api import GitHubApi
 from bot.github.identity import PROPOSER, READER, REPORTER
 from bot.github.limits import marker
 from bot.github.live_sink import GitHubSink
-from bot.github.publisher import Publisher
+from bot.github.outbox_queue import OutboxQueue
 from bot.github.rate_limiter import RateLimiter
 from bot.github.reader import Reader
 from bot.github.requests import Request
 from bot.store.outbox import ClaimedEffect, EffectDraft
 from bot.webhooks.signature import HEADER, verify
+from bot.worker import Worker
 from tests.bot.github import app_kit
 from tests.bot.github.outbox_kit import START, Clock, campaign, database, post, row
 from tests.emulate import install
@@ -157,7 +158,7 @@ def test_from_the_outbox_to_the_emulator(url: str, receiver: WebhookReceiver, tm
     store, clock = database(tmp_path), Clock()
     campaign(store, target=NAME)
     github_api = GitHubApi(app_kit.credentials(), url, rate_limiter=RateLimiter(store, gap_s=0))
-    publisher = Publisher(store, GitHubSink(github_api), clock, DryRunSink(tmp_path / "outbox"))
+    publisher = Worker(OutboxQueue(store, GitHubSink(github_api), clock, DryRunSink(tmp_path / "outbox")))
     head = Reader(github_api).branch_head(NAME, "main")
     output = {"title": "Running", "summary": "…"}
     run = {

@@ -18,9 +18,10 @@ from bot.github.github_api import GitHubApi
 from bot.github.identity import Credentials
 from bot.github.limits import ThrottledError
 from bot.github.live_sink import GitHubSink
-from bot.github.publisher import FIRST_WAIT, Publisher
+from bot.github.outbox_queue import FIRST_WAIT, OutboxQueue
 from bot.reports import renderer
 from bot.store.outbox import ClaimedEffect, EffectDraft
+from bot.worker import Worker
 from tests.bot.github.outbox_kit import Clock, campaign, check_run, database, issue, post, row
 from tests.bot.reports import sample_campaign
 from tests.github import identity, operations
@@ -194,7 +195,7 @@ def test_the_publisher_makes_it_once_over_a_bad_line(
     draft = issue("a") if kind == "issue" else run(repository)
     campaign(store)
     post(store, draft, at=clock.now)
-    publisher = Publisher(store, github, clock, DryRunSink(tmp_path / "outbox"))
+    publisher = Worker(OutboxQueue(store, github, clock, DryRunSink(tmp_path / "outbox")))
     server.faults.append(fault)
     assert publisher.run_once()
     clock.now += FIRST_WAIT

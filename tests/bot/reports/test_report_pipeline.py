@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 from bot.github.dry_run import DryRunSink
-from bot.github.publisher import Publisher
+from bot.github.outbox_queue import OutboxQueue
 from bot.reports.renderer import draft_effects, reason_not_filed
 from bot.store import bugs, outbox
 from bot.store.models import EffectState
+from bot.worker import Worker
 from tests.bot.github.outbox_kit import START, campaign, database
 from tests.bot.reports import sample_campaign
 
@@ -30,7 +31,7 @@ def test_a_campaign_is_reported_once(tmp_path: Path) -> None:
                 )
             drafts = draft_effects(report, sample_campaign.config())
             posted = outbox.post(session, drafts, campaign_id=number, issues_per_day=2, at=START)
-        publisher = Publisher(store, DryRunSink(tmp_path / "outbox"), lambda: START)
+        publisher = Worker(OutboxQueue(store, DryRunSink(tmp_path / "outbox"), lambda: START))
         while publisher.run_once():
             pass
     assert [item.state for item in posted] == [EffectState.SENT] * 3 + [EffectState.HELD]

@@ -11,12 +11,13 @@ from bot.github.dry_run import DryRunSink
 from bot.github.github_api import GitHubApi
 from bot.github.identity import Credentials
 from bot.github.live_sink import GitHubSink
-from bot.github.publisher import Publisher
+from bot.github.outbox_queue import OutboxQueue
 from bot.store import outbox, periodic_tasks, targets
 from bot.store.models import Bug, Effect, EffectState, Installation
 from bot.store.outbox import EffectDraft
 from bot.targets.event_filter import EventFilter
 from bot.webhooks.intents import CheckIntent, Intent
+from bot.worker import Worker
 from tests.bot.targets.targets_kit import CONFIG, TargetHarness
 from tests.github import app_installations
 from tests.github.repository_double import RepositoryDouble
@@ -216,8 +217,10 @@ def test_what_github_refused_before_we_were_told_why_goes_on_afterwards(
     payload = {"title": "t", "body": "b", "labels": []}
     post(watch, "i", "issue", signature="s", payload=payload)
     hub = GitHubApi(Credentials(app_id=watch.hub.app_id, private_key=watch.hub.private_key), watch.hub.url)
-    publisher = Publisher(
-        watch.database, GitHubSink(hub), watch.clock, DryRunSink(watch.dependencies.data_dir / "outbox")
+    publisher = Worker(
+        OutboxQueue(
+            watch.database, GitHubSink(hub), watch.clock, DryRunSink(watch.dependencies.data_dir / "outbox")
+        )
     )
     closed_for_a_while(watch, repository, how, True)
     publisher.run_once()

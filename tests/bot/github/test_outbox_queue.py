@@ -17,13 +17,13 @@ from sqlalchemy import delete, text
 from bot.errors import InfrastructureError, InternalError, RefusalError
 from bot.github.dry_run import DryRunSink
 from bot.github.limits import ThrottledError
-from bot.github.publisher import (
+from bot.github.outbox_queue import (
     FIRST_WAIT,
     LEASE,
     LONGEST_WAIT,
     MAX_ATTEMPTS,
     MAX_QUARANTINED_ATTEMPTS,
-    Publisher,
+    OutboxQueue,
 )
 from bot.github.requests import Sent
 from bot.github.responses import RepositoryUnavailableError
@@ -31,6 +31,7 @@ from bot.store import Session, bugs, outbox, overview, suppression, targets
 from bot.store.database import Database
 from bot.store.models import Effect, EffectState, SuppressionCause
 from bot.store.outbox import ClaimedEffect
+from bot.worker import Worker
 from tests.bot.github.outbox_kit import START, Clock, campaign, check_run, database, issue, post, row
 from tests.bot.reports import sample_campaign
 
@@ -84,8 +85,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def publisher(store: Database, fake_sink: FakeSink, clock: Clock, tmp_path: Path) -> Publisher:
-    return Publisher(store, fake_sink, clock, DryRunSink(tmp_path / "outbox"))
+def publisher(store: Database, fake_sink: FakeSink, clock: Clock, tmp_path: Path) -> Worker:
+    return Worker(OutboxQueue(store, fake_sink, clock, DryRunSink(tmp_path / "outbox")))
 
 
 def raising(error: BaseException) -> Callable[[], None]:
@@ -98,16 +99,14 @@ def raising(error: BaseException) -> Callable[[], None]:
     return act
 
 
-def drain(publisher: Publisher) -> int:
+def drain(publisher: Worker) -> int:
     done = 0
     while publisher.run_once():
         done += 1
     return done
 
 
-def test_effects_are_sent_once_and_in_order(
-    publisher: Publisher, store: Database, fake_sink: FakeSink
-) -> None:
+def test_effects_are_sent_once_and_in_order(publisher: Worker, store: Database, fake_sink: FakeSink) -> None:
     post(store, issue("a"), check_run("b"))
     assert drain(publisher) == 2
     assert fake_sink.shown == [issue("a").key, "b"]
@@ -123,7 +122,7 @@ def test_effects_are_sent_once_and_in_order(
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_process_that_dies_while_sending(
-    moment: str, publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
+    moment: str, publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, issue("a"))
     setattr(fake_sink, moment, raising(ProcessKilled()))
@@ -140,7 +139,7 @@ def test_a_process_that_dies_while_sending(
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_failure_nobody_can_interpret_is_looked_up(
-    moment: str, publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
+    moment: str, publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, check_run())
     setattr(fake_sink, moment, raising(InfrastructureError("502 in the middle")))
@@ -152,7 +151,7 @@ def test_a_failure_nobody_can_interpret_is_looked_up(
 
 
 def test_while_github_cannot_be_asked_nothing_is_sent(
-    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
+    publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, check_run())
     fake_sink.before = raising(InfrastructureError("lost"))
@@ -166,7 +165,7 @@ def test_while_github_cannot_be_asked_nothing_is_sent(
 
 
 def test_waits_double_and_end_with_a_person(
-    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
+    publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, issue("a"))
     fake_sink.before = fake_sink.on_find = lambda: (_ for _ in ()).throw(InfrastructureError("down"))
@@ -185,7 +184,7 @@ def test_waits_double_and_end_with_a_person(
 
 
 def test_throttling_waits_as_long_as_github_says(
-    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
+    publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, check_run())
     fake_sink.before = raising(ThrottledError("slow down", 600))
@@ -198,7 +197,7 @@ def test_throttling_waits_as_long_as_github_says(
 
 
 def test_a_throttled_retry_is_still_looked_up(
-    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
+    publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, check_run())
     fake_sink.after = raising(InfrastructureError("lost the answer"))
@@ -212,7 +211,7 @@ def test_a_throttled_retry_is_still_looked_up(
 
 
 def test_a_refusal_is_final_and_keeps_its_reason(
-    publisher: Publisher, store: Database, fake_sink: FakeSink
+    publisher: Worker, store: Database, fake_sink: FakeSink
 ) -> None:
     post(store, issue("a"), check_run("b"))
     fake_sink.before = raising(RefusalError("issues are switched off"))
@@ -222,7 +221,7 @@ def test_a_refusal_is_final_and_keeps_its_reason(
     assert (failed.state, failed.reason) == ("failed", "issues are switched off")
 
 
-def test_the_brake_stops_everything(publisher: Publisher, store: Database, fake_sink: FakeSink) -> None:
+def test_the_brake_stops_everything(publisher: Worker, store: Database, fake_sink: FakeSink) -> None:
     post(store, issue("a"), check_run("b"))
     with store.transaction() as session:
         outbox.enable_kill_switch(session, outbox.ALL_TARGETS, "a flood", START)
@@ -237,15 +236,15 @@ def test_targets_in_dry_run_mode_hear_nothing(tmp_path: Path, fake_sink: FakeSin
     store = database(tmp_path)
     campaign(store, "dry-run")
     post(store, issue("a"), check_run("b"))
-    drain(Publisher(store, fake_sink, clock, DryRunSink(tmp_path / "outbox")))
+    drain(Worker(OutboxQueue(store, fake_sink, clock, DryRunSink(tmp_path / "outbox"))))
     assert fake_sink.shown == []
     assert len(list((tmp_path / "outbox").rglob("*.json"))) == 2
     with pytest.raises(InternalError, match="dry-run"):
-        Publisher(store, fake_sink, clock)
+        Worker(OutboxQueue(store, fake_sink, clock))
 
 
 def test_a_bug_of_ours_quarantines_its_effect_only(
-    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
+    publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, check_run("a"), check_run("b"))
     fake_sink.before = raising(InternalError("ours"))
@@ -263,7 +262,7 @@ def test_a_bug_of_ours_quarantines_its_effect_only(
 
 
 def test_a_bug_that_stays_ends_with_a_person(
-    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
+    publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, check_run("a"))
 
@@ -280,14 +279,14 @@ def test_a_bug_that_stays_ends_with_a_person(
 
 
 def test_a_name_that_a_later_check_refuses_stops_nobody_else(
-    publisher: Publisher, store: Database, fake_sink: FakeSink
+    publisher: Worker, store: Database, fake_sink: FakeSink
 ) -> None:
     post(store, replace(check_run("a"), target="acme/..", mode="dry-run"), check_run("b"))
     assert drain(publisher) == 2
     assert (row(store, "a").state, row(store, "b").state) == ("pending", "sent")
 
 
-def test_a_damaged_row_stops_nobody_else(publisher: Publisher, store: Database, fake_sink: FakeSink) -> None:
+def test_a_damaged_row_stops_nobody_else(publisher: Worker, store: Database, fake_sink: FakeSink) -> None:
     post(store, check_run("a"), check_run("b"))
     with store.transaction() as session:
         session.execute(text("UPDATE effects SET payload = '{' WHERE key = 'a'"))
@@ -299,7 +298,7 @@ def test_a_damaged_row_stops_nobody_else(publisher: Publisher, store: Database, 
     assert "damaged" in found[1]
 
 
-def test_it_runs_until_told_to_stop(publisher: Publisher, store: Database, fake_sink: FakeSink) -> None:
+def test_it_runs_until_told_to_stop(publisher: Worker, store: Database, fake_sink: FakeSink) -> None:
     post(store, issue("a"))
     stop_work = threading.Event()
     fake_sink.after = stop_work.set
@@ -319,7 +318,7 @@ def failing(store: Database, meanwhile: Callable[[Session], object]) -> Callable
 
 
 def test_what_is_forgotten_while_it_is_sent_leaves_the_sender_alive(
-    publisher: Publisher, store: Database, fake_sink: FakeSink
+    publisher: Worker, store: Database, fake_sink: FakeSink
 ) -> None:
     post(store, issue("a"), check_run("b"), check_run("c"))
 
@@ -340,7 +339,7 @@ def test_what_is_forgotten_while_it_is_sent_leaves_the_sender_alive(
     "error", [InfrastructureError("503"), ThrottledError("slow", 60), RefusalError("404")]
 )
 def test_what_its_target_does_not_want_any_more_is_not_tried_again(
-    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock, error: Exception
+    publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock, error: Exception
 ) -> None:
     """The repository is archived while its check run is sent, and GitHub refuses, or is away."""
     post(store, check_run())
@@ -360,7 +359,7 @@ def test_what_its_target_does_not_want_any_more_is_not_tried_again(
 
 @pytest.mark.parametrize("told", ["before", "after"])
 def test_what_an_archived_repository_refused_goes_on_when_it_is_none(
-    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock, told: str
+    publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock, told: str
 ) -> None:
     """We are told that it is archived while GitHub refuses the check run, or right after."""
     post(store, check_run())
@@ -400,7 +399,7 @@ def withdraw(session: Session) -> None:
 
 @pytest.mark.parametrize("arrived", [True, False])
 def test_an_issue_that_is_withdrawn_while_it_is_sent(
-    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock, arrived: bool
+    publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock, arrived: bool
 ) -> None:
     """It stays here unless it is out; whether it is, GitHub is asked."""
     post(store, issue("a"))
@@ -418,7 +417,7 @@ def test_an_issue_that_is_withdrawn_while_it_is_sent(
 
 
 def test_an_issue_that_is_withdrawn_and_wanted_again_while_it_is_sent_goes_out(
-    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
+    publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, issue("a"))
     fake_sink.before = failing(store, withdraw)
@@ -434,7 +433,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from bot.github.dry_run import DryRunSink
-from bot.github.publisher import Publisher
+from bot.github.outbox_queue import OutboxQueue
+from bot.worker import Worker
 from bot.store.database import Database
 
 folder, moment = Path(sys.argv[1]), sys.argv[2]
@@ -448,7 +448,7 @@ class Fatal(DryRunSink):
             os.kill(os.getpid(), signal.SIGKILL)
         return sent
 
-Publisher(Database(sys.argv[3]), Fatal(folder / "outbox")).run_once()
+Worker(OutboxQueue(Database(sys.argv[3]), Fatal(folder / "outbox"))).run_once()
 """
 
 
@@ -459,7 +459,7 @@ def test_kill_9_loses_nothing_and_doubles_nothing(moment: str, store: Database, 
     done = subprocess.run([sys.executable, "-c", KILLED, tmp_path, moment, url], timeout=600, check=False)
     assert done.returncode == -signal.SIGKILL
     assert row(store, issue("a").key).state == "sending"
-    publisher = Publisher(store, DryRunSink(tmp_path / "outbox"))
+    publisher = Worker(OutboxQueue(store, DryRunSink(tmp_path / "outbox")))
     assert drain(publisher) == 1  # at once: a rehearsal waits for no lease
     files = sorted(path.name for path in (tmp_path / "outbox").rglob("*") if path.is_file())
     assert files == [f"issue-{issue('a').key}.json", f"issue-{issue('a').key}.md"]
