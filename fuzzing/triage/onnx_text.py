@@ -38,24 +38,24 @@ def onnx_code(model: bytes) -> str:
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
     try:
-        proto = _plain(onnx.load_model_from_string(model))
+        proto = plain_model(onnx.load_model_from_string(model))
         code = _code(proto)
-    except (DecodeError, _InexpressibleError, ValueError, TypeError):
+    except (DecodeError, InexpressibleError, ValueError, TypeError):
         return ""
     return code if len(code) <= MAX_CODE and _builds(code, proto) else ""
 
 
-class _InexpressibleError(Exception):
+class InexpressibleError(Exception):
     """The model has a part for which there is no text."""
 
 
-def _plain(proto: ModelProto) -> ModelProto:
+def plain_model(proto: ModelProto) -> ModelProto:
     """The model without what does not change its meaning, intermediate values called v0, v1, …"""
     for field in ("producer_name", "producer_version", "model_version", "doc_string", "domain"):
         proto.ClearField(field)
     del proto.metadata_props[:]
     if proto.functions or proto.training_info or proto.graph.sparse_initializer:
-        raise _InexpressibleError
+        raise InexpressibleError
     kept = {item.name for item in (*proto.graph.input, *proto.graph.output)} | {""}
     names = {name: name for name in kept}
     fresh = (name for name in map("v{}".format, range(1 << 30)) if name not in kept)
@@ -132,7 +132,7 @@ def _array(tensor: TensorProto) -> str:
     array = onnx.numpy_helper.to_array(tensor)
     expression = numpy_expression(array) or bytes_expression(array)
     if not expression:
-        raise _InexpressibleError
+        raise InexpressibleError
     return expression
 
 
@@ -158,7 +158,7 @@ def _type(given: TypeProto) -> str:
     if kind is None:
         return ""
     if kind != "tensor_type":
-        raise _InexpressibleError
+        raise InexpressibleError
     name = TensorProto.DataType.Name(given.tensor_type.elem_type).lower()
     if not given.tensor_type.HasField("shape"):
         return f"{name}[]"
@@ -187,7 +187,7 @@ def _data(tensor: TensorProto) -> str:
         return "{" + ", ".join(_string(item.encode()) for item in array.ravel()) + "}"
     if array.dtype.kind not in "fiub" or array.dtype == np.float16:
         if array.size > MAX_TEXT_ELEMENTS or array.dtype != np.float16:
-            raise _InexpressibleError
+            raise InexpressibleError
         return "{" + ", ".join(map(str, array.ravel().view(np.uint16).tolist())) + "}"
     return "{" + ", ".join(_number(item) for item in array.ravel()) + "}"
 
@@ -210,7 +210,7 @@ def _node(node: NodeProto, indent: str) -> str:
     attributes = ", ".join(_attribute(one, indent) for one in node.attribute)
     operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
     if node.overload:
-        raise _InexpressibleError
+        raise InexpressibleError
     return f"{indent}{outputs} = {operator}{f'<{attributes}>' if attributes else ''}({inputs})"
 
 
@@ -223,7 +223,7 @@ def _attribute(one: AttributeProto, indent: str) -> str:
 
     kind = AttributeProto.AttributeType.Name(one.type)
     if one.ref_attr_name:
-        raise _InexpressibleError
+        raise InexpressibleError
     if kind == "GRAPH":
         return f"{one.name}: graph = {_graph(one.g, indent)}"
     if kind == "TENSOR":
@@ -235,7 +235,7 @@ def _attribute(one: AttributeProto, indent: str) -> str:
         return f"{one.name}{'' if items else ': ' + kind.lower()} = [{', '.join(map(_scalar, items))}]"
     if kind in ("INT", "FLOAT", "STRING"):
         return f"{one.name} = {_scalar({'INT': one.i, 'FLOAT': one.f, 'STRING': one.s}[kind])}"
-    raise _InexpressibleError
+    raise InexpressibleError
 
 
 def _scalar(value: object) -> str:
@@ -247,7 +247,7 @@ def _scalar(value: object) -> str:
 def _string(data: bytes) -> str:
     text = data.decode()  # UnicodeDecodeError is a ValueError: no text says it
     if not text.isprintable():
-        raise _InexpressibleError
+        raise InexpressibleError
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -260,7 +260,12 @@ def _builds(code: str, wanted: ModelProto) -> bool:
         exec(code, space)  # noqa: S102
     except (onnx.parser.ParseError, SyntaxError, ValueError, TypeError, AttributeError):
         return False
-    pair: Sequence[ModelProto] = (space["model"], wanted)
+    return same_model(space["model"], wanted)
+
+
+def same_model(built: ModelProto, wanted: ModelProto) -> bool:
+    """Whether two models are equal but for how tensors and defaults are stored; changes both."""
+    pair: Sequence[ModelProto] = (built, wanted)
     for model in pair:
         for opset in model.opset_import:
             opset.domain = opset.domain  # set, though it may be the default
@@ -274,8 +279,8 @@ def _builds(code: str, wanted: ModelProto) -> bool:
         ordered = sorted(model.graph.initializer, key=lambda tensor: tensor.name)
         del model.graph.initializer[:]
         model.graph.initializer.extend(ordered)
-    built, wanted_bytes = (model.SerializeToString(deterministic=True) for model in pair)
-    return bool(built == wanted_bytes)
+    first, second = (model.SerializeToString(deterministic=True) for model in pair)
+    return bool(first == second)
 
 
 def _pack(tensors: Any) -> None:

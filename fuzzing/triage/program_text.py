@@ -1,8 +1,9 @@
-"""`python -m fuzzing.triage.program_text --corpus DIR [--traits] ID...`: programs as people read them.
+"""`python -m fuzzing.triage.program_text --corpus DIR [--traits] [--outline] ID...`: programs as text.
 
 Prints one JSON object a line on stdout, in the order of the ids: {"id": ID, "program": TEXT, "code": CODE}.
 CODE is the Python that builds an ONNX model (`fuzzing.triage.onnx_text`), "" for other programs. `--traits`
-adds {"traits": {…}}, the possible causes of its failure (`fuzzing.triage.traits`). Exit codes: 0 done, 2 a
+adds {"traits": {…}}, the possible causes of its failure (`fuzzing.triage.traits`), `--outline` adds
+{"outline": {…}}, the parts of an ONNX model (`fuzzing.triage.onnx_outline`). Exit codes: 0 done, 2 a
 case is missing or unreadable (those before it were printed), 3 infrastructure failure. It is a separate
 process because it imports onnx, which the control plane must not.
 """
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from fuzzing.cases import Corpus, OnnxModel, Program
 from fuzzing.entry_point import emit_event, run_main
+from fuzzing.triage.onnx_outline import onnx_outline
 from fuzzing.triage.onnx_text import onnx_code
 from fuzzing.triage.traits import read_traits
 
@@ -39,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--corpus", required=True, type=Path, help="the folder that keeps the cases")
     parser.add_argument("--traits", action="store_true", help="print the traits too")
+    parser.add_argument("--outline", action="store_true", help="print the parts of ONNX models too")
     parser.add_argument("ids", nargs="+", metavar="ID", help="a case id")
     given = parser.parse_args(arguments)
 
@@ -50,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             record: dict[str, Any] = {"id": case_id, "program": format_program(case.program), "code": code}
             if given.traits:
                 record["traits"] = asdict(read_traits(case))
+            if given.outline and isinstance(case.program, OnnxModel):
+                record["outline"] = onnx_outline(case.program.model)
             emit_event(**record)
 
     return run_main(parser.prog, work, events=False)

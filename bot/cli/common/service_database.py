@@ -1,4 +1,4 @@
-"""Access to a service's settings and database, also while it runs."""
+"""Access to a service's settings, database and bugs, also while it runs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 from bot.errors import UsageError
 from bot.settings import Settings, load_settings
-from bot.store import Database
+from bot.store import Database, Session, bug_details
 from bot.store.database import missing_file
+from bot.store.models import Bug
 
 
 @contextmanager
@@ -28,3 +29,14 @@ def open_database() -> Iterator[tuple[Settings, Database]]:
         yield settings, database
     finally:
         database.close()
+
+
+def find_bug(session: Session, named: str) -> Bug:
+    """The bug with this id, or with a signature that starts with `named`. Raises UsageError."""
+    found = bug_details.find_bugs(session, named)
+    if not found:
+        raise UsageError(f"unknown bug {named}; `assay bugs` lists them")
+    if len(found) > 1:
+        several = ", ".join(f"{one.id} ({one.signature} of {one.target})" for one in found[:10])
+        raise UsageError(f"{named} is ambiguous: {several}; give the number")
+    return found[0]

@@ -14,7 +14,7 @@ from bot.cli.common.console import stdout
 from bot.cli.common.execution import Event, compare_backends, run_tool_on_shard
 from bot.cli.common.options import compatible_backends, json_option
 from bot.cli.common.progress import StatusLine
-from bot.cli.common.service_database import open_database
+from bot.cli.common.service_database import find_bug, open_database
 from bot.cli.exits import Exit
 from bot.errors import UsageError
 from bot.reports import bug_page, reproducer
@@ -63,13 +63,7 @@ def command(bug: str, html: Path | None, compare: bool, as_json: bool) -> Exit:
 def _read(database: Database, named: str, corpus: Path) -> tuple[BugFacts, str]:
     """The facts, and the interpreter that reruns a wrong result, "" if it is not installed."""
     with database.reading() as session:
-        found = bug_details.find_bugs(session, named)
-        if not found:
-            raise UsageError(f"unknown bug {named}; `assay bugs` lists them")
-        if len(found) > 1:
-            several = ", ".join(f"{one.id} ({one.signature} of {one.target})" for one in found[:10])
-            raise UsageError(f"{named} is ambiguous: {several}; give the number")
-        facts = collect_bug_facts(session, found[0], corpus)
+        facts = collect_bug_facts(session, find_bug(session, named), corpus)
         outcome = facts.outcome
         if outcome is None or outcome.verdict is not Verdict.WRONG_RESULT:
             return facts, ""

@@ -1,0 +1,95 @@
+"""Write a regression test for a bug in the target's own style."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import click
+
+from bot.cli.common.console import stderr
+from bot.cli.common.options import json_option
+from bot.cli.common.progress import StatusLine
+from bot.cli.common.service_database import find_bug, open_database
+from bot.cli.exits import Exit
+from bot.errors import UsageError
+from bot.proposals.proposal import Proposal, propose
+from bot.proposals.regression import Regression, load_regression
+from bot.proposals.tree import Tree, folder_tree
+from bot.proposals.writer import ProposalSettings
+from bot.reports.bug_facts import collect_bug_facts
+from bot.runners import run_tool
+from bot.settings import Settings
+from bot.store import Database, campaigns
+from bot.store.models import Bug, BugState
+
+_OPEN = frozenset({BugState.NEW, BugState.HELD, BugState.REPORTED})
+
+
+@click.command()
+@click.argument("bug")
+@click.option("--dry-run", is_flag=True, help="Print the patch; change nothing.")
+@click.option(
+    "--repository",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="A checkout to write the test for. Default: the newest commit that the service tested.",
+)
+@click.option("--writer", default="", help="The writer of the test. Default: what fits the repository.")
+@click.option("--path", default="", help="The file for tests of repositories without a known suite.")
+@json_option
+def command(bug: str, dry_run: bool, repository: Path | None, writer: str, path: str, as_json: bool) -> Exit:
+    """Write a regression test for a bug in the target's own style.
+
+    BUG is its number or the beginning of its signature; `assay bugs` lists them. The patch is printed on
+    stdout for `git apply`.
+    """
+    if not dry_run:
+        raise UsageError(
+            "give --dry-run: pull requests are opened by the service, on `/assay propose` in the bug's issue"
+        )
+    with open_database() as (settings, database), StatusLine() as line:
+        line.show("reading the database")
+        found, regression, commit = _load(database, bug, settings)
+        tree = (
+            folder_tree(repository)
+            if repository is not None
+            else _commit_tree(settings, found.target, commit)
+        )
+        line.show("writing the test")
+        default = ProposalSettings()
+        wanted = ProposalSettings(writer, path or default.path)
+        proposal = propose(regression, tree, wanted, is_open=BugState(found.state) in _OPEN)
+    _show(proposal, as_json)
+    return Exit.OK
+
+
+def _load(database: Database, named: str, settings: Settings) -> tuple[Bug, Regression, str]:
+    """The bug, its regression, and the newest commit that was tested, "" without one."""
+    corpus = settings.data_dir / "corpus"
+    with database.reading() as session:
+        found = find_bug(session, named)
+        facts = collect_bug_facts(session, found, corpus)
+        newest = campaigns.newest(session, found.target, "")
+        session.expunge_all()
+    return found, load_regression(facts, corpus, run_tool), newest.head if newest is not None else ""
+
+
+def _commit_tree(settings: Settings, target: str, commit: str) -> Tree:
+    """The files of a commit of a watched repository."""
+    if "/" not in target or not commit:
+        raise UsageError(f"{target} has no commit to read files of; give a checkout with --repository")
+    from bot.wiring.github import repositories
+
+    return Tree(partial(repositories(settings).read, target, commit))
+
+
+def _show(proposal: Proposal, as_json: bool) -> None:
+    patch = proposal.patch()
+    if as_json:
+        fields = {"writer": proposal.writer, "path": proposal.path, "test": proposal.name}
+        click.echo(json.dumps({**fields, "command": ["python", *proposal.command], "patch": patch}))
+        return
+    click.echo(patch, nl=False)
+    said = f"{proposal.name} in {proposal.path}" if patch else f"{proposal.path} has {proposal.name} already"
+    stderr().print(f"{said}; run it: python {' '.join(proposal.command)}", highlight=False)

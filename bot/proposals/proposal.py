@@ -1,0 +1,123 @@
+"""A proposed test: the file before and after, as a patch."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from dataclasses import dataclass
+from functools import partial
+
+from bot.errors import RefusalError
+from bot.proposals.candidate_names import candidate_names
+from bot.proposals.code_style import format_code, read_style, sort_imports
+from bot.proposals.regression import Regression
+from bot.proposals.source_edit import NameTakenError, defined_names, merge, prune_imports
+from bot.proposals.tree import Tree
+from bot.proposals.writer import (
+    Place,
+    ProposalSettings,
+    TestSite,
+    Writer,
+    get_writer,
+    matching_writers,
+)
+
+#: Longest test in lines, its definition included: what a maintainer reads at a glance.
+MAX_LINES = 25
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A test in a file of a repository.
+
+    before   the file, None if it is new; `after` is the same text if the test is there already
+    command  the arguments of Python that run the test in the root of the repository
+    """
+
+    writer: str
+    place: Place
+    name: str
+    before: str | None
+    after: str
+    command: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self.place.path
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the test is not in the file yet."""
+        return self.before != self.after
+
+    def patch(self) -> str:
+        """The change as `git apply` reads it; "" for none."""
+        if not self.is_new:
+            return ""
+        old = f"a/{self.path}" if self.before is not None else "/dev/null"
+        head = f"diff --git a/{self.path} b/{self.path}\n"
+        if self.before is None:
+            head += "new file mode 100644\n"
+        before = (self.before or "").splitlines(keepends=True)
+        lines = difflib.unified_diff(before, self.after.splitlines(keepends=True), old, f"b/{self.path}")
+        return head + "".join(
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+        )
+
+
+def propose(
+    regression: Regression,
+    tree: Tree,
+    settings: ProposalSettings = ProposalSettings(),  # noqa: B008 (frozen)
+    *,
+    is_open: bool = False,
+) -> Proposal:
+    """The test of a regression for a repository.
+
+    is_open  whether the bug is not fixed; suites that accept it get a test that is expected to fail
+    Raises RefusalError if there is no short test, UsageError for unreadable files.
+    """
+    writer, place = _choose(regression, tree, settings)
+    before = tree.read(place.path)
+    style = read_style(tree, place.path, writer.style)
+    defined = defined_names(before or "")
+    for name in candidate_names(regression):
+        fails = is_open and writer.expects_failures
+        site = TestSite(name, place, tree, defined, settings.header, expected_failure=fails)
+        pruned = prune_imports(writer.write(regression, site))
+        text = format_code(sort_imports(pruned, writer.first_party), style)
+        _check(text, name)
+        command = writer.command(place, name)
+        if before is None:
+            return Proposal(writer.name, place, name, None, text, command)
+        try:
+            after = merge(before, text, partial(format_code, style=style), writer.first_party)
+        except NameTakenError:
+            continue
+        return Proposal(writer.name, place, name, before, after, command)
+    raise RefusalError(f"{place.path} has a hundred tests of this name")
+
+
+def _choose(regression: Regression, tree: Tree, settings: ProposalSettings) -> tuple[Writer, Place]:
+    writers = (get_writer(settings.writer),) if settings.writer else matching_writers(regression)
+    for one in writers:
+        place = one.place(regression, tree, settings)
+        if place is not None:
+            return one, place
+    named = f"the writer {settings.writer} has" if settings.writer else "no writer has"
+    raise RefusalError(f"{named} a place for a test of {regression.outcome.backend} in this repository")
+
+
+def _check(text: str, name: str) -> None:
+    """Raises RefusalError for tests that nobody would have written."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > MAX_LINES:
+                raise RefusalError(
+                    f"the test has {lines} lines and at most {MAX_LINES} are proposed; "
+                    "reduce the bug first with `/assay reduce`"
+                )
+    if "base64" in text:
+        raise RefusalError("the program holds arrays that no short expression gives; reduce the bug first")

@@ -1,0 +1,1 @@
+"""Writers of tests: one file for each suite, with a template in `templates/proposals`."""

@@ -1,0 +1,28 @@
+"""TVM's tests of its ONNX importer: functions of pytest that call the file's `check_correctness`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from bot.proposals.code_style import CodeStyle
+from bot.proposals.regression import Regression
+from bot.proposals.tree import Tree
+from bot.proposals.writer import Writer, onnx_values, writer
+
+
+@writer
+class TvmOnnxWriter(Writer):
+    """`tests/python/relax/test_frontend_onnx.py`, compared with onnxruntime."""
+
+    name = "tvm-onnx"
+    backend = "tvm"
+    frontend = "onnx"
+    style: ClassVar[CodeStyle] = CodeStyle(line_length=100)
+    first_party = "tvm"
+    path = "tests/python/relax/test_frontend_onnx.py"
+
+    def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:
+        """The parts of the model, and the tolerances that `check_correctness` does not have by default."""
+        del tree
+        return onnx_values(regression)

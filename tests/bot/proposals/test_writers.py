@@ -1,0 +1,167 @@
+"""The written tests as people read them, and what holds for each; `ASSAY_GOLDEN=write` makes the files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.errors import RefusalError
+from bot.proposals.proposal import MAX_LINES, Proposal, propose
+from bot.proposals.regression import Regression
+from bot.proposals.tree import Tree, folder_tree
+from bot.proposals.writer import ProposalSettings, writer_names
+from fuzzing.cases import Recipe, Tensor
+from fuzzing.outcomes import Phase, Verdict
+from tests.bot.proposals.regressions import cumsum, regression, torch_sum, torch_text
+from tests.bot.proposals.trees import FILES, make_tree
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "proposals"
+#: Writer → repository and bug.
+WRITTEN: dict[str, tuple[str, Regression]] = {
+    "tvm-onnx": ("tvm", regression("tvm", cumsum())),
+    "tvm-exported-program": ("tvm", regression("tvm", torch_text())),
+    "onnxruntime-python": ("onnxruntime", regression("onnxruntime", cumsum())),
+    "pytorch": ("inductor", regression("inductor", torch_sum())),
+    "openvino-pytorch": ("openvino", regression("openvino", torch_text())),
+    "openvino-onnx": ("openvino", regression("openvino", cumsum())),
+    "tinygrad-onnx": ("tinygrad", regression("tinygrad", cumsum())),
+    "pytest": ("other", regression("iree", cumsum())),
+}
+
+
+def tree_of(repository: str) -> Tree:
+    files = {name: text.encode() for name, text in FILES.get(repository, {}).items()}
+    return Tree(files.get)
+
+
+def proposed(writer: str) -> tuple[Proposal, Tree]:
+    repository, bug = WRITTEN[writer]
+    tree = tree_of(repository)
+    return propose(bug, tree), tree
+
+
+def with_file(tree: Tree, proposal: Proposal) -> Tree:
+    """The tree with the proposal applied."""
+    return Tree(lambda path: proposal.after.encode() if path == proposal.path else tree.reader(path))
+
+
+def test_every_writer_is_shown() -> None:
+    assert set(writer_names()) == set(WRITTEN)
+
+
+@pytest.mark.parametrize("writer", sorted(WRITTEN))
+def test_golden(writer: str) -> None:
+    proposal, _ = proposed(writer)
+    path = GOLDEN / f"{writer}.patch"
+    if os.environ.get("ASSAY_GOLDEN") == "write":
+        path.write_text(proposal.patch(), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == proposal.patch(), (
+        f"{path} differs; ASSAY_GOLDEN=write writes it"
+    )
+    assert proposal.writer == writer
+
+
+@pytest.mark.parametrize("writer", sorted(WRITTEN))
+def test_writing_twice_changes_nothing(writer: str) -> None:
+    proposal, tree = proposed(writer)
+    again = propose(WRITTEN[writer][1], with_file(tree, proposal))
+    assert (again.patch(), again.is_new, again.name) == ("", False, proposal.name)
+
+
+@pytest.mark.parametrize("writer", sorted(WRITTEN))
+def test_the_rest_of_the_file_stays(writer: str) -> None:
+    proposal, _ = proposed(writer)
+    removed = [line for line in proposal.patch().splitlines() if line.startswith("-") and line[:3] != "---"]
+    assert all(line.startswith("-from ") for line in removed), "only an import may grow"
+
+
+@pytest.mark.parametrize("writer", [name for name in sorted(WRITTEN) if name != "tinygrad-onnx"])
+def test_the_formatter_of_the_repository_changes_nothing(writer: str, tmp_path: Path) -> None:
+    repository, _ = WRITTEN[writer]
+    folder = make_tree(tmp_path, repository) if repository in FILES else tmp_path
+    proposal, _ = proposed(writer)
+    (folder / proposal.path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / proposal.path).write_text(proposal.after, encoding="utf-8")
+    width = {"openvino": 120}.get(repository)
+    tool = ["black", "--quiet"] if repository == "inductor" else ["ruff", "format", "--quiet", "--no-cache"]
+    extra = ["--line-length", str(width)] if width else []
+    command = [sys.executable, "-m", *tool, *extra, proposal.path]
+    subprocess.run(command, cwd=folder, check=True, timeout=120)
+    assert (folder / proposal.path).read_text(encoding="utf-8") == proposal.after
+
+
+@pytest.mark.parametrize("writer", sorted(WRITTEN))
+def test_the_linter_of_the_repository_accepts_it(writer: str, tmp_path: Path) -> None:
+    repository, _ = WRITTEN[writer]
+    folder = make_tree(tmp_path, repository) if repository in FILES else tmp_path
+    proposal, _ = proposed(writer)
+    (folder / proposal.path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / proposal.path).write_text(proposal.after, encoding="utf-8")
+    command = [sys.executable, "-m", "ruff", "check", "--no-cache", proposal.path]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout
+
+
+def test_another_test_of_the_name_gives_a_longer_name() -> None:
+    bug = WRITTEN["tvm-onnx"][1]
+    first, tree = proposed("tvm-onnx")
+    changed = cumsum()
+    doubled = tuple((name, Tensor.of(value.array() * 2)) for name, value in changed.values())  # type: ignore[union-attr]
+    other = replace(bug, case=replace(changed, inputs=doubled))
+    second = propose(other, with_file(tree, first))
+    assert second.is_new
+    assert second.name == "test_cum_sum_exclusive_reverse_float32_values"
+
+
+def test_an_open_bug_is_expected_to_fail_where_the_suite_accepts_that() -> None:
+    repository, bug = WRITTEN["pytorch"]
+    assert "@unittest.expectedFailure" in propose(bug, tree_of(repository), is_open=True).after
+    assert "expectedFailure" not in propose(bug, tree_of(repository)).after
+    repository, bug = WRITTEN["tvm-onnx"]
+    assert propose(bug, tree_of(repository), is_open=True).after == propose(bug, tree_of(repository)).after
+
+
+def test_a_program_that_dynamo_does_not_capture_is_dynamos() -> None:
+    bug = regression("inductor", torch_sum(), Verdict.CRASH, Phase.CONVERT)
+    repros = "import torch\n\n\nclass ReproTests(TestCase):\n    def test_a(self):\n        pass\n"
+    proposal = propose(bug, Tree({"test/dynamo/test_repros.py": repros.encode()}.get))
+    assert proposal.name == "test_cumsum_dim_convert"
+    assert proposal.command == ("test/dynamo/test_repros.py", "ReproTests.test_cumsum_dim_convert")
+    assert "import torch._dynamo" not in proposal.after, "what the file has is not imported again"
+
+
+def test_long_inputs_become_random_numbers_not_bytes() -> None:
+    case = cumsum()
+    long = Recipe("uniform", "float32", (2, 300), -1.0, 1.0, 7)
+    bug = regression("tvm", replace(case, inputs=(("x", long),), expected=None))
+    after = propose(bug, tree_of("tvm")).after
+    assert "np.random.default_rng(0).uniform(" in after
+    assert "base64" not in after
+
+
+def test_no_test_is_longer_than_a_person_would_write() -> None:
+    bug = regression("tvm", cumsum())
+    nodes = bug.outline["nodes"] * MAX_LINES
+    with pytest.raises(RefusalError, match="at most 25 are proposed"):
+        propose(replace(bug, outline={**bug.outline, "nodes": nodes}), tree_of("tvm"))
+
+
+def test_the_configuration_names_the_file_and_its_header() -> None:
+    settings = ProposalSettings(path="ci/test_bugs.py", header="# SPDX-License-Identifier: MIT")
+    proposal = propose(WRITTEN["pytest"][1], Tree({}.get), settings)
+    assert proposal.path == "ci/test_bugs.py"
+    assert proposal.after.startswith("# SPDX-License-Identifier: MIT\n\nimport ")
+
+
+def test_a_checkout_shows_no_files_outside(tmp_path: Path) -> None:
+    (tmp_path / "outside.py").write_text("secret")
+    inside = tmp_path / "checkout"
+    inside.mkdir()
+    (inside / "link.py").symlink_to(tmp_path / "outside.py")
+    assert folder_tree(inside).read("link.py") is None
+    assert folder_tree(inside).read("../outside.py") is None
