@@ -55,7 +55,8 @@ def run(folder: Path, proposal: Proposal, fault: str = "") -> tuple[int, str]:
     planted.mkdir(exist_ok=True)
     (planted / "sitecustomize.py").write_text(fault, encoding="utf-8")
     cache = folder / f"cache{len(fault)}"  # compiled code of another run would hide the fault
-    env = os.environ | {"PYTHONPATH": f"{planted}:{folder}", "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    inductor = {"TORCHINDUCTOR_CACHE_DIR": str(cache), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    env = os.environ | {"PYTHONPATH": f"{planted}:{folder}"} | inductor
     done = subprocess.run(
         [sys.executable, *proposal.command], cwd=folder, env=env, capture_output=True, text=True, timeout=400
     )
