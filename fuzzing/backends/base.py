@@ -152,6 +152,10 @@ class Backend:
         """Imports the compiler and prepares `device`; once per worker. `options` may leave out defaults."""
         raise NotImplementedError
 
+    def is_usable(self) -> bool:
+        """Whether the process can run further cases after one that failed."""
+        return True
+
     def convert(self, program: Program, inputs: Named) -> Any:
         """Converts the program to the compiler's own representation; `inputs` are those of the run."""
         raise NotImplementedError

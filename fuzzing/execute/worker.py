@@ -102,7 +102,7 @@ class Worker:
                 )
                 ended.append(end)
                 caught = end[3]
-                if caught is not None and sticky.search(caught.message):
+                if caught is not None and (sticky.search(caught.message) or not backend.is_usable()):
                     ended[-1] = (*end[:3], caught._replace(sticky=True), end[4])
                     self._flush(ended)
                     return

@@ -86,6 +86,10 @@ class Inductor(Backend):
             self._cache = open_header_cache(os.environ.get("ASSAY_CACHE", ""))
             _prepare(self._cache)
 
+    def is_usable(self) -> bool:
+        """Whether torch still dispatches as in a new process."""
+        return torch_programs.is_torch_usable()
+
     def convert(self, program: Program, inputs: Named) -> Any:
         """The program's module, and the inputs to compile it for."""
         _reset()

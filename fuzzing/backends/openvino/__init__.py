@@ -121,6 +121,10 @@ class OpenVino(Backend):
             self._config["INFERENCE_NUM_THREADS"] = "1"
             memory_retention.retain_freed_memory()
 
+    def is_usable(self) -> bool:
+        """Whether torch still dispatches as in a new process."""
+        return torch_programs.is_torch_usable()
+
     def convert(self, program: Program, inputs: Named) -> _Model:
         """The frontend's model."""
         if program.kind in onnx_models.KINDS:

@@ -43,24 +43,38 @@ def _is_dense(tensor: Any) -> bool:
     return bool(tensor.is_contiguous() and tensor.untyped_storage().nbytes() == size)
 
 
+#: Stages of torch between the export and an importer's first instruction, and what torch does in each.
+_LIBRARY_STAGES = {"run_decompositions": "decompose", "module": "make a module of"}
+
+
 def _report_torch_failures(program: Any) -> None:
-    """Raises Unsupported if torch itself fails in an ExportedProgram's decompositions.
+    """Raises Unsupported if torch itself fails in a further stage of an ExportedProgram, or of what
+    `run_decompositions` makes of it.
 
-    Failures in decompositions that the importer adds propagate.
+    torch 2.13 gives no module of a decomposed program whose argument `input` is written to: "Could not find
+    input in either buffer or input nodes". Failures in decompositions that the importer adds propagate.
     """
-    decompose = program.run_decompositions
+    for name, what in _LIBRARY_STAGES.items():
+        setattr(program, name, _reporting(getattr(program, name), what))
 
-    def decomposed(*given: Any, **named: Any) -> Any:
+
+def _reporting(stage: Any, what: str) -> Any:
+    """A stage that raises Unsupported for its own failures, and so do the stages of its result."""
+
+    def run(*given: Any, **named: Any) -> Any:
         try:
-            return decompose(*given, **named)
+            found = stage(*given, **named)
         except Exception as error:
-            if _involves_other_code(error.__traceback__):
+            if isinstance(error, Unsupported) or _involves_other_code(error.__traceback__):
                 raise
             lines = str(error).strip().splitlines() or [""]
-            what = f"{type(error).__name__}: {lines[0][:300]}"
-            raise Unsupported(f"torch cannot decompose what it has exported: {what}") from error
+            said = f"{type(error).__name__}: {lines[0][:300]}"
+            raise Unsupported(f"torch cannot {what} what it has exported: {said}") from error
+        if hasattr(found, "graph_signature"):
+            _report_torch_failures(found)
+        return found
 
-    program.run_decompositions = decomposed
+    return run
 
 
 def _involves_other_code(trace: Optional[TracebackType]) -> bool:

@@ -16,6 +16,13 @@ from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING, Absent, Sequence,
 
 #: Every run starts from this seed, so that random operators draw equal numbers on both sides.
 RNG_SEED = 0
+#: Functions of `torch._C`, if the release has them, with arguments and the result in a new process.
+_DISPATCH_STATE: Tuple[Tuple[str, Tuple[str, ...], Any], ...] = (
+    ("_len_torch_dispatch_stack", (), 0),
+    ("_len_torch_function_stack", (), 0),
+    ("_dispatch_tls_is_dispatch_key_excluded", ("Python",), False),
+    ("_is_torch_function_enabled", (), True),
+)
 #: The module of a program's text; only one at a time, as a worker builds programs one after the other.
 MODULE = "assay_program"
 
@@ -113,6 +120,24 @@ def computing_in(name: str) -> Iterator[None]:
 
     with WidenMode():  # type: ignore[no-untyped-call]
         yield
+
+
+def is_torch_usable() -> bool:
+    """Whether torch, if it is imported, dispatches as in a new process.
+
+    An exception amid torch.export, such as the RecursionError of `torch.sparse_bsc_tensor` (torch 2.13), may
+    leave Python's dispatch keys excluded. Then no later program can be captured or compiled.
+    """
+    if "torch" not in sys.modules:
+        return True
+    import torch
+
+    probes: Any = torch._C
+    return all(
+        getattr(probes, name)(*arguments) == fresh
+        for name, arguments, fresh in _DISPATCH_STATE
+        if hasattr(probes, name)
+    )
 
 
 # Values

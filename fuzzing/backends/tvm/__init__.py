@@ -141,6 +141,10 @@ class Tvm(Backend):
             target["mcpu"] = self._tvm.target.codegen.llvm_get_system_cpu()
         return target
 
+    def is_usable(self) -> bool:
+        """Whether torch still dispatches as in a new process."""
+        return torch_programs.is_torch_usable()
+
     def convert(self, program: Program, inputs: Named) -> _Model:
         """The Relax module of an ONNX model, of a Keras program's export, or of torch's ExportedProgram."""
         if program.kind in onnx_models.KINDS:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 import pytest
 
 from fuzzing import backends
+from fuzzing.backends.base import Unsupported
 from fuzzing.backends.shared import torch_graphs, torch_programs
-from fuzzing.cases import TensorArg, TorchCall, TorchProgram
+from fuzzing.cases import Dtype, Tensor, TensorArg, TorchCall, TorchProgram
 from fuzzing.execution import Execution
 from tests.fuzzing.backends.backend_kit import arrays, floats, keras_case, program_case, run_all, torch_cases
 
@@ -28,6 +30,7 @@ REFUSED = {
         TorchCall("torch.as_strided", (TensorArg("x", strides=(2,)), (2,), (1,))), x=floats(2)
     ),
     "resized": program_case(TorchCall("torch.Tensor.resize_", (TensorArg("x"), (2, 2))), x=floats(2, 3)),
+    "written": program_case(TorchCall("torch.Tensor.add_", (TensorArg("input"), 1)), input=floats(2)),
     "untraceable": program_case(
         TorchProgram("def forward(x):\n    return x if x.sum().item() > 1 else open('/nowhere')\n"),
         x=floats(1),
@@ -80,6 +83,33 @@ def test_what_torch_itself_cannot_decompose_is_not_laid_at_the_compilers_door(ba
     found = ran(backend, ())["resized"]  # torch 2.13 exports it, and fails to lower it
     assert found.error == "Unsupported"
     assert found.message.startswith("torch cannot decompose what it has exported: ")
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # torch's own, of its own code
+@pytest.mark.parametrize("backend", [pytest.param("openvino", marks=pytest.mark.compiler_openvino)])
+def test_a_stage_that_fails_without_the_compiler_is_the_librarys(backend: str) -> None:
+    found, case = ran(backend, ())["written"], REFUSED["written"]
+    assert found.error == "Unsupported"
+    assert found.message.startswith("torch cannot make a module of what it has exported: RuntimeError: ")
+    graph = torch_graphs.capture(torch_programs.build(case.program), list(case.values()), "exported")
+    with pytest.raises(Unsupported, match="Could not find input"):
+        graph.run_decompositions({}).module()
+
+
+@pytest.mark.parametrize("backend", [pytest.param("openvino", marks=pytest.mark.compiler_openvino)])
+def test_no_case_follows_one_that_leaves_torch_unusable(backend: str) -> None:
+    arguments = TensorArg("crow"), TensorArg("columns"), TensorArg("values")
+    breaks = program_case(
+        TorchCall("torch.sparse_bsc_tensor", arguments, (("dtype", Dtype("float64")),)),
+        crow=Tensor.of(np.array([0, 1, 2])),
+        columns=Tensor.of(np.array([0, 1])),
+        values=Tensor.of(np.ones((2, 2, 2), np.int64)),
+    )
+    found = run_all(
+        backend, {"before": torch_cases()["call"], "breaks": breaks, "after": torch_cases()["call"]}
+    )
+    assert "RecursionError" in found["breaks"].message  # in torch 2.13
+    assert found["after"].ending == found["before"].ending == "returned"
 
 
 @pytest.mark.parametrize("how", ["exported", "traced"])
