@@ -125,6 +125,15 @@ class Backend:
         return [f"{cls.package}=={version}"]
 
     @classmethod
+    def computed_in(cls, device: str, options: dict[str, str]) -> dict[str, str]:
+        """Float types that the compiler documents to compute in a narrower one: type → narrower type.
+
+        options  resolved, see `resolve_options`
+        """
+        del device, options
+        return {}
+
+    @classmethod
     def resolve_options(cls, given: dict[str, str]) -> dict[str, str]:
         """`given` with the default of every other option; raises UsageError for forbidden values."""
         for name, value in given.items():

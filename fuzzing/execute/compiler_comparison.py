@@ -147,20 +147,19 @@ class ComparisonTable:
         cls = backends.get(one.backend)
         if case.program.kind not in cls.kinds:
             return f"{cls.name} takes no {case.program.kind} programs", None
-        command = WorkerCommand(
-            one.python, one.backend, one.device, cls.resolve_options(one.options), self._spec.limits
-        )
+        options = cls.resolve_options(one.options)
+        command = WorkerCommand(one.python, one.backend, one.device, options, self._spec.limits)
         try:
             [(_, execution)] = Supervisor[None](command).run([(None, case)])
         except ToolchainError as error:
             return str(error).splitlines()[0], None
-        outcome = decide_outcome(case, execution, cls, "", one.device)
+        computed_in = cls.computed_in(one.device, options)
+        outcome = decide_outcome(case, execution, cls, "", one.device, computed_in=computed_in)
         if needs_recheck(outcome, DEFAULT):
-            [outcome] = self._rechecker.recheck([self._recheck_request(case, execution, outcome)])
+            computed = needs_reference(self._case)
+            request = RecheckRequest(case, computed, execution.outputs, outcome, computed_in)
+            [outcome] = self._rechecker.recheck([request])
         return outcome, execution
-
-    def _recheck_request(self, case: TestCase, execution: Execution, outcome: Outcome) -> RecheckRequest:
-        return RecheckRequest(case, needs_reference(self._case), execution.outputs, outcome)
 
     def _float64(self, case: TestCase) -> tuple[tuple[str, Any], ...] | None:
         return self._rechecker.float64(case, computed=needs_reference(self._case))

@@ -48,6 +48,7 @@ class Evaluator:
         self._shard = shard
         self._backend = backends.get(shard.backend)
         options = self._backend.resolve_options(shard.options)
+        self._computed_in = self._backend.computed_in(shard.device, options)
         self.configuration = format_configuration(
             self._backend.non_default_options(shard.options), shard.profile
         )
@@ -107,7 +108,7 @@ class Evaluator:
             if needs_recheck(outcome, self._shard.profile):
                 computed = needs_reference(cases[place])
                 recheck_requests[place] = RecheckRequest(
-                    runnable[place], computed, execution.outputs, outcome
+                    runnable[place], computed, execution.outputs, outcome, self._computed_in
                 )
         found.update(
             zip(recheck_requests, self._rechecker.recheck(list(recheck_requests.values())), strict=True)
@@ -131,6 +132,7 @@ class Evaluator:
             shard.device,
             shard.profile,
             configuration=self.configuration,
+            computed_in=self._computed_in,
         )
 
     def _invalid(self, case: TestCase, why: str) -> Outcome:

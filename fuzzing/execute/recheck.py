@@ -7,11 +7,11 @@ stored beside the references and serve all compilers, releases and repeats. Pass
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fuzzing.cases import TestCase
+from fuzzing.cases import Tensor, TestCase
 from fuzzing.cases.values import Value, value_from_json
 from fuzzing.execute.reference_outputs import outputs_to_json
 from fuzzing.execute.reference_runner import (
@@ -32,7 +32,7 @@ Outputs = tuple[tuple[str, Value], ...]
 #: M_PERTURB), so that reads of uninitialized memory return other values than usual.
 _PERTURBED = {"MALLOC_PERTURB_": "165"}
 _MAX_KEPT = 8 << 20  # bytes of outputs stored for one case; larger ones are computed again
-_SUFFIX = ".recheck1"  # another number invalidates stored results
+_SUFFIX = ".recheck2"  # another number invalidates stored results
 
 _WIDE = {"precision": "float64"}
 
@@ -45,25 +45,35 @@ class RecheckRequest:
     computed  whether the library computed the reference, rather than shipping it with its test
     outputs   of the compiled program
     outcome   as decided so far
+    computed_in  of the backend, see `fuzzing.backends.base.Backend`
     """
 
     case: TestCase
     computed: bool
     outputs: Outputs
     outcome: Outcome
+    computed_in: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def subject(self) -> _Subject:
         """The case to run on the library."""
-        return _Subject(self.case, self.computed)
+        return _Subject(self.case, self.computed, self.computed_in)
 
 
 @dataclass(frozen=True)
 class _Subject:
-    """A case, and whether its reference was computed."""
+    """A case, whether its reference was computed, and the precision to which inputs are moved."""
 
     case: TestCase
     computed: bool
+    computed_in: Mapping[str, str]
+
+    @property
+    def suffix(self) -> str:
+        """Ends the name of the stored runs: those whose inputs move further are others."""
+        types = {value.dtype for _, value in self.case.values() if isinstance(value, Tensor)}
+        narrow = {f"-{self.computed_in[name]}" for name in types if name in self.computed_in}
+        return _SUFFIX + "".join(sorted(narrow))
 
 
 class Rechecker:
@@ -90,7 +100,7 @@ class Rechecker:
 
     def float64(self, case: TestCase, *, computed: bool) -> Outputs | None:
         """The outputs of a float64 run; None if there can be none. `computed` as in RecheckRequest."""
-        run_batch = _ReferenceRunBatch(self._reference_runners.of(case), [_Subject(case, computed)])
+        run_batch = _ReferenceRunBatch(self._reference_runners.of(case), [_Subject(case, computed, {})])
         return run_batch.reference_runs()[case.id].float64
 
 
@@ -98,7 +108,9 @@ def _decide(recheck_request: RecheckRequest, reference_runs: ReferenceRuns) -> D
     """The new decision; None if the outcome is unchanged."""
     if is_integer_trap(recheck_request.outcome):
         return decide_trap(reference_runs)
-    return decide_outputs(recheck_request.case, recheck_request.outputs, reference_runs)
+    return decide_outputs(
+        recheck_request.case, recheck_request.outputs, reference_runs, recheck_request.computed_in
+    )
 
 
 class _ReferenceRunBatch:
@@ -106,7 +118,7 @@ class _ReferenceRunBatch:
 
     def __init__(self, runner: ReferenceRunner, subjects: list[_Subject]) -> None:
         self._runner = runner
-        self._known = {item.case.id: known for item in subjects if (known := _load(runner, item.case))}
+        self._known = {item.case.id: known for item in subjects if (known := _load(runner, item))}
         self._subjects = [item for item in subjects if item.case.id not in self._known]
         self._executions: dict[tuple[str, str], Execution] = {}
 
@@ -133,23 +145,25 @@ class _ReferenceRunBatch:
 
     def _run(self, how: str, cases: list[TestCase], *, perturbed: bool = False, **given: Any) -> None:
         def jobs() -> Iterator[tuple[tuple[str, str], TestCase]]:
+            narrow = {item.case.id: item.computed_in for item in self._subjects} if perturbed else {}
             for case in cases:
                 yield (how, case.id), case
                 if perturbed:
-                    yield from self._perturbed(case)
+                    yield from self._perturbed(case, narrow[case.id])
 
         if cases:
             self._executions.update(self._runner.run(jobs(), **given))
 
     @staticmethod
-    def _perturbed(case: TestCase) -> Iterator[tuple[tuple[str, str], TestCase]]:
+    def _perturbed(
+        case: TestCase, computed_in: Mapping[str, str]
+    ) -> Iterator[tuple[tuple[str, str], TestCase]]:
         values = case.values()
         for sign in (1, -1):
-            yield (f"perturbed_equally{sign}", case.id), replace(case, inputs=perturb_equally(values, sign))
-            yield (
-                (f"perturbed_independently{sign}", case.id),
-                replace(case, inputs=perturb_independently(values, sign)),
-            )
+            equally = perturb_equally(values, sign, computed_in)
+            independently = perturb_independently(values, sign, computed_in)
+            yield (f"perturbed_equally{sign}", case.id), replace(case, inputs=equally)
+            yield (f"perturbed_independently{sign}", case.id), replace(case, inputs=independently)
 
     def _collect(self, subject: _Subject) -> ReferenceRuns:
         case = subject.case
@@ -165,7 +179,7 @@ class _ReferenceRunBatch:
             problem=self._problem(case),
         )
         if not self._is_transient(case):
-            _store(self._runner, case, found)
+            _store(self._runner, subject, found)
         return found
 
     def _outputs(self, how: str, case: TestCase) -> Outputs | None:
@@ -196,14 +210,14 @@ _RUN_LISTS = ("runs", "perturbed_equally", "perturbed_independently")
 _SINGLE_RUNS = ("float64", "refilled")
 
 
-def _store(runner: ReferenceRunner, case: TestCase, found: ReferenceRuns) -> None:
+def _store(runner: ReferenceRunner, subject: _Subject, found: ReferenceRuns) -> None:
     record: dict[str, Any] = {"problem": found.problem}
     record |= {name: [outputs_to_json(run) for run in getattr(found, name)] for name in _RUN_LISTS}
     for name in _SINGLE_RUNS:
         outputs = getattr(found, name)
         record[name] = None if outputs is None else outputs_to_json(outputs)
     if sum(len(value["data"]) for value in _tensors(record)) <= _MAX_KEPT:
-        runner.store(case, record, _SUFFIX)
+        runner.store(subject.case, record, subject.suffix)
 
 
 def _tensors(record: Any) -> Iterator[dict[str, Any]]:
@@ -214,8 +228,8 @@ def _tensors(record: Any) -> Iterator[dict[str, Any]]:
             yield from _tensors(item)
 
 
-def _load(runner: ReferenceRunner, case: TestCase) -> ReferenceRuns | None:
-    record = runner.load(case, _SUFFIX)
+def _load(runner: ReferenceRunner, subject: _Subject) -> ReferenceRuns | None:
+    record = runner.load(subject.case, subject.suffix)
     if record is None:
         return None
     try:

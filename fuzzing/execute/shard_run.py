@@ -52,6 +52,7 @@ class ShardRun:
             raise UsageError(f"{shard.backend} has no device {shard.device!r}; it has {allowed}")
         get_profile(shard.profile)
         self._options = self._backend.resolve_options(shard.options)
+        self._computed_in = self._backend.computed_in(shard.device, self._options)
         self._configuration = format_configuration(
             self._backend.non_default_options(shard.options), shard.profile
         )
@@ -89,7 +90,7 @@ class ShardRun:
             outcome = self._decide(key[0], case, execution)
             if needs_recheck(outcome, self._shard.profile):
                 self._pending_rechecks.append(
-                    (key, RecheckRequest(case, computed, execution.outputs, outcome))
+                    (key, RecheckRequest(case, computed, execution.outputs, outcome, self._computed_in))
                 )
                 if (
                     len(self._pending_rechecks) >= _RECHECK_BATCH
@@ -113,6 +114,7 @@ class ShardRun:
             shard.profile,
             configuration=self._configuration,
             case_id=case_id,
+            computed_in=self._computed_in,
         )
 
     def _add_ablation(self, key: Key, case: TestCase, computed: bool, outcome: Outcome) -> Outcome:
@@ -146,7 +148,9 @@ class ShardRun:
         outcome = self._decide(case_id, case, execution)
         if not needs_recheck(outcome, self._shard.profile):
             return outcome
-        [rechecked] = self._rechecker.recheck([RecheckRequest(case, computed, execution.outputs, outcome)])
+        [rechecked] = self._rechecker.recheck(
+            [RecheckRequest(case, computed, execution.outputs, outcome, self._computed_in)]
+        )
         return rechecked
 
     # Cases

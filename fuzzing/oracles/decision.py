@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
+from types import MappingProxyType
 from typing import Protocol
 
 import fuzzing.oracles
@@ -57,12 +58,16 @@ class BackendInfo(Protocol):
 
 @dataclass(frozen=True)
 class OracleInput:
-    """The evidence that an oracle decides on."""
+    """The evidence that an oracle decides on.
+
+    computed_in  see `fuzzing.backends.base.Backend`
+    """
 
     case: TestCase
     execution: Execution
     backend: BackendInfo
     profile: str
+    computed_in: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def where(self) -> str:
@@ -120,6 +125,7 @@ def decide_outcome(
     *,
     configuration: str = "",
     case_id: str = "",
+    computed_in: Mapping[str, str] = MappingProxyType({}),
 ) -> Outcome:
     """The outcome of `execution`. The case must have its reference, see `fuzzing.oracles.reference`.
 
@@ -129,7 +135,7 @@ def decide_outcome(
     if execution.matches_expected:
         decision = _decide_pass(execution.count)
     else:
-        decision = _decide(OracleInput(case, execution, backend, profile))
+        decision = _decide(OracleInput(case, execution, backend, profile, computed_in))
     return Outcome(
         case=case_id or case.id,
         backend=backend.name,

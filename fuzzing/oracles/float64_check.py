@@ -20,9 +20,10 @@ are that function's and allow for chance: the maximum over few elements is less 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ _HALF_ROUNDINGS = 8
 #: cancel in the program. Algorithms for such sums (a fast Fourier transform, Winograd's convolution) keep the
 #: error small relative to the largest element, not to each (Higham, chapters 23 and 24).
 _CANCELS = 8
+#: The largest numbers of the types that wider ones are computed in (IEEE 754; bfloat16 has 8 bits).
+_LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2.0**-7) * 2.0**127, "float32": (2 - 2.0**-23) * 2.0**127}
 _HALVES = frozenset({"float16", "bfloat16"})
 #: Library and test disagree, so a compiler that agrees with either has no failure.
 _LIBRARY_DISAGREES = "the library does not give what its test expects"
@@ -131,8 +134,16 @@ def decide_trap(reference_runs: ReferenceRuns) -> Decision | None:
     )
 
 
-def decide_outputs(case: TestCase, outputs: Outputs, reference_runs: ReferenceRuns) -> Decision:
-    """The decision on a compiled program's outputs; `case` must have its reference."""
+def decide_outputs(
+    case: TestCase,
+    outputs: Outputs,
+    reference_runs: ReferenceRuns,
+    computed_in: Mapping[str, str] = MappingProxyType({}),
+) -> Decision:
+    """The decision on a compiled program's outputs; `case` must have its reference.
+
+    computed_in  see `fuzzing.backends.base.Backend`
+    """
     assert case.expected is not None
     nondeterminism = _find_nondeterminism(case, reference_runs.runs)
     if nondeterminism:
@@ -144,10 +155,10 @@ def decide_outputs(case: TestCase, outputs: Outputs, reference_runs: ReferenceRu
         )
     problem = _float64_problem(case, reference_runs)
     if not problem:
-        return _decide_with_float64(case, case.expected, outputs, reference_runs)
-    if problem == _LIBRARY_DISAGREES and not _differences(case, reference_runs.runs[0], outputs):
+        return _decide_with_float64(case, case.expected, outputs, reference_runs, computed_in)
+    if problem == _LIBRARY_DISAGREES and not _differences(case, reference_runs.runs[0], outputs, computed_in):
         return Decision(Verdict.PASS, f"as the library gives it; {problem}")
-    return _decide_without_float64(case, outputs, problem)
+    return _decide_without_float64(case, outputs, problem, computed_in)
 
 
 def _find_nondeterminism(case: TestCase, runs: tuple[Outputs, ...]) -> tuple[Mismatch, ...]:
@@ -170,16 +181,25 @@ def _float64_problem(case: TestCase, reference_runs: ReferenceRuns) -> str:
     return ""
 
 
-def _differences(case: TestCase, want: Outputs, outputs: Outputs) -> tuple[Mismatch, ...]:
+def _differences(
+    case: TestCase, want: Outputs, outputs: Outputs, computed_in: Mapping[str, str]
+) -> tuple[Mismatch, ...]:
     """How outputs differ from the expected ones, without knowledge of rounding."""
     return compare(
-        want, outputs, tolerance=case.tolerance, comparison=case.comparison, profile=WITHOUT_FLOAT64
+        want,
+        outputs,
+        tolerance=case.tolerance,
+        comparison=case.comparison,
+        profile=WITHOUT_FLOAT64,
+        computed_in=computed_in,
     )
 
 
-def _decide_without_float64(case: TestCase, outputs: Outputs, problem: str) -> Decision:
+def _decide_without_float64(
+    case: TestCase, outputs: Outputs, problem: str, computed_in: Mapping[str, str]
+) -> Decision:
     assert case.expected is not None
-    found = _differences(case, case.expected, outputs)
+    found = _differences(case, case.expected, outputs, computed_in)
     if found:
         return decide_wrong_result(found)
     return Decision(Verdict.PASS, f"no further off than rounding of the largest element ({problem})")
@@ -204,7 +224,11 @@ class _Tally:
 
 
 def _decide_with_float64(
-    case: TestCase, expected: Outputs, outputs: Outputs, reference_runs: ReferenceRuns
+    case: TestCase,
+    expected: Outputs,
+    outputs: Outputs,
+    reference_runs: ReferenceRuns,
+    computed_in: Mapping[str, str],
 ) -> Decision:
     assert reference_runs.float64 is not None
     runs_by_part = _RunsByPart(expected, reference_runs)
@@ -217,8 +241,10 @@ def _decide_with_float64(
                 () if mine is None else ((part, mine),),
                 tolerance=case.tolerance,
                 comparison=case.comparison,
+                computed_in=computed_in,
             ):
-                found.extend(_check_part(first, mine, reference, runs_by_part.of(part), case, tally))
+                views = runs_by_part.of(part)
+                found.extend(_check_part(first, mine, reference, views, case, computed_in, tally))
     if found:
         return decide_wrong_result(tuple(found))
     return Decision(Verdict.PASS, f"as good as the library: {tally}")
@@ -277,7 +303,13 @@ class _RunsByPart:
 
 
 def _check_part(
-    first: Mismatch, got: Value | None, want: Value, views: _PartViews, case: TestCase, tally: _Tally
+    first: Mismatch,
+    got: Value | None,
+    want: Value,
+    views: _PartViews,
+    case: TestCase,
+    computed_in: Mapping[str, str],
+    tally: _Tally,
 ) -> Iterator[Mismatch]:
     """The part of a mismatch that the reference runs do not explain: all, some, or None."""
     if first.kind == "shape":
@@ -290,12 +322,15 @@ def _check_part(
         yield first
         return
     pair = OutputPair(first.output, got, want)
-    bounds = bounds_for(want, case.tolerance)
+    bounds = bounds_for(want, case.tolerance, computed_in=computed_in)
     differs = ~elements_within(pair, bounds)
     if any(_shape(view) != want.shape for view in (views.library, views.float64)):
         tally.undecided += int(np.count_nonzero(differs))
     else:
-        yield from _Elements(pair, bounds, differs, views.of_shape(want.shape)).remaining_mismatch(tally)
+        elements = _Elements(
+            pair, bounds, differs, views.of_shape(want.shape), computed_in.get(want.dtype, want.dtype)
+        )
+        yield from elements.remaining_mismatch(tally)
 
 
 def _shape(value: Value | None) -> tuple[int, ...] | None:
@@ -304,12 +339,16 @@ def _shape(value: Value | None) -> tuple[int, ...] | None:
 
 @dataclass(frozen=True)
 class _Elements:
-    """The elements of one output that differ from the reference, before the check."""
+    """The elements of one output that differ from the reference, before the check.
+
+    dtype  the type that the compiler computes them in
+    """
 
     pair: OutputPair
     bounds: Bounds
     differs: Array
     views: _PartViews
+    dtype: str
 
     def remaining_mismatch(self, tally: _Tally) -> Iterator[Mismatch]:
         """The mismatch that remains, if any; explained elements go into `tally`."""
@@ -349,7 +388,7 @@ class _Elements:
         return ~agreed, self.differs & agreed, (None, None)
 
     def _floats(self) -> tuple[Array, Array, tuple[float | None, float | None]]:
-        dtype = self.pair.want.dtype
+        dtype = self.dtype
         got, library, exact = self.pair.mine, _numbers(self.views.library), _numbers(self.views.float64)
         perturbed = [
             _numbers(view) for view in (*self.views.perturbed_equally, *self.views.perturbed_independently)
@@ -357,6 +396,8 @@ class _Elements:
         agreed = _kind(library) == _kind(exact)
         for other in perturbed:
             agreed &= _kind(other) == _kind(exact)
+        if dtype != self.pair.want.dtype:  # of larger numbers the narrower type makes infinity
+            agreed &= ~np.isfinite(exact) | (np.abs(exact) <= _LARGEST[dtype])
         finite = agreed & np.isfinite(exact) & ~self._left_open
 
         rounding, least = ROUNDING[dtype]
@@ -366,7 +407,7 @@ class _Elements:
             sensitivity = np.maximum(sensitivity, np.abs(other - exact))
         unit = own + sensitivity
         mine, library_errors = np.abs(got - exact), np.abs(library - exact)
-        usual = bounds_for(self.pair.want, None)
+        usual = bounds_for(self.pair.want, None, computed_in={self.pair.want.dtype: dtype})
         counts = finite & (library_errors > usual.atol + usual.rtol * np.abs(exact))
         most = float((library_errors / unit).max(where=counts, initial=0.0))
         roundings = _HALF_ROUNDINGS if dtype in _HALVES else ROUNDINGS

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,13 +36,14 @@ def compare(
     tolerance: Tolerance | None = None,
     comparison: Comparison = "values",
     profile: str = "default",
+    computed_in: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Mismatch, ...]:
     """How `outputs` differ from `expected`, in its order; () if they do not.
 
     Outputs are matched by name, or by position if the compiler renamed them; further outputs are ignored.
-    `comparison` "shapes" does not compare elements.
+    `comparison` "shapes" does not compare elements. `computed_in`: `fuzzing.backends.base.Backend`.
     """
-    bounds = get_profile(profile)
+    bounds = narrowed(get_profile(profile), computed_in)
     found: list[Mismatch] = []
     for (name, want), got in zip(expected, match_outputs(expected, outputs), strict=True):
         if got is want or got == want or _obviously_close(got, want, bounds, tolerance):
@@ -49,6 +51,13 @@ def compare(
         for part, mine, reference in split_sequences(name, got, want):
             found.extend(_difference(part, mine, reference, tolerance, comparison, bounds))
     return tuple(found)
+
+
+def narrowed(profile: Profile, computed_in: Mapping[str, str]) -> Profile:
+    """The profile with the bounds of the types that the compiler computes in."""
+    if not computed_in:
+        return profile
+    return lambda dtype, own: profile(computed_in.get(dtype, dtype), own)
 
 
 def match_outputs(expected: Outputs, outputs: Outputs) -> list[Value | None]:
@@ -183,7 +192,12 @@ def resolve_noise(bounds: Bounds, reference: Array) -> Bounds:
     return replace(bounds, atol=bounds.atol + bounds.noise * largest, noise=0.0)
 
 
-def bounds_for(want: Tensor, own: Tolerance | None, profile: str = "default") -> Bounds:
-    """The bounds for comparing an output with the reference `want`."""
-    bounds = get_profile(profile)(want.dtype, own)
+def bounds_for(
+    want: Tensor,
+    own: Tolerance | None,
+    profile: str = "default",
+    computed_in: Mapping[str, str] = MappingProxyType({}),
+) -> Bounds:
+    """The bounds for comparing an output with the reference `want`; `computed_in` as for `compare`."""
+    bounds = narrowed(get_profile(profile), computed_in)(want.dtype, own)
     return resolve_noise(bounds, decode(want.dtype, want.array())) if bounds.noise else bounds

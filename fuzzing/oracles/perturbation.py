@@ -3,11 +3,16 @@
 A moved tensor is float64 (complex128), for a float64 run: x·(1 + 2u·r) with |r| ≤ 1 and u one rounding of x's
 type. r is drawn from the bits of the number, so that equal numbers stay equal (`perturb_equally`), or for
 each element (`perturb_independently`), so that ties break; the run with -r breaks them the other way. 0
-stays: it is mostly a mask, a border or a default instead of a rounded result.
+stays: it is mostly a mask, a border or a default instead of a rounded result. In the runs with -r, subnormal
+numbers of types that processors flush to zero, and -0, are 0: so a result that depends on them differs.
+
+If the compiler computes a type in a narrower one (`Backend.computed_in`), u is a rounding of that one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,29 +24,42 @@ Array = np.ndarray[Any, Any]
 Named = tuple[tuple[str, Value], ...]
 
 _SEED = 20
+#: The least normal number of the types whose subnormal numbers processors may flush to zero (x86: MXCSR.DAZ
+#: and FTZ). Those of float16 are normal in float32, in which it is computed.
+_LEAST_NORMAL = {
+    "bfloat16": 2.0**-126,
+    "float32": 2.0**-126,
+    "complex64": 2.0**-126,
+    "float64": 2.0**-1022,
+    "complex128": 2.0**-1022,
+}
+_NATIVE: Mapping[str, str] = MappingProxyType({})
 _GRID = 4  # float64 itself has nothing between neighbours: its numbers move by up to this many
 
 
-def perturb_equally(values: Named, sign: int) -> Named:
+def perturb_equally(values: Named, sign: int, computed_in: Mapping[str, str] = _NATIVE) -> Named:
     """`values` with all floats moved, equal numbers by the same amount; `sign` 1 or -1."""
-    return tuple((name, _value(value, sign, None)) for name, value in values)
+    return tuple((name, _value(value, sign, None, computed_in)) for name, value in values)
 
 
-def perturb_independently(values: Named, sign: int) -> Named:
+def perturb_independently(values: Named, sign: int, computed_in: Mapping[str, str] = _NATIVE) -> Named:
     """`values` with all floats moved, each by its own amount; `sign` 1 or -1."""
     words = np.random.PCG64(_SEED)
-    return tuple((name, _value(value, sign, words)) for name, value in values)
+    return tuple((name, _value(value, sign, words, computed_in)) for name, value in values)
 
 
-def _value(value: Value, sign: int, words: np.random.PCG64 | None) -> Value:
+def _value(value: Value, sign: int, words: np.random.PCG64 | None, computed_in: Mapping[str, str]) -> Value:
     if isinstance(value, Sequence):
-        return Sequence(tuple(_tensor(item, sign, words) for item in value.items))
-    return _tensor(value, sign, words) if isinstance(value, Tensor) else value
+        return Sequence(tuple(_tensor(item, sign, words, computed_in) for item in value.items))
+    return _tensor(value, sign, words, computed_in) if isinstance(value, Tensor) else value
 
 
-def _tensor(tensor: Tensor, sign: int, words: np.random.PCG64 | None) -> Tensor:
+def _tensor(
+    tensor: Tensor, sign: int, words: np.random.PCG64 | None, computed_in: Mapping[str, str]
+) -> Tensor:
     if tensor.dtype not in ROUNDING:
         return tensor
+    dtype = computed_in.get(tensor.dtype, tensor.dtype)
     numbers = decode(tensor.dtype, tensor.array())
     real = (
         numbers.reshape(-1).view(f"f{numbers.dtype.itemsize // 2}") if numbers.dtype.kind == "c" else numbers
@@ -50,11 +68,13 @@ def _tensor(tensor: Tensor, sign: int, words: np.random.PCG64 | None) -> Tensor:
     raw = _mix_bits(real) if words is None else np.asarray(words.random_raw(real.size), np.uint64)
     # The top 53 bits as a multiple of 2**-52 in [-1, 1), and never 0.
     fraction = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1 + 2.0**-53
-    step = 2 * ROUNDING[tensor.dtype][0] * sign
-    if tensor.dtype in ("float64", "complex128"):
+    step = 2 * ROUNDING[dtype][0] * sign
+    if dtype in ("float64", "complex128"):
         fraction = np.where(fraction > 0, np.ceil(fraction * _GRID), np.floor(fraction * _GRID))
     with np.errstate(all="ignore"):
         wide = real.astype(np.float64) * (1 + step * fraction)
+    if sign < 0:
+        wide = np.where(np.abs(wide) < _LEAST_NORMAL.get(dtype, 2.0**-1074), 0.0, wide)
     if numbers.dtype.kind == "c":
         return Tensor.of(wide.view(np.complex128).reshape(tensor.shape))
     return Tensor.of(wide.reshape(tensor.shape))

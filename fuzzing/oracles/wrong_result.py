@@ -18,5 +18,6 @@ def wrong_result(oracle_input: OracleInput) -> Decision | None:
         tolerance=case.tolerance,
         comparison=case.comparison,
         profile=oracle_input.profile,
+        computed_in=oracle_input.computed_in,
     )
     return decide_wrong_result(mismatches) if mismatches else None

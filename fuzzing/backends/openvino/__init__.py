@@ -44,7 +44,7 @@ class OpenVino(Backend):
     torch programs by torch.export or as a trace. `shapes`: `dynamic` keeps the frontend's shapes, which for
     torch are dynamic; `static` fixes them before compilation.
 
-    float64 tensors are accepted and returned, but the CPU plugin computes them in float32 (2026.4).
+    float64 tensors are accepted and returned, but computed in the precision of the option (2026.4).
     """
 
     name: ClassVar[str] = "openvino"
@@ -95,6 +95,15 @@ class OpenVino(Backend):
         """
         year, minor = (int(part) for part in version.split(".")[:2])
         return [f"openvino=={version}", *(["numpy<2"] if (year, minor) < (2024, 1) else [])]
+
+    @classmethod
+    def computed_in(cls, device: str, options: dict[str, str]) -> dict[str, str]:
+        """The plugins list no f64 among their precisions, and convert wider types to the option's
+        (docs.openvino.ai, "CPU device", "GPU device", section Supported Inference Data Types).
+        """
+        del device
+        narrow = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}[options["precision"]]
+        return {wide: narrow for wide in ("float64", "float32") if wide != narrow}
 
     def load(self, device: str, options: dict[str, Any]) -> None:
         """Imports openvino and creates its core."""

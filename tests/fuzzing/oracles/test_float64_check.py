@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fuzzing import backends
 from fuzzing.cases import OnnxModel, Provenance, Sequence, Tensor, TestCase, Tolerance
 from fuzzing.oracles.decision import Decision, decide_outcome
 from fuzzing.oracles.float64_check import (
@@ -369,3 +370,29 @@ def test_judging_knows_no_referee() -> None:
 
     execution = Execution("returned", Phase.RUN, outputs=of([1000.5]))
     assert decide_outcome(case(of([1000.0])), execution, Backend(), "t", "CPU").verdict is WRONG
+
+
+def test_what_is_computed_in_float32_is_judged_by_float32() -> None:
+    """float64 outputs of a backend that computes in float32, as OpenVINO's plugins do."""
+    third = [1 / 3, 1e300]
+    runs = ReferenceRuns(
+        runs=(of(third, "float64"),) * 2,
+        float64=of(third, "float64"),
+        perturbed_equally=(of(third, "float64"),),
+        perturbed_independently=(of(third, "float64"),),
+    )
+    narrow = {"float64": "float32"}
+    with np.errstate(over="ignore"):
+        rounded = np.array(third).astype(np.float32).astype(np.float64)  # 1e300 becomes infinity
+    assert decide_outputs(case(of(third, "float64")), of(rounded, "float64"), runs, narrow).verdict is PASS
+    assert decide_outputs(case(of(third, "float64")), of(rounded, "float64"), runs).verdict is WRONG
+    off = [0.3334, 1e300]
+    assert decide_outputs(case(of(third, "float64")), of(off, "float64"), runs, narrow).verdict is WRONG
+
+
+@pytest.mark.parametrize("precision", ["f32", "f16", "bf16"])
+def test_openvino_says_what_it_computes_in(precision: str) -> None:
+    openvino = backends.get("openvino")
+    narrow = openvino.computed_in("CPU", openvino.resolve_options({"precision": precision}))
+    assert narrow["float64"] == {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}[precision]
+    assert backends.get("onnxruntime").computed_in("CPU", {}) == {}

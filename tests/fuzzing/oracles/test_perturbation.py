@@ -87,3 +87,23 @@ def test_bfloat16_is_moved_by_its_own_roundings() -> None:
     bits = (np.array([3.0], np.float32).view(np.uint32) >> 16).astype(np.uint16)
     [found] = moved(Tensor.of(bits, "bfloat16")).tolist()
     assert 0 < abs(found - 3) <= 3 * 2.0**-7
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_one_run_has_neither_subnormal_numbers_nor_the_sign_of_zero(way: Any) -> None:
+    numbers = of([1e-40, -1e-40, 1e-30, -0.0])
+    kept, flushed = moved(numbers, way, 1), moved(numbers, way, -1)
+    assert (kept[:3] != 0).all()
+    assert np.signbit(kept[3])
+    assert (flushed != 0).tolist() == [False, False, True, False]
+    assert not np.signbit(flushed[3])
+    assert (moved(of([1e-7], "float16"), way, -1) != 0).all()  # normal in float32, in which it is computed
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_numbers_move_to_the_grid_of_the_type_that_is_computed_in(way: Any) -> None:
+    array = np.linspace(1, 2, 99)
+    [(_, found)] = way((("x", Tensor.of(array)),), 1, {"float64": "float32"})
+    assert isinstance(found, Tensor)
+    share = np.abs(found.array() - array) / (2 * ROUNDING["float32"][0] * array)
+    assert 0.5 < share.max() <= 1
