@@ -58,6 +58,9 @@ WRAPPERS: tuple[Rule, ...] = (
 #: Parts that differ between two runs of one bug: (pattern, replacement, reason).
 VARIABLE_PARTS: tuple[Rule, ...] = (
     (r"https?://\S+", "URL", "documentation moves with the release"),
+    (r"\bR\.(\w++)\([\w, ]*\)", r"R.\1(…)", "variables of a call in TVM's Relax"),
+    (r"\bR\.Tensor\((?:[^()\n]|\([^()\n]*\))*+\)", "R.Tensor", "a type in Relax, with its shape"),
+    (r"\bT\.(?:bfloat16|float\d+|u?int\d+|bool)\b", "T.TYPE", "an element type in TVM's script"),
     (r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b", "UUID", "drawn per run"),
     (r"\b0x[0-9a-fA-F]+\b", "ADDRESS", "differs per process"),
     (r"(?<![\w.])\.{0,2}(?:/[\w.+@~-]+)+/([\w.+-]+)", r"\1", "the machine's folders; the file is kept"),

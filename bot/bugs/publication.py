@@ -12,6 +12,7 @@ from bot.reports.campaign_reports import CampaignReports
 from bot.reports.report import Group
 from bot.store import Session, bugs, campaigns, findings, outbox
 from bot.store.models import Classification
+from fuzzing.triage.signature import UNSORTED
 
 #: Classifications of compiler bugs; flaky and fixed findings are excluded.
 _BUGS = frozenset({Classification.REGRESSION, Classification.ALREADY_BROKEN})
@@ -31,6 +32,9 @@ class CampaignPublisher(CampaignReports):
         not_filed = set()
         for group in report.groups:
             if group.classification not in _BUGS:
+                continue
+            if group.signature.startswith(UNSORTED):
+                not_filed.add(group.signature)
                 continue
             reason = issue_filing.record_bug(
                 session,

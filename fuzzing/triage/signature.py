@@ -21,7 +21,13 @@ _PHASES = {
     Phase.COMPILE: "compilation",
     Phase.RUN: "execution",
 }
+#: Fewest characters of a message that tell one failure from another by themselves, as in a title.
+_SPECIFIC = 32
 _NONFINITE = re.compile(r"^[^'\"]*\b(?:nan|inf)")
+
+
+#: Prefix of the keys of failures that belong to no bug, see `compute_unsorted_key`.
+UNSORTED = "unsorted-"
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,15 @@ class _Symptom:
     complaint: str = ""
     frames: tuple[str, ...] = ()
 
+    @property
+    def identifies(self) -> bool:
+        """Whether it is one bug whatever the program: an exception with a sentence and a place.
+
+        The condition of a failed check is code, which other operators of a file may share.
+        """
+        said = len(self.complaint) >= _SPECIFIC and not self.complaint.startswith("Check '")
+        return bool(self.frames) and said and not self.error.startswith("SIG")
+
 
 def compute_signature(
     outcome: Outcome, operator: str, frontend: str = "ONNX", reduced: Traits | None = None
@@ -63,6 +78,9 @@ def compute_signature(
         dtypes, needs  see `Traits`
         component      the part of the compiler that the ablation blames, "" if it was not climbed
         root           the symptom upstream, where the case only shows what was computed wrongly before
+
+    An exception whose message and innermost frame identify it has neither operator nor these fields: what
+    calls the failing function is the test's.
     """
     symptom = _SYMPTOMS.get(outcome.verdict, _other_symptom)(outcome)
     fields: dict[str, Any] = {
@@ -85,7 +103,18 @@ def compute_signature(
             "component": outcome.evidence.component,
         }
         fields |= {} if reduced.root is None else {"root": dict(reduced.root)}
+    if symptom.identifies and outcome.verdict is Verdict.CRASH and "root" not in fields:
+        unnamed: dict[str, Any] = {"operator": "", "dtypes": [], "needs": [], "component": ""}
+        fields |= {name: value for name, value in unnamed.items() if name in fields}
+        fields["frames"] = fields["frames"][:1]
     return Signature(compute_key(fields), _build_title(outcome, subject, frontend, symptom), fields)
+
+
+def compute_unsorted_key(fields: Mapping[str, Any]) -> str:
+    """The key of failures that are not reduced, of several operators, and that nothing but a difference of
+    outputs describes: which bug they show is unknown, so they are no bug of their own and part of none.
+    """
+    return UNSORTED + compute_key({**fields, "operator": ""})
 
 
 def compute_key(fields: Mapping[str, Any]) -> str:

@@ -15,6 +15,8 @@ from fuzzing.outcomes import Verdict
 from fuzzing.triage.signature import Signature, explains
 from fuzzing.triage.traits import Traits
 
+#: Verdicts that say nothing of a cause.
+_EFFECTS = frozenset(one.value for one in (Verdict.WRONG_RESULT, Verdict.HANG, Verdict.OUT_OF_MEMORY))
 #: What a reduction adds to a signature, or puts in place of what the case was made to test.
 _REDUCTION_FIELDS = frozenset({"operator", "dtypes", "needs", "component", "root"})
 
@@ -81,6 +83,11 @@ def underlying_bug(raw: Signature, traits: Traits, bugs: Iterable[KnownBug]) -> 
     found = (one for one in candidate_bugs(raw, bugs) if _contains_requirements(traits, one.fields))
     best = min(found, key=_sort_key, default=None)
     return best.key if best else ""
+
+
+def describes_cause(raw: Signature) -> bool:
+    """Whether an unreduced failure says more than that outputs differ, or that time or memory ran out."""
+    return raw.fields["verdict"] not in _EFFECTS
 
 
 def same_symptom(fields: dict[str, Any], small: dict[str, Any]) -> bool:

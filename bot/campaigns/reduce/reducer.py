@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from bot.campaigns.classify.bug_matching import (
     KnownBug,
     candidate_bugs,
+    describes_cause,
     match_bug_keys,
     same_symptom,
     underlying_bug,
@@ -24,7 +25,7 @@ from bot.store import reductions as rows
 from bot.store.models import Classification, Finding, Reduction
 from fuzzing.cases import Corpus
 from fuzzing.outcomes import Outcome
-from fuzzing.triage.signature import Signature
+from fuzzing.triage.signature import Signature, compute_unsorted_key
 from fuzzing.triage.traits import Traits
 
 #: Other failures of one reduction that become findings, smallest first.
@@ -250,6 +251,16 @@ class FindingReducer:
         shown = program_text.program_traits(self.context, asked) if asked else {}
         keys = {case: underlying_bug(raw[case], shown[case], may[case]) for case in asked}
         return {case: key for case, key in keys.items() if key}
+
+    def unsorted(self, raw: dict[str, Signature]) -> dict[str, str]:
+        """Case → key, for those of `raw` that are of several operators and describe no cause: nothing but
+        their outputs, or that they never end, is known.
+        """
+        asked = [case for case, signature in raw.items() if not describes_cause(signature)]
+        shown = program_text.program_traits(self.context, asked) if asked else {}
+        return {
+            case: compute_unsorted_key(raw[case].fields) for case in asked if len(shown[case].operators) > 1
+        }
 
 
 def _represents(extra_case: ExtraCase, finding: Finding) -> bool:

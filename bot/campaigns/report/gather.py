@@ -16,6 +16,10 @@ from bot.store import campaigns, findings, outcomes, reductions, targets
 from bot.store.campaigns import Session
 from bot.store.models import Campaign, Classification, Finding, Side
 from fuzzing.outcomes import Outcome, Verdict
+from fuzzing.triage.signature import UNSORTED
+
+#: What titles say in place of the operator of failures that belong to no bug.
+_SEVERAL = "several operators"
 
 
 def gather(context: Context) -> Summary:
@@ -126,7 +130,8 @@ def _finding(context: Context, row: Finding, head: Outcome | None, base: Outcome
         base_runs=row.base_runs,
         reason=row.reason,
     )
-    title = context.services.sign(facts.accused, facts.origin.operator, facts.origin.frontend).title
+    operator = _SEVERAL if row.signature.startswith(UNSORTED) else facts.origin.operator
+    title = context.services.sign(facts.accused, operator, facts.origin.frontend).title
     return replace(facts, title=title)
 
 

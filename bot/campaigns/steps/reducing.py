@@ -57,11 +57,15 @@ def _sign(work: FindingReducer) -> None:
         row = work.found[case]
         kinds.setdefault((row.classification, row.signature), known.key)
         row.signature, row.reduced = known.key, work.small[case].case
-    underlying_bug = work.underlying_bug(dict(_raw(work)))
+    raw = dict(_raw(work))
+    underlying_bug = work.underlying_bug(raw)
+    unsorted = work.unsorted({case: one for case, one in raw.items() if case not in underlying_bug})
     for case, row in work.found.items():
         if not row.reduced:  # without a known pattern, equal unreduced signatures count as one bug
-            row.signature = underlying_bug.get(case) or kinds.get(
-                (row.classification, row.signature), row.signature
+            row.signature = (
+                underlying_bug.get(case)
+                or unsorted.get(case)
+                or kinds.get((row.classification, row.signature), row.signature)
             )
     for case, why in work.why.items():
         row = work.found[case]

@@ -14,6 +14,7 @@ from bot.runners.protocol import OnEvent
 from bot.store import findings, reductions
 from bot.store.models import Bug, BugState, Campaign, Classification, Finding, Side
 from bot.store.outcomes import CacheKey
+from fuzzing.triage.signature import UNSORTED
 from fuzzing.triage.traits import Traits
 from tests.bot.campaigns import fakes
 from tests.bot.campaigns.conftest import World
@@ -248,3 +249,18 @@ def test_journals_of_one_case_at_two_places_are_two(world: World) -> None:
 
 def standins_place(device: str, configuration: str) -> Environment:
     return Environment(Side.HEAD, CacheKey(digest_of("2"), "standin", device, configuration), "/python")
+
+
+def test_a_wrong_result_of_several_operators_that_is_not_reduced_belongs_to_no_bug(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_traits(test: str) -> dict[str, Any]:
+        return {"pattern": "Abs(Conv)", "dtypes": [], "needs": [], "operators": ["Abs", "Conv"]}
+
+    configured(world, cases=0)
+    monkeypatch.setattr(fakes, "read_traits", read_traits)
+    campaign_id = world.push()
+    world.run()
+    rows = found(world, campaign_id)
+    assert rows["Conv_regressed_wrong"].signature.startswith(UNSORTED)
+    assert not rows["Add_regressed"].signature.startswith(UNSORTED), "an exception says what failed"
