@@ -52,6 +52,8 @@ REPORTER = TokenScope(
 )
 PROPOSER = TokenScope("proposer", {"contents": "write", "metadata": "read", "pull_requests": "write"})
 TOKEN_SCOPES = (READER, REPORTER, PROPOSER)
+#: For a repository's id, before a token can be limited to it.
+LOCATOR = TokenScope("locator", {"metadata": "read"})
 
 
 class Credentials:
@@ -211,22 +213,26 @@ class AppIdentity:
         self._connect, self._clock = connect, clock
         self._login = ""
         self._installations: dict[str, tuple[int, datetime]] = {}  # and time of the lookup
+        self._repositories: dict[tuple[str, int], tuple[int, datetime]] = {}  # the same of their ids
         self._tokens: dict[tuple[int, str, tuple[int, ...]], _Token] = {}
         self._lock = threading.RLock()
 
     def client(self, target: str, scope: TokenScope) -> Client:
-        """A client of the target's installation; with the scope `proposer`, for that repository only."""
-        installation = self.installation(target)
-        repositories = (self._repository(target, installation),) if scope is PROPOSER else ()
-        return self._connect(InstallationAuthenticator(self, installation, scope, repositories, target))
+        """A client of the target's installation, for that repository only."""
+        return self._connect(self._authenticator(target, scope))
 
     def client_for_installation(self, installation: int, scope: TokenScope) -> Client:
         """A client for all repositories of an installation."""
         return self._connect(InstallationAuthenticator(self, installation, scope))
 
     def token(self, target: str, scope: TokenScope) -> str:
-        """A token for git, valid for at least some minutes."""
-        return InstallationAuthenticator(self, self.installation(target), scope, target=target).token()
+        """A token for git and that repository only, valid for at least some minutes."""
+        return self._authenticator(target, scope).token()
+
+    def _authenticator(self, target: str, scope: TokenScope) -> InstallationAuthenticator:
+        installation = self.installation(target)
+        repository = self._repository(target, installation)
+        return InstallationAuthenticator(self, installation, scope, (repository,), target)
 
     def account(self, target: str) -> str:
         """The installation's id, if known."""
@@ -315,9 +321,15 @@ class AppIdentity:
             return _Token(str(made["token"]), parse_time(made["expires_at"]))
 
     def _repository(self, target: str, installation: int) -> int:
-        reader = self.client_for_installation(installation, READER)
-        with expected_shape(target):
-            return int(reader.get(f"/repos/{checked_target(target)}")["id"])
+        """The repository's id, which a rename keeps."""
+        name, at = checked_target(target).lower(), self._clock()
+        known = self._repositories.get((name, installation))
+        if known is None or known[1] + INSTALLATION_TTL <= at:
+            client = self.client_for_installation(installation, LOCATOR)
+            with expected_shape(target):
+                known = (int(client.get(f"/repos/{name}")["id"]), at)
+            self._repositories[name, installation] = known
+        return known[0]
 
 
 class InstallationAuthenticator:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from bot.github.client import Client
 from bot.github.github_api import GitHubApi
-from bot.github.identity import READER
+from bot.github.identity import LOCATOR, READER
 from bot.github.requests import Request, checked_target
 from bot.github.resources import (
     AppInfo,
@@ -133,7 +133,7 @@ class Reader:
 
     def installation_repositories(self, installation: int) -> list[RepositoryInfo]:
         """The repositories of an installation."""
-        client = self._github_api.app.client_for_installation(installation, READER)
+        client = self._github_api.app.client_for_installation(installation, LOCATOR)
         return parse_each(RepositoryInfo.of, client.pages("/installation/repositories", "repositories"))
 
     def _client(self, target: str) -> Client:

@@ -9,7 +9,6 @@ import pytest
 from bot.errors import RefusalError, SettingsError
 from bot.github.github_api import GitHubApi
 from bot.github.identity import (
-    PROPOSER,
     READER,
     REFRESH_MARGIN,
     REPORTER,
@@ -39,7 +38,9 @@ def test_a_token_may_do_what_its_job_needs_and_no_more(scope: TokenScope) -> Non
     assert use_token(github_api(world), scope) == TARGET
     asked = world.tokens[-1]
     assert asked["permissions"] == dict(scope.permissions)
-    assert asked.get("repository_ids") == ([7] if scope is PROPOSER else None)
+    assert asked["repository_ids"] == [7]
+    locator, *_ = world.tokens
+    assert locator["permissions"] == {"metadata": "read"}, "what finds the repository reads names only"
 
 
 def test_nobody_may_do_everything() -> None:
@@ -56,11 +57,11 @@ def test_a_token_is_kept_for_its_job_and_renewed_before_it_ends() -> None:
     its = github_api(world, clock)
     for scope in (READER, REPORTER, READER):
         use_token(its, scope)
-    assert len(world.tokens) == 2
+    assert len(world.tokens) == 3, "one for each scope, and one that finds the repository"
     assert sum(path.endswith("/installation") for _, path in world.seen) == 1
     clock.now += timedelta(hours=1) - REFRESH_MARGIN
     use_token(its, READER)
-    assert len(world.tokens) == 3
+    assert len(world.tokens) == 5
     assert sum(path.endswith("/installation") for _, path in world.seen) == 2, "after a while it asks again"
 
 
@@ -76,15 +77,17 @@ def test_tokens_are_given_back() -> None:
     use_token(its, READER)
     use_token(its, REPORTER)
     its.close()
-    assert world.revoked == 2
+    assert world.revoked == 3
 
 
 def test_where_it_is_not_installed_nothing_is_possible() -> None:
-    its = github_api(FakeGitHub())
+    world = FakeGitHub()
+    its = github_api(world)
     with pytest.raises(RefusalError, match="the App is not installed there"):
         its.client("acme/other", READER)
     assert its.git_token("acme/other") is None
-    assert its.git_token(TARGET) == "ghs_1"
+    assert its.git_token(TARGET) == "ghs_2"
+    assert world.tokens[-1]["repository_ids"] == [7]
 
 
 def test_a_token_of_a_person_is_used_as_it_is() -> None:
@@ -103,7 +106,7 @@ def test_a_refused_token_is_made_anew_once() -> None:
     its = github_api(world)
     request = Request("POST", f"/repos/{TARGET}/issues", {"title": "t"})
     assert its.client(TARGET, REPORTER).send(request).data["number"] == 1
-    assert len(world.tokens) == 2
+    assert [dict(REPORTER.permissions) == token["permissions"] for token in world.tokens].count(True) == 2
 
 
 def test_a_key_that_is_none_is_a_setting_to_mend() -> None:

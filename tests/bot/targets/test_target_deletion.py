@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +17,7 @@ from sqlalchemy import select
 from bot.campaigns.services import Services, Settings
 from bot.cli import cli
 from bot.errors import UsageError
+from bot.github import mirrors
 from bot.jobs.job_queue import JobQueue
 from bot.jobs.registry import Lane
 from bot.store import Database, audit, inbox, target_deletion, target_rename
@@ -36,6 +36,7 @@ from bot.targets.dependencies import Dependencies
 from bot.targets.periodic_tasks import list_tasks
 from bot.targets.target_deletion import delete_target_data
 from bot.worker import Worker
+from fuzzing.file_trees import remove_tree
 from tests.bot.targets.targets_kit import Clock, run_tasks
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -129,13 +130,12 @@ def test_a_mirror_is_not_deleted_while_somebody_reads_it(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock, deleted = tmp_path / "git/octo/lost.lock", {}
-    rmtree = shutil.rmtree
 
     def watched(path: Path) -> None:
         deleted[path.name] = is_locked(lock) if lock.exists() else False
-        rmtree(path)
+        remove_tree(path)
 
-    monkeypatch.setattr(shutil, "rmtree", watched)
+    monkeypatch.setattr(mirrors, "remove_tree", watched)
     delete_target_data(database, tmp_path, LOST, "why", NOW)
     assert deleted["lost.git"]
     assert not is_locked(lock)
