@@ -98,6 +98,13 @@ def source_parts(name: str) -> int:
     return PARTS if one is not None and "part" in one.parameters else 1
 
 
+def generation_options(source: str) -> frozenset[str]:
+    """The options of a source that generates its cases: seed, count and others; none for other sources."""
+    one = _sources().get(source)
+    known = {"seed", "count", "blocks", "reward", "feedback"}
+    return one.parameters & known if one is not None and is_generated(source) else frozenset()
+
+
 def is_generated(source: str) -> bool:
     """Whether a source generates its cases from a seed, in any number."""
     one = _sources().get(source)

@@ -1,7 +1,8 @@
 """Generators of operator graphs: each is a file or package of this package that registers by name.
 
 A generator is made for one set of settings and makes the graph of any seed, so that model 7 of a run can be
-made alone, in any process: its seed is `fuzzing.rng.derive_seed(run's seed, 7)`.
+made alone, in any process: its seed is `fuzzing.rng.derive_seed(run's seed, 7)`. A generator that searches
+has the attribute `sequential = True`: it is given the seeds of a run in order, all of them.
 """
 
 from __future__ import annotations
@@ -55,6 +56,11 @@ def register_generator(name: str) -> Callable[[M], M]:
         return factory
 
     return register
+
+
+def is_sequential(name: str) -> bool:
+    """Whether a model of this generator depends on those that it made before, as in a search."""
+    return bool(getattr(_GENERATORS.get(name), "sequential", False))
 
 
 list_names = _GENERATORS.names

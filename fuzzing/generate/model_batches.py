@@ -1,7 +1,8 @@
 """Models of one run, made in batches by one or several processes, each written before the next is made.
 
 Model `i` depends only on the run's seed and `i`, so a run does not depend on the number of processes; and as
-cases are named by content, rerunning a killed run completes it.
+cases are named by content, rerunning a killed run completes it. A sequential generator, whose models depend
+on those before them, makes all of them in this process.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def generate_batches(plan: RunPlan, count: int, jobs: int) -> Iterator[ModelBatc
     cannot be written, or a process dies.
     """
     work = (range(first, min(first + _BATCH, count)) for first in range(0, count, _BATCH))
-    _generator(plan.generator, plan.settings)  # what cannot be made is told here, once
+    generator = generators.get(plan.generator)(plan.settings)  # what cannot be made is told here, once
+    if generators.is_sequential(plan.generator):
+        return (generate_batch(plan, indices, generator) for indices in work)
     return map_in_processes(
         partial(generate_batch, plan),
         work,
@@ -86,14 +89,15 @@ def generate_batches(plan: RunPlan, count: int, jobs: int) -> Iterator[ModelBatc
     )
 
 
-def generate_batch(plan: RunPlan, indices: Iterable[int]) -> ModelBatch:
-    """Makes and writes the models of these indices."""
+def generate_batch(plan: RunPlan, indices: Iterable[int], generator: Generator | None = None) -> ModelBatch:
+    """Makes and writes the models of these indices, by this generator or one of the plan."""
+    generator = generator or _generator(plan.generator, plan.settings)
     made = ModelBatch(tally=None if plan.measured is None else Tally(plan.measured))
     corpus = Corpus(plan.corpus)
     for index in indices:
         begin, ran = time.perf_counter(), time.process_time()
         seed = derive_seed(plan.seed, index)
-        generated = _generator(plan.generator, plan.settings).generate(seed)
+        generated = generator.generate(seed)
         case = _case(plan, index, seed, generated)
         new = _store(case, corpus)
         written = time.perf_counter()

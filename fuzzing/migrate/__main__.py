@@ -1,5 +1,5 @@
-"""`python -m fuzzing.migrate SOURCE --corpus DIR [--part I/N] [--seed S] [--count N]`: converts a library's
-tests to cases.
+"""`python -m fuzzing.migrate SOURCE --corpus DIR [--part I/N] [--seed S] [--count N] …`: converts a
+library's tests to cases.
 
 Prints one JSON object a line on stdout, progress on stderr:
     {"event": "case", "id": ID, "test": NAME, "operator": OP, "instance": {…}}
@@ -28,6 +28,8 @@ from fuzzing.prioritize.api_signatures import ApiSignatures
 from fuzzing.prioritize.instances import extract_instance
 
 _PROGRESS_EVERY = 250  # tests; some second or two apart
+#: Options of generated sources, by the names of their functions' parameters.
+_OPTIONS = ("seed", "count", "blocks", "reward", "feedback")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,11 +40,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--part", default="", metavar="I/N", help="only part I of N, by the tests' names")
     parser.add_argument("--seed", type=int, help="of a generated source [default: 0]")
     parser.add_argument("--count", type=int, help="of a generated source: models, or calls of each API")
+    parser.add_argument("--blocks", type=int, help="of each model of graph-search [default: 1 to 10]")
+    parser.add_argument("--reward", help="what graph-search rewards [default: coverage]")
+    parser.add_argument("--feedback", metavar="B", help="the compiler that other rewards of graph-search ask")
     given = parser.parse_args(arguments)
+    wanted = {name: getattr(given, name) for name in _OPTIONS}
+    options = {name: value for name, value in wanted.items() if value is not None}
 
     def work() -> None:
         part, source = Part.parse(given.part) if given.part else None, sources.get(given.source)
-        run(source, Corpus(given.corpus), part, seed=given.seed, count=given.count)
+        run(source, Corpus(given.corpus), part, options=options)
 
     return run_main(parser.prog, work)
 
@@ -52,18 +59,17 @@ def run(
     corpus: Corpus,
     part: Part | None = None,
     closing: Callable[[], Mapping[str, object]] = dict,
-    seed: int | None = None,
-    count: int | None = None,
+    options: Mapping[str, int | str] | None = None,
 ) -> None:
     """Migrates `source`, or a part of it, into `corpus`, printing events; the end event includes `closing()`.
 
-    seed, count  of a generated source, None for its defaults
+    options  of a generated source, such as seed and count
     """
     note(f"{source.name}: making cases, by {source.library}")
     cases = new = 0
     skipped: Counter[str] = Counter()
     signatures = ApiSignatures()
-    for item in migrate_source(source, part, seed, count):
+    for item in migrate_source(source, part, options):
         if isinstance(item, TestCase):
             cases += 1
             new += _store(item, corpus)

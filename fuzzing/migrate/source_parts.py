@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -36,23 +36,23 @@ class Part:
 
 
 def migrate_source(
-    source: Source, part: Part | None, seed: int | None = None, count: int | None = None
+    source: Source, part: Part | None, options: Mapping[str, int | str] | None = None
 ) -> Iterator[TestCase | Skip]:
     """The source's cases, or those of one part.
 
     A source whose function takes a `part` skips the others' work; any other builds all tests, filtered by
     name.
 
-    seed, count  of a generated source, None for its defaults; raises UsageError for any other source
+    options  of a generated source, such as seed and count; raises UsageError for one that it does not have
     """
     taken = inspect.signature(source.migrate).parameters
-    given = (("seed", seed), ("count", count))
-    options: dict[str, Any] = {name: value for name, value in given if value is not None}
-    if not options.keys() <= taken.keys():
-        raise UsageError(f"{source.name} is not generated, so it has no seed and no count; omit both")
+    given: dict[str, Any] = dict(options or {})
+    unknown = sorted(given.keys() - taken.keys())
+    if unknown:
+        raise UsageError(f"{source.name} has no option {unknown[0]}; leave out --{unknown[0]}")
     if part is None or "part" in taken:
-        return source.migrate(**options, **({} if part is None else {"part": part}))
-    return (item for item in source.migrate(**options) if part.contains(_name(item)))
+        return source.migrate(**given, **({} if part is None else {"part": part}))
+    return (item for item in source.migrate(**given) if part.contains(_name(item)))
 
 
 def _name(item: TestCase | Skip) -> str:

@@ -95,7 +95,7 @@ class _Arguments:
     keep: bool
     report: bool
     commits: CommitPair | None = None
-    generation: tuple[str, ...] = ()
+    generation: tuple[tuple[str, str], ...] = ()
 
     @property
     def head(self) -> str:
@@ -143,8 +143,18 @@ class _Arguments:
 @click.option("--seed", type=click.IntRange(0), help="Seed of the generated sources. [default: 0]")
 @click.option(
     "--count",
+    "--inputs",
+    "count",
     type=click.IntRange(1),
     help="Size of the generated sources: models, or calls of each API. [default: 1000 for isra]",
+)
+@click.option(
+    "--blocks", type=click.IntRange(1), help="Blocks of each model of graph-search. [default: 1 to 10]"
+)
+@click.option(
+    "--reward",
+    type=click.Choice(("coverage", "pass", "new-failure")),
+    help="What graph-search rewards; all but coverage run its models on the installed compiler meanwhile.",
 )
 @click.option(
     "--workers", type=click.IntRange(1), help="Number of parallel workers. [default: one for each core]"
@@ -171,6 +181,8 @@ def command(
     reduced: int,
     seed: int | None,
     count: int | None,
+    blocks: int | None,
+    reward: str | None,
     workers: int | None,
     no_cache: bool,
     as_json: bool,
@@ -213,7 +225,10 @@ def command(
         cases and open_corpus(cases),
         not no_cache,
         report is not None,
-        generation=_generation_options(seed, count, () if cases else config.sources),
+        generation=_generation_options(
+            {"seed": seed, "count": count, "blocks": blocks, "reward": reward},
+            () if cases else config.sources,
+        ),
     )
     corpus = settings.data_dir / "corpus"
     kept = (
@@ -295,13 +310,30 @@ def _check_version(option: str, text: str) -> None:
         raise UsageError(f"{option} {text}: not a version; write one such as 1.24.1") from None
 
 
-def _generation_options(seed: int | None, count: int | None, sources: Sequence[str]) -> tuple[str, ...]:
-    """Words for the migration of generated sources; raises UsageError if none of the sources is generated."""
-    given = [(name, value) for name, value in (("--seed", seed), ("--count", count)) if value is not None]
-    if given and not any(map(names.is_generated, sources)):
-        known = ", ".join(filter(names.is_generated, names.sources()))
-        raise UsageError(f"{given[0][0]} is for generated sources; add --source with one of: {known}")
-    return tuple(word for name, value in given for word in (name, str(value)))
+def _generation_options(options: dict[str, Any], sources: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Options for the migration of generated sources; raises UsageError if none of the sources has one."""
+    given = {name: str(value) for name, value in options.items() if value is not None}
+    for name in given:
+        if not any(name in names.generation_options(source) for source in sources):
+            known = ", ".join(
+                source for source in names.sources() if name in names.generation_options(source)
+            )
+            raise UsageError(f"--{name} is for generated sources; add --source with one of: {known}")
+    return tuple(given.items())
+
+
+def _source_words(source: str, arguments: _Arguments, backend: str) -> tuple[str, ...]:
+    """The words for the migration of one source, of the options that it has."""
+    options = [
+        (name, value) for name, value in arguments.generation if name in names.generation_options(source)
+    ]
+    if dict(options).get("reward", "coverage") != "coverage":
+        if arguments.release or arguments.commits or arguments.python != sys.executable:
+            raise UsageError(
+                "--reward asks the compiler installed with Assay; leave out --release, --repo, --python"
+            )
+        options.append(("feedback", backend))
+    return tuple(word for name, value in options for word in (f"--{name}", value))
 
 
 def _seconds(budget: str) -> float:
@@ -346,7 +378,7 @@ def _campaign(
         changes["catalogs"] = lambda _corpus, _sources: [cases]
     elif arguments.generation:
         changes["catalogs"] = lambda corpus, sources: [
-            SourceCatalog(corpus, source, arguments.generation if names.is_generated(source) else ())
+            SourceCatalog(corpus, source, _source_words(source, arguments, config.backend))
             for source in sources
         ]
     if arguments.commits is not None:

@@ -1,0 +1,126 @@
+"""Operator-level coverage of graph-based fuzz testing (ICSE 2021, section "Operator-level coverage").
+
+Five shares for each operator, then their weighted mean:
+
+    OTC  whether it occurs
+    IDC  distinct in-degrees / allowed in-degrees
+    ODC  distinct out-degrees / allowed out-degrees
+    SEC  distinct operators that it points to / operators
+    SPC  distinct vectors (input shapes, parameters) / `max_spc`, at most 1
+    OLC  the weighted mean of the five
+
+Of a set of models each is the mean over all operators, and OLC the weighted mean of those means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+#: Distinct vectors of an operator that count as all there are (the paper's n_maxspc).
+MAX_SPC = 200
+
+#: The five shares, in the paper's order.
+METRICS = ("OTC", "IDC", "ODC", "SEC", "SPC")
+
+
+class OperatorUse(NamedTuple):
+    """One node of a model.
+
+    in_degree   data inputs, those fed by inputs of the model included
+    successors  the operator of each consumer, once for each edge
+    vector      shapes of its inputs, and its parameters
+    """
+
+    operator: str
+    in_degree: int
+    successors: tuple[str, ...]
+    vector: Hashable
+
+
+class DegreeBounds(NamedTuple):
+    """The in-degrees and out-degrees that an operator may have."""
+
+    in_degrees: frozenset[int]
+    out_degrees: frozenset[int]
+
+
+@dataclass
+class _Seen:
+    in_degrees: set[int] = field(default_factory=set)
+    out_degrees: set[int] = field(default_factory=set)
+    successors: set[str] = field(default_factory=set)
+    vectors: set[Hashable] = field(default_factory=set)
+    occurs: bool = False
+
+
+class OperatorLevelCoverage:
+    """What the models added so far cover of `operators`; uses of other operators do not count.
+
+    weights  metric → its weight in OLC, 1 where it is missing; 0 where a metric means nothing, as ODC does
+             where all models are chains
+    """
+
+    def __init__(
+        self,
+        operators: Mapping[str, DegreeBounds],
+        max_spc: int = MAX_SPC,
+        weights: Mapping[str, float] | None = None,
+    ) -> None:
+        self.operators = dict(operators)
+        self._max_spc = max_spc
+        self._weights = {name: (weights or {}).get(name, 1.0) for name in METRICS}
+        self._seen = {name: _Seen() for name in self.operators}
+
+    def add(self, uses: Iterable[OperatorUse]) -> int:
+        """Adds a model; returns how many facts of it are new: operators, degrees, successors, vectors."""
+        return sum(self._add(use) for use in uses)
+
+    def _add(self, use: OperatorUse) -> int:
+        bounds = self.operators.get(use.operator)
+        if bounds is None:
+            return 0
+        seen = self._seen[use.operator]
+        before = self._count(seen)
+        seen.occurs = True
+        if use.in_degree in bounds.in_degrees:
+            seen.in_degrees.add(use.in_degree)
+        if len(use.successors) in bounds.out_degrees:
+            seen.out_degrees.add(len(use.successors))
+        seen.successors.update(name for name in use.successors if name in self.operators)
+        if len(seen.vectors) < self._max_spc:
+            seen.vectors.add(use.vector)
+        return self._count(seen) - before
+
+    @staticmethod
+    def _count(seen: _Seen) -> int:
+        return (
+            seen.occurs
+            + len(seen.in_degrees)
+            + len(seen.out_degrees)
+            + len(seen.successors)
+            + len(seen.vectors)
+        )
+
+    def of_operator(self, name: str) -> dict[str, float]:
+        """The five shares of one operator, and OLC."""
+        seen, bounds = self._seen[name], self.operators[name]
+        return self._with_olc(
+            {
+                "OTC": float(seen.occurs),
+                "IDC": len(seen.in_degrees) / len(bounds.in_degrees),
+                "ODC": len(seen.out_degrees) / len(bounds.out_degrees),
+                "SEC": len(seen.successors) / len(self.operators),
+                "SPC": min(1.0, len(seen.vectors) / self._max_spc),
+            }
+        )
+
+    def of_set(self) -> dict[str, float]:
+        """The five shares of all operators, and OLC."""
+        rows = [self.of_operator(name) for name in self.operators]
+        return self._with_olc({name: sum(row[name] for row in rows) / len(rows) for name in METRICS})
+
+    def _with_olc(self, shares: dict[str, float]) -> dict[str, float]:
+        total = sum(self._weights.values())
+        return shares | {"OLC": sum(self._weights[name] * shares[name] for name in METRICS) / total}
