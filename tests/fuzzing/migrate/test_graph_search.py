@@ -32,7 +32,7 @@ def test_a_reward_may_ask_a_compiler(reward: str) -> None:
 
 
 def outcome(verdict: Verdict, phase: Phase, summary: str = "") -> Outcome:
-    return Outcome("case", "onnxruntime", "digest", "CPU", verdict, phase, summary, Evidence())
+    return Outcome("case", "onnxruntime", "digest", "CPU", verdict, phase, summary, evidence=Evidence())
 
 
 def test_statuses_are_those_of_the_paper() -> None:
