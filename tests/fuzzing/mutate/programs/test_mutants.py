@@ -38,11 +38,15 @@ def test_a_mutant_equals_its_seed_and_itself(number: int) -> None:
 
 def test_the_source_has_equal_cases_in_parts_and_whole() -> None:
     source = sources.get("torchprobe")
-    whole = [case.id for case in migrate_source(source, None, 3, 4) if isinstance(case, TestCase)]
+    whole = [
+        case.id
+        for case in migrate_source(source, None, {"seed": 3, "count": 4})
+        if isinstance(case, TestCase)
+    ]
     parts = [
         case.id
         for part in (Part(1, 2), Part(2, 2))
-        for case in migrate_source(source, part, 3, 4)
+        for case in migrate_source(source, part, {"seed": 3, "count": 4})
         if isinstance(case, TestCase)
     ]
     assert len(whole) == 4
