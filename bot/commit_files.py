@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+#: Reads a file of one commit; None if it is not there.
+ReadFile = Callable[[str], bytes | None]
+
+
+@dataclass(frozen=True)
+class TreeFile:
+    """A regular file of a commit.
+
+    path  in the repository
+    blob  the id of its content
+    size  in bytes
+    """
+
+    path: str
+    executable: bool
+    blob: str
+    size: int
 
 
 class FileSource(Protocol):
@@ -11,6 +30,31 @@ class FileSource(Protocol):
 
     def read(self, target: str, sha: str, path: str, /) -> bytes | None:
         """The content of a file at a commit; None if there is no such file."""
+        ...
+
+
+@runtime_checkable
+class TreeSource(FileSource, Protocol):
+    """Whole folders of commits, too (also `bot.github.local_repository.LocalRepository`)."""
+
+    def tree(self, target: str, sha: str, path: str, /) -> str:
+        """The id of a folder's tree, "" if there is none: equal ids mean equal content."""
+        ...
+
+    def files(self, target: str, sha: str, path: str, /) -> Sequence[TreeFile]:
+        """Every regular file at or below a folder, without links and submodules."""
+        ...
+
+    def blobs(self, target: str, sha: str, ids: Sequence[str], /) -> Sequence[bytes]:
+        """The contents of blobs that `files` listed at this commit, in order."""
+        ...
+
+    def tag(self, target: str, sha: str, name: str, /) -> str:
+        """The commit that a tag names, "" if there is none; `sha` is any commit of the repository."""
+        ...
+
+    def tags(self, target: str, sha: str, pattern: str, /) -> Sequence[str]:
+        """The tags that lead to a commit and that a regular expression matches at their beginning."""
         ...
 
 

@@ -8,6 +8,7 @@ AssayError
 ├── RefusalError           GitHub refused: a permission, a limit, a repository
 ├── InfrastructureError    our machines failed; says nothing about a compiler
 │   ├── ProvisionError     a toolchain cannot be made; says what to fix
+│   │   └── BrokenSourcesError   with a commit's sources the compiler cannot be used
 │   ├── RunnerError        a shard could not run
 │   └── ToolchainError     the toolchain of a shard does not start
 └── InternalError          a bug of Assay; logged with its traceback
@@ -54,6 +55,10 @@ class ProvisionError(InfrastructureError):
     """A toolchain cannot be made; the message says what to fix. A retry would fail again."""
 
     transient: ClassVar[bool] = False
+
+
+class BrokenSourcesError(ProvisionError):
+    """The wheel works, and with the commit's sources over it the compiler cannot be imported or used."""
 
 
 class RunnerError(InfrastructureError):

@@ -21,7 +21,7 @@ from bot.campaigns.provenance import origin
 from bot.campaigns.run.shards import write_shard
 from bot.campaigns.run.toolchain_build import build_toolchain, toolchain_row
 from bot.campaigns.run_with_lease import EventSink, run_with_lease
-from bot.campaigns.services import ReadFile
+from bot.commit_files import CommitFiles, ReadFile
 from bot.config import CONFIG_PATH, RepositoryConfig
 from bot.config.defaults import PIN_FILES
 from bot.config.sections import exact_pin
@@ -101,7 +101,7 @@ def build_of_commit(job_context: JobContext, campaign: Campaign, commit: str) ->
         job_context, lambda *_: require_approval(job_context, campaign.target, commit, campaign)
     )
     config = run_with_lease(job_context, lambda *_: _load_config(job_context, campaign, approval))
-    read = partial(job_context.services.repositories.read, campaign.target, approval.commit)
+    read = CommitFiles(job_context.services.repositories, campaign.target, approval.commit)
     return _make_build(job_context, config, read, approval.commit)
 
 
@@ -149,7 +149,7 @@ def list_revisions(job_context: JobContext, campaign: Campaign) -> list[Revision
 def _resolve_build(job_context: JobContext, campaign: Campaign, commit: str) -> tuple[str, str] | None:
     job_context.heartbeat()
     approval = require_approval(job_context, campaign.target, commit, campaign)
-    read = partial(job_context.services.repositories.read, campaign.target, commit)
+    read = CommitFiles(job_context.services.repositories, campaign.target, commit)
     try:
         spec: Any = job_context.services.resolve(_load_config(job_context, campaign, approval), read)
     except ConfigError:  # its configuration or pins are invalid

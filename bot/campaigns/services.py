@@ -16,15 +16,13 @@ from typing import Any, NamedTuple, Protocol
 
 from bot.campaigns.plan.case_source import CaseSource
 from bot.campaigns.report.summary import Summary
+from bot.commit_files import ReadFile
 from bot.runners.protocol import OnEvent, Runner
 from bot.store import now
 from bot.store.campaigns import Session
 from fuzzing.outcomes import Outcome
 from fuzzing.triage.signature import Signature
 from fuzzing.triage.traits import Traits
-
-#: Reads a file of one commit; None if it is not there.
-ReadFile = Callable[[str], bytes | None]
 
 
 class Settings(Protocol):
@@ -120,6 +118,16 @@ class ToolchainSpec(Protocol):
     def label(self) -> str:
         """For people, such as "openvino 2024.0.0"."""
 
+    @property
+    def overlay(self) -> Sequence[Any]:
+        """The folders of the commit that are laid over a wheel; none for a release."""
+
+    def like(self, other: Any, /) -> ToolchainSpec:
+        """The same commit, made as `other` is."""
+
+    def is_out_of_reach(self, path: str, /) -> bool:
+        """Whether a file is the compiler's own and not in the toolchain."""
+
 
 class ReadyToolchain(Protocol):
     """A toolchain that runs (`bot.toolchains.ReadyToolchain`)."""
@@ -144,6 +152,10 @@ class ReadyToolchain(Protocol):
     def requirements(self) -> Sequence[str]:
         """What a stranger pip-installs to get the same."""
 
+    @property
+    def passed_over(self) -> Sequence[str]:
+        """Why other ways to make it were not taken."""
+
 
 class Repositories(Protocol):
     """Files of commits (`bot.github.repositories.Repositories`)."""
@@ -156,6 +168,9 @@ class Repositories(Protocol):
 
     def commits(self, target: str, base: str, head: str, paths: Sequence[str]) -> Sequence[str]:
         """The commits after base up to head, by first parents, that change one of the files; oldest first."""
+
+    def changed_files(self, target: str, base: str, head: str) -> Sequence[str]:
+        """The paths that differ between two commits."""
 
     def is_on_branch(self, target: str, commit: str) -> bool:
         """Whether a branch of the repository itself contains the commit."""
@@ -203,10 +218,11 @@ class Sign(Protocol):
 
 @dataclass(frozen=True)
 class CampaignProblem:
-    """Why a campaign has no result.
+    """Why a campaign ends without running cases.
 
-    kind    "infrastructure" (the operator's to fix), "configuration" (the repository's) or "refusal"
-            (GitHub's)
+    kind    "infrastructure" (the operator's to fix), "configuration" (the repository's), "refusal"
+            (GitHub's), "unchanged" (head's compiler is base's) or "broken" (head's compiler cannot be used,
+            base's can)
     reason  what happened, why, and what to do next
     """
 
@@ -246,7 +262,7 @@ class Reports(Protocol):
         """Writes bugs and effects, idempotently by key, in the transaction that ends the campaign."""
 
     def publish_problem(self, session: Session, problem: CampaignProblem) -> None:
-        """Adds one neutral check-run effect that gives the reason, and nothing about the compiler."""
+        """Adds one check-run effect that gives the reason."""
 
 
 class Clock(Protocol):

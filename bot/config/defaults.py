@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bot.config import names
+from bot.config.layouts import SourceLayout, recognize
 from bot.config.model import RepositoryConfig
 from bot.config.parser import CONFIG_PATH, parse_config
 from bot.config.pins import find_pins
 from bot.config.sections import ToolchainConfig
+from bot.config.units import parse_duration
 from fuzzing import backends
 
 #: Files searched for a pin, in order.
@@ -32,15 +34,29 @@ def read_repository_config(read: ReadFile) -> RepositoryConfig | None:
     return None if text is None else parse_config(text, CONFIG_PATH)
 
 
+def preset(layout: SourceLayout) -> RepositoryConfig:
+    """The configuration of a known compiler's own repository."""
+    return RepositoryConfig(
+        version=1,
+        backend=layout.backend,
+        frontend=layout.frontend or names.frontends(layout.backend)[0],
+        budget=parse_duration(layout.budget),
+        toolchain=ToolchainConfig(provisioner=["overlay"]),
+    )
+
+
 def default_config(read: ReadFile) -> RepositoryConfig | None:
     """The configuration for a repository without `.github/assay.yml`; None if it pins no known compiler.
 
-    The first exact pin of a known backend's package, in requirements.txt and then pyproject.toml, decides
-    the backend. A package that is also a reference, such as torch, does not count: most repositories pin it
-    for other reasons.
+    A known compiler's own repository is tested by its sources (`bot.config.layouts`). Else the first exact
+    pin of a known backend's package, in requirements.txt and then pyproject.toml, decides the backend. A
+    package that is also a reference, such as torch, does not count: most pin it for other reasons.
 
     read  path → content of a file, None if there is none
     """
+    layout = recognize(lambda path: read(path) is not None)
+    if layout is not None:
+        return preset(layout)
     reference_packages = {
         backends.get(name).package for name in backends.names() if backends.get(name).reference
     }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from packaging.requirements import Requirement
 from packaging.version import Version
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from bot.config.cron import parse_triggers
 from bot.config.names import check_provisioner_name, check_source_name
@@ -55,6 +56,20 @@ def _project(text: str) -> str:
     return text
 
 
+def _version(text: Any) -> str:
+    # YAML reads 0.26 as a number; 0.10 would lose its zero.
+    if not isinstance(text, str):
+        raise PydanticCustomError("refused", "{why}", {"why": "must be text; put it in quotation marks"})
+    try:
+        return str(Version(text))
+    except ValueError:
+        raise ValueError("must be a version, such as 0.26.0") from None
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
 def _cron(text: str) -> str:
     try:
         parse_triggers(text)
@@ -66,6 +81,7 @@ def _cron(text: str) -> str:
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Path = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_relative)]
 Project = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_project)]
+Release = Annotated[str, BeforeValidator(_version)]
 Pinned = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_pinned)]
 Cron = Annotated[str, Field(max_length=100), AfterValidator(_cron)]
 
@@ -105,8 +121,20 @@ class LimitsConfig(Section):
 class ToolchainConfig(Section):
     """`toolchain`: how to make a runnable build of the compiler at a commit."""
 
-    provisioner: Annotated[str, AfterValidator(check_provisioner_name)] = Field(
-        "release", description="How a toolchain is made.", examples=["release"]
+    provisioner: Annotated[
+        list[Annotated[str, AfterValidator(check_provisioner_name)]], BeforeValidator(_as_list)
+    ] = Field(
+        default_factory=lambda: ["release"],
+        min_length=1,
+        max_length=10,
+        description="How a toolchain is made: `release` installs the pinned release; `overlay` lays a "
+        "compiler's own sources over a wheel. Of several, the first that can make the commit.",
+        examples=[["overlay", "release"]],
+    )
+    wheel: Release | None = Field(
+        None,
+        description="The release under the sources of an `overlay`. Default: the nearest.",
+        examples=["0.26.0"],
     )
     package: Project | None = Field(
         None,

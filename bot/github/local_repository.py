@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bot import processes
+from bot.commit_files import TreeFile
 from bot.errors import InfrastructureError, UsageError
 from bot.github.changes import read_change
 from bot.github.git import base_environment
+from bot.github.trees import LIST_FILES, parse_blobs, parse_files
 
 WORKTREE = "WORKTREE"
 _TIMEOUT_S = 120.0
@@ -27,15 +28,6 @@ _COMMIT_VARIABLES = {
     for role in ("AUTHOR", "COMMITTER")
     for field, value in (("NAME", "Assay"), ("EMAIL", "assay@localhost"), ("DATE", "2000-01-01T00:00:00Z"))
 }
-
-
-@dataclass(frozen=True)
-class TreeFile:
-    """A regular file of a commit: path in the repository, whether it is executable, blob."""
-
-    path: str
-    executable: bool
-    blob: str
 
 
 class LocalRepository:
@@ -74,41 +66,31 @@ class LocalRepository:
         done = self._try("cat-file", "blob", f"{sha}:{path}")
         return None if done.returncode else done.stdout
 
-    def tree(self, sha: str, path: str) -> str:
+    def tree(self, _target: str, sha: str, path: str) -> str:
         """The id of a folder's tree, "" if there is none: equal ids mean equal content."""
         done = self._try("rev-parse", "--verify", "--quiet", f"{sha}:{path}")
         return "" if done.returncode else done.stdout.decode().strip()
 
-    def files(self, sha: str, path: str) -> Iterator[TreeFile]:
+    def files(self, _target: str, sha: str, path: str) -> tuple[TreeFile, ...]:
         """Every regular file at or below a folder, without links and submodules."""
-        listing = self._run("ls-tree", "-r", "-z", "--full-tree", sha, "--", path)
-        for entry in filter(None, listing.split(b"\0")):
-            meta, _, name = entry.partition(b"\t")
-            mode, _, blob = meta.decode().split(" ")
-            if mode in ("100644", "100755"):
-                yield TreeFile(name.decode("utf-8", "surrogateescape"), mode == "100755", blob)
+        return parse_files(self._run(*LIST_FILES, sha, "--", path))
 
-    def blobs(self, ids: Sequence[str]) -> Iterator[bytes]:
+    def blobs(self, _target: str, _sha: str, ids: Sequence[str]) -> tuple[bytes, ...]:
         """The contents of blobs, in order."""
         output = self._run("cat-file", "--batch", stdin="".join(f"{one}\n" for one in ids).encode())
-        begin = 0
-        for _ in ids:
-            end = output.index(b"\n", begin)
-            size = int(output[begin:end].split(b" ")[2])
-            yield output[end + 1 : end + 1 + size]
-            begin = end + size + 2
+        return tuple(parse_blobs(output, ids))
 
-    def tag(self, name: str) -> str:
+    def tag(self, _target: str, _sha: str, name: str) -> str:
         """The commit of a tag, "" if there is none."""
         done = self._try("rev-parse", "--verify", "--quiet", f"refs/tags/{name}^{{commit}}")
         return "" if done.returncode else done.stdout.decode().strip()
 
-    def newest_tags(self, sha: str) -> tuple[str, ...]:
-        """The nearest tag that is an ancestor, as `git describe` finds it; empty if there is none."""
-        done = self._try("describe", "--tags", "--abbrev=0", sha)
-        return () if done.returncode else (done.stdout.decode().strip(),)
+    def tags(self, _target: str, sha: str, pattern: str) -> tuple[str, ...]:
+        """The tags that lead to a commit and that a regular expression matches."""
+        listing = self._run("tag", "--merged", sha).decode(errors="replace")
+        return tuple(name for name in listing.split() if re.match(pattern, name))
 
-    def changed_paths(self, base: str, head: str) -> tuple[str, ...]:
+    def changed_files(self, _target: str, base: str, head: str) -> tuple[str, ...]:
         """The paths that differ between two commits."""
         output = self._run("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, head)
         return tuple(name.decode("utf-8", "surrogateescape") for name in output.split(b"\0") if name)

@@ -13,19 +13,24 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from bot.commit_files import TreeFile
 from bot.errors import RefusalError, UsageError
 from bot.file_lock import file_lock
 from bot.github.changes import read_change
 from bot.github.git import CorruptMirrorError, Git, NoSuchCommitError, TokenFor
 from bot.github.mirrors import lock_path, mirror_path, partial_path
+from bot.github.trees import LIST_FILES, parse_blobs, parse_files
 from fuzzing.file_trees import discard_tree
 
 MAX_FILE_BYTES = 1 << 20  # configurations and pins are kilobytes
+MAX_TAGS = 2_000  # of one pattern; apache/tvm has a hundred of releases
 MAX_CHANGED_FILES = 3_000  # as GitHub's list of a pull request's files
 
 # GitHub's own rules: logins of at most 39 letters, digits and hyphens (underscores for managed users).
 _TARGET = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,38})/([A-Za-z0-9._-]{1,100})")
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_TAGS = "refs/assay/tags/"
+_FETCHED_AT_ONCE = 1_000  # ids on one command line, 40 kB
 _ALL_BRANCHES = "+refs/heads/*:refs/assay/heads/*"
 
 Result = TypeVar("Result")
@@ -46,6 +51,49 @@ class Repositories:
         """
         _check_path(path)
         return self._with_commit(target, sha, lambda mirror: self._read(target, mirror, sha, path))
+
+    def tree(self, target: str, sha: str, path: str) -> str:
+        """The id of a folder's tree, "" if there is none: equal ids mean equal content."""
+        _check_path(path)
+        return self._with_commit(target, sha, lambda mirror: self._tree(mirror, sha, path))
+
+    def files(self, target: str, sha: str, path: str) -> tuple[TreeFile, ...]:
+        """Every regular file at or below a folder, without links and submodules; fetches their contents."""
+        _check_path(path)
+        return self._with_commit(target, sha, lambda mirror: self._files(target, mirror, sha, path))
+
+    def blobs(self, target: str, sha: str, ids: Sequence[str]) -> tuple[bytes, ...]:
+        """The contents of blobs that `files` listed at this commit, in order."""
+        wanted = "".join(f"{one}\n" for one in ids).encode()
+
+        def use(mirror: Path) -> tuple[bytes, ...]:
+            output = self._local(target, "cat-file", "--batch", cwd=mirror, stdin=wanted)
+            return tuple(parse_blobs(output, ids))
+
+        return self._with_commit(target, sha, use)
+
+    def tag(self, target: str, sha: str, name: str) -> str:
+        """The commit that a tag names, "" if there is none; `sha` is any commit of the repository."""
+
+        def use(mirror: Path) -> str:
+            self._fetch_tags(target, mirror, re.escape(name) + "$")
+            done = self._git.local(
+                "rev-parse", "--verify", "--quiet", f"{_TAGS}{name}^{{commit}}", cwd=mirror
+            )
+            return "" if done.returncode else done.stdout.decode().strip()
+
+        return self._with_commit(target, sha, use)
+
+    def tags(self, target: str, sha: str, pattern: str) -> tuple[str, ...]:
+        """The tags that lead to a commit and that a regular expression matches at their beginning."""
+
+        def use(mirror: Path) -> tuple[str, ...]:
+            self._fetch_tags(target, mirror, pattern)
+            merged = ("for-each-ref", f"--merged={sha}", f"--format=%(refname:lstrip={_TAGS.count('/')})")
+            names = self._local(target, *merged, _TAGS, cwd=mirror).decode(errors="replace").split()
+            return tuple(name for name in names if re.match(pattern, name))
+
+        return self._with_commit(target, sha, use)
 
     def has(self, target: str, sha: str) -> bool:
         """Whether the repository has this commit; fetches it."""
@@ -92,7 +140,7 @@ class Repositories:
         """
 
         def use(mirror: Path) -> bool:
-            self._fetch_refs(target, mirror, _ALL_BRANCHES, "--prune")
+            self._fetch_refs(target, mirror, _ALL_BRANCHES, prune=True)
             contains = ("for-each-ref", "--count=1", "--contains", commit, "refs/assay/heads/")
             return bool(self._local(target, *contains, cwd=mirror).strip())
 
@@ -138,9 +186,20 @@ class Repositories:
                 "newer one"
             )
 
-    def _fetch_refs(self, target: str, mirror: Path, refspec: str, *extra: str) -> None:
-        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none", *extra)
-        self._git.remote(target, "fetch", *options, "origin", refspec, cwd=mirror)
+    def _fetch_refs(self, target: str, mirror: Path, *refspecs: str, prune: bool = False) -> None:
+        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none")
+        further = ("--prune",) if prune else ()
+        self._git.remote(target, "fetch", *options, *further, "origin", *refspecs, cwd=mirror)
+
+    def _fetch_tags(self, target: str, mirror: Path, pattern: str) -> None:
+        """Fetches the tags that a pattern matches at their beginning, if some are new."""
+        listing = self._git.remote(target, "ls-remote", "--tags", "--refs", "origin", cwd=mirror)
+        names = re.findall(r"\trefs/tags/(\S+)$", listing.decode(errors="replace"), re.MULTILINE)
+        known = self._local(target, "for-each-ref", "--format=%(refname)", _TAGS, cwd=mirror).decode().split()
+        new = [one for one in names if re.match(pattern, one) and f"{_TAGS}{one}" not in known]
+        if new:
+            first, *others = (f"+refs/tags/{one}:{_TAGS}{one}" for one in new[:MAX_TAGS])
+            self._fetch_refs(target, mirror, first, *others)
 
     def _prepare(self, target: str, mirror: Path) -> None:
         if (mirror / "HEAD").is_file():
@@ -175,6 +234,23 @@ class Repositories:
         if size > MAX_FILE_BYTES:
             raise UsageError(f"{path} of {target} is {size} bytes long; at most {MAX_FILE_BYTES} are read")
         return self._local(target, "cat-file", "blob", blob, cwd=mirror)
+
+    def _tree(self, mirror: Path, sha: str, path: str) -> str:
+        done = self._git.local("rev-parse", "--verify", "--quiet", f"{sha}:{path}", cwd=mirror)
+        return "" if done.returncode else done.stdout.decode().strip()
+
+    def _files(self, target: str, mirror: Path, sha: str, path: str) -> tuple[TreeFile, ...]:
+        tree = self._tree(mirror, sha, path)
+        if not tree:
+            return ()
+        objects = ("rev-list", "--objects", "--no-object-names", "--missing=print", tree)
+        listing = self._local(target, *objects, cwd=mirror).decode().split()
+        missing = [one[1:] for one in listing if one.startswith("?")]
+        for at in range(0, len(missing), _FETCHED_AT_ONCE):
+            chunk = missing[at : at + _FETCHED_AT_ONCE]
+            options = ("--quiet", "--no-tags", "--no-write-fetch-head")
+            self._git.remote(target, "fetch", *options, "origin", *chunk, cwd=mirror)
+        return parse_files(self._local(target, *LIST_FILES, sha, "--", path, cwd=mirror))
 
     def _has_blob(self, mirror: Path, blob: str) -> bool:
         return self._git.local("cat-file", "-e", blob, cwd=mirror).returncode == 0

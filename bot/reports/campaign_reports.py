@@ -26,7 +26,7 @@ from bot.reports.reference_outputs import add_reference_outputs
 from bot.reports.report import Group, Report, build_report
 from bot.reports.reproducer_short import ending
 from bot.reports.templates import pluralize
-from bot.store import Session, now, outbox, targets
+from bot.store import Session, campaigns, now, outbox, targets
 from bot.store.models import Classification, Side
 from bot.store.outbox import EffectDraft
 from fuzzing.cases import Corpus, TestCase
@@ -87,10 +87,17 @@ class CampaignReports:
         return made
 
     def publish_problem(self, session: Session, problem: CampaignProblem) -> None:
-        """Posts one neutral check run with the error and how to fix it."""
+        """Posts one check run with the error and how to fix it, or with why no case had to run."""
         stable_name = targets.stable_name(session, problem.target)
+        config = campaigns.get(session, problem.campaign_id).config
         draft = build_untested_check_run(
-            problem.target, stable_name, problem.head, problem.campaign_id, problem.reason, problem.kind
+            problem.target,
+            stable_name,
+            problem.head,
+            problem.campaign_id,
+            problem.reason,
+            problem.kind,
+            gate=bool(config.get("pull_requests", {}).get("gate")),
         )
         outbox.post(session, [draft], campaign_id=problem.campaign_id, issues_per_day=0, at=self.clock())
 

@@ -118,18 +118,33 @@ def _buttons(report: Report, options: CheckRunOptions) -> list[Button]:
     return [RERUN, REDUCE, MUTE] if unmuted_regressions(report, options.muted) else [RERUN]
 
 
+_UNTESTED_TITLES = {
+    "unchanged": "Nothing here that a case could reach",
+    "broken": "This change breaks importing or compiling everything",
+}
+
+
 def build_untested_check_run(
-    target: str, stable_name: str, head: str, campaign: int, reason: str, kind: str = "infrastructure"
+    target: str,
+    stable_name: str,
+    head: str,
+    campaign: int,
+    reason: str,
+    kind: str = "infrastructure",
+    *,
+    gate: bool = False,
 ) -> EffectDraft:
-    """The check run of a commit that could not be tested.
+    """The check run of a commit on which no case was run.
 
     reason   the error message: what failed and how to fix it
     kind     as in `bot.campaigns.services.CampaignProblem`
+    gate     whether a change that breaks the compiler fails the check
     """
     summary = render("reports/untested.md.j2", head=head, campaign=campaign, reason=reason, kind=kind)
     run = check_run_key(stable_name, head, campaign)
-    title = "Could not test this commit"
-    body = build_payload(head, run, title, collapse_blank_lines(summary), "", conclusion="neutral")
+    title = _UNTESTED_TITLES.get(kind, "Could not test this commit")
+    conclusion = {"unchanged": "success", "broken": "failure" if gate else "neutral"}.get(kind, "neutral")
+    body = build_payload(head, run, title, collapse_blank_lines(summary), "", conclusion=conclusion)
     return EffectDraft(CHECK_RUN, run, target, body, editable=True)
 
 

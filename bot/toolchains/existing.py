@@ -40,7 +40,9 @@ class ExistingProvisioner:
     Verdicts are cached by digest, so an upgraded or edited package needs another.
     """
 
-    def resolve(self, _config: RepositoryConfig, _read: ReadFile) -> ToolchainSpec:
+    def resolve(
+        self, _config: RepositoryConfig, _read: ReadFile, _data_dir: Path | None = None
+    ) -> ToolchainSpec:
         """Raises UsageError: no configuration can name an interpreter."""
         raise UsageError("a repository cannot choose an interpreter of this machine; use 'release'")
 

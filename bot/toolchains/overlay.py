@@ -2,122 +2,74 @@
 
 Generated and native files of the wheel stay. What differs from the wheel is written, what the commit deleted
 goes, all else is a hard link to the wheel's own environment, so that an overlay costs a second and few bytes.
-Two commits with the same compiler sources are one toolchain and share all verdicts.
+Two commits whose compiler sources differ in layout and comments alone are one toolchain and share all
+verdicts. An overlay counts as made once it passes a smoke test (`fuzzing.smoke_test`).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
-from typing import Protocol
+import time
+from dataclasses import replace
+from pathlib import Path
 
+from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig
-from bot.errors import ConfigError, ProvisionError, UsageError
+from bot.config.layouts import SourceLayout, recognize
+from bot.config.sections import ToolchainConfig
+from bot.errors import BrokenSourcesError, ConfigError, ProvisionError
 from bot.toolchains import registry
 from bot.toolchains.cache import make_once
 from bot.toolchains.installer import Installer
-from bot.toolchains.layouts import SourceLayout, recognize
 from bot.toolchains.probe import compile_bytecode, probe
-from bot.toolchains.registry import OnProgress, ReadFile, ReadyToolchain, ToolchainSpec, provisioner
+from bot.toolchains.registry import Folder, OnProgress, ReadyToolchain, ToolchainSpec, provisioner
+from bot.toolchains.smoke import smoke_test
+from bot.toolchains.source_digests import checked_files, folder_digest, source_of
+from bot.toolchains.wheel_pins import pin_release
 from fuzzing import backends
 
 _RECORD = "assay-toolchain.json"  # written last; a folder without it is not a toolchain
+_FAILURE = "assay-failure.txt"  # in place of a toolchain: why this one does not work
 _ROOTS = "lib/python3*/site-packages"
+_ROOTS_PATTERN = r"lib/python3[^/]*/site-packages"
+_TRACEBACK_LINES = 40
+_DIGESTS = "source-digests.txt"
+#: Seconds for which the answer of the package index holds: releases of a compiler are months apart.
+_ANSWER_HOLDS_S = 3600.0
+_KEY = "toolchain.provisioner"
 
 
-class SourceFile(Protocol):
-    """A file of a commit (`bot.github.local_repository.TreeFile`)."""
-
-    @property
-    def path(self) -> str:
-        """Its path in the repository."""
-        ...
-
-    @property
-    def executable(self) -> bool:
-        """Whether it may be executed."""
-        ...
-
-    @property
-    def blob(self) -> str:
-        """The id of its content."""
-        ...
-
-
-class CommitSource(Protocol):
-    """The repository that the sources come from (`bot.github.local_repository.LocalRepository`)."""
-
-    def read(self, target: str, sha: str, path: str, /) -> bytes | None:
-        """The content of a file at a commit; None if there is no such file."""
-        ...
-
-    def tree(self, sha: str, path: str, /) -> str:
-        """The id of a folder's tree, "" if there is none."""
-        ...
-
-    def files(self, sha: str, path: str, /) -> Iterator[SourceFile]:
-        """The regular files below a folder."""
-        ...
-
-    def blobs(self, ids: Sequence[str], /) -> Iterator[bytes]:
-        """The contents of blobs, in order."""
-        ...
-
-    def tag(self, name: str, /) -> str:
-        """The commit that a tag names, "" if there is none."""
-        ...
-
-    def newest_tags(self, sha: str, /) -> tuple[str, ...]:
-        """The nearest tags that lead to a commit."""
-        ...
-
-
-class BrokenSourcesError(ProvisionError):
-    """The wheel works, and with the commit's sources over it the compiler cannot be imported."""
-
-
-@dataclass(frozen=True)
-class SourceCommit:
-    """One commit of a compiler's repository."""
-
-    repository: CommitSource
-    sha: str
-
-    def read(self, path: str) -> bytes | None:
-        """The content of a file; None if there is no such file."""
-        return self.repository.read("", self.sha, path)
-
-
-def find_layout(commit: SourceCommit) -> SourceLayout:
-    """The layout of the commit's repository; raises UsageError if it is no known compiler's."""
-    layout = recognize(lambda path: commit.read(path) is not None)
+def find_layout(commit: CommitFiles) -> SourceLayout:
+    """The layout of the commit's repository; raises ConfigError if it is no known compiler's."""
+    layout = recognize(lambda path: commit(path) is not None)
     if layout is None:
-        raise UsageError(
+        raise ConfigError(
             f"{commit.sha[:12]} is no commit of a known compiler's repository; "
-            "bot/toolchains/layouts lists the files by which they are recognized"
+            "bot/config/layouts lists the files by which they are recognized",
+            key=_KEY,
         )
     return layout
 
 
-def release_series(commit: SourceCommit, layout: SourceLayout) -> tuple[int, int]:
-    """The release series (major, minor) that a commit develops; raises UsageError if nothing names it."""
-    if layout.version_file:
-        text = (commit.read(layout.version_file) or b"").decode(errors="replace")[:1000]
-        found = layout.series_of(text, of_tag=False)
-    else:
-        tags = commit.repository.newest_tags(commit.sha)
-        found = next(filter(None, (layout.series_of(tag, of_tag=True) for tag in tags)), None)
-    if found is None:
-        where = layout.version_file or "a git tag"
-        raise UsageError(
+def release_series(commit: CommitFiles, layout: SourceLayout) -> tuple[int, int]:
+    """The release series (major, minor) that a commit develops; raises ConfigError if nothing names it."""
+    tags = source_of(commit).tags(commit.target, commit.sha, layout.tag) if layout.tag else ()
+    found = {series for tag in tags if (series := layout.series_of(tag, of_tag=True))}
+    if found:
+        return max(found)
+    text = (commit(layout.version_file) or b"").decode(errors="replace") if layout.version_file else ""
+    series = layout.series_of(text, of_tag=False)
+    if series is None:
+        where = " or ".join(filter(None, ("a git tag" if layout.tag else "", layout.version_file)))
+        raise ConfigError(
             f"which release {commit.sha[:12]} is near is not known: {where} names none; "
-            f"name the wheel, such as --release VERSION of {layout.package}"
+            f"name a VERSION of {layout.package}",
+            key="toolchain.wheel",
         )
-    return found
+    return series
 
 
 def nearest_wheels(installer: Installer, package: str, series: tuple[int, int]) -> tuple[str, ...]:
@@ -131,56 +83,109 @@ def nearest_wheels(installer: Installer, package: str, series: tuple[int, int]) 
     found = (installer.highest_release(f"{package}{one}") for one in bounds)
     wheels = tuple(filter(None, found))
     if not wheels:
-        raise ProvisionError(f"the package index has no wheel of {package}; name one with --release")
+        raise ProvisionError(f"the package index has no wheel of {package}; name one as toolchain.wheel")
     return wheels
 
 
-@provisioner("overlay", configurable=False)
+@provisioner("overlay", configurable=True)
 class OverlayProvisioner:
     """Lays the sources of a commit over an installed wheel."""
 
     def __init__(self) -> None:
-        self._sources: dict[ToolchainSpec, tuple[SourceCommit, SourceLayout]] = {}
+        self._wheels: dict[tuple[str, tuple[int, int]], tuple[float, tuple[str, ...]]] = {}
 
-    def resolve(self, config: RepositoryConfig, _read: ReadFile) -> ToolchainSpec:
-        """Raises ConfigError: a spec is made by `spec`, which also needs the wheel."""
-        raise ConfigError(
-            f"{config.backend}: overlays are made by `assay run --repo`", key="toolchain.provisioner"
-        )
+    def resolve(self, config: RepositoryConfig, read: ReadFile, data_dir: Path | None) -> ToolchainSpec:
+        """The whole package over the nearest wheels, else its frontends alone; raises ConfigError.
 
-    def spec(self, commit: SourceCommit, layout: SourceLayout, wheel: ToolchainSpec) -> ToolchainSpec:
-        """The commit's sources over the toolchain `wheel`, which the `release` provisioner makes."""
-        trees = tuple(
-            (path, tree) for path in layout.paths if (tree := commit.repository.tree(commit.sha, path))
-        )
-        parts = "" if not layout.widest else f" ({', '.join(layout.paths)})"
-        label = f"{layout.backend} {commit.sha[:12]}{parts} over {wheel.label}"
-        made = replace(wheel, provisioner="overlay", label=label, overlay=trees)
-        self._sources[made] = commit, layout
-        return made
+        Runs nothing of the commit.
+        """
+        if not isinstance(read, CommitFiles):
+            raise ConfigError("overlays need a git repository", key=_KEY)
+        layout = find_layout(read)
+        if layout.backend != config.backend:
+            raise ConfigError(
+                f"it is {config.backend}, and this is {layout.backend}'s repository", key="backend"
+            )
+        wheel = config.toolchain.wheel
+        wheels = (wheel,) if wheel else self._nearest(layout.package, release_series(read, layout))
+        cache = data_dir / "toolchains" / _DIGESTS if data_dir else None
+        specs = []
+        for variant in layout.variants():
+            folders = tuple(
+                Folder(path, place, content)
+                for path, place in variant.paths.items()
+                if (content := folder_digest(read, path, cache))
+            )
+            if not folders:
+                raise ConfigError(f"{read.sha[:12]} has none of {', '.join(variant.paths)}", key=_KEY)
+            specs += [_spec(config, read, variant, one, folders) for one in wheels]
+        return registry.link(specs)
 
     def provision(self, spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> ReadyToolchain:
-        """The overlaid environment, made now or found from before.
+        """The overlaid environment, made now or found from before; failures are found from before, too.
 
-        Raises BrokenSourcesError if the compiler cannot be imported with the commit's sources.
+        Raises BrokenSourcesError if the compiler cannot be imported or used with the commit's sources.
         """
-        wheel = replace(spec, provisioner="release", overlay=())
+        wheel = replace(spec, provisioner="release", label=_wheel_label(spec), overlay=())
         ready = registry.get("release").provision(wheel, data_dir, progress)
-        root = (data_dir / "toolchains").absolute()
-        folder = root / spec.digest
-        commit, layout = self._sources[spec]
+        folder = (data_dir / "toolchains").absolute() / spec.digest
 
         def build(partial: Path) -> None:
             progress(f"{spec.label}: laying the sources over the wheel")
             _link_environment(Path(ready.python).parents[1], partial)
-            _lay_over(partial, commit, spec, layout)
-            _check_import(partial, spec)
-            (partial / _RECORD).write_text(json.dumps({"label": spec.label}), encoding="utf-8")
+            try:
+                _lay_over(partial, spec)
+                _check(partial, spec, progress)
+            except BrokenSourcesError as error:
+                for path in partial.iterdir():
+                    path.unlink() if path.is_symlink() or path.is_file() else shutil.rmtree(path)
+                (partial / _FAILURE).write_text(str(error), encoding="utf-8")
+            else:
+                (partial / _RECORD).write_text(json.dumps({"label": spec.label}), encoding="utf-8")
 
-        made = make_once(folder, lambda place: (place / _RECORD).is_file(), build)
+        made = make_once(folder, _usable, build)
         progress(f"{spec.label}: {'made' if made else 'made before'}")
-        versions = ready.versions | {"sources": commit.sha}
-        return ReadyToolchain(spec, spec.digest, str(folder / "bin" / "python"), versions, ready.requirements)
+        if (folder / _FAILURE).is_file():
+            raise BrokenSourcesError((folder / _FAILURE).read_text(encoding="utf-8"))
+        python = str(folder / "bin" / "python")
+        return ReadyToolchain(spec, spec.digest, python, ready.versions, ready.requirements)
+
+    def _nearest(self, package: str, series: tuple[int, int]) -> tuple[str, ...]:
+        at, wheels = self._wheels.get((package, series), (-_ANSWER_HOLDS_S, ()))
+        if time.monotonic() - at >= _ANSWER_HOLDS_S:
+            wheels = nearest_wheels(Installer(Path.cwd()), package, series)
+            self._wheels[package, series] = time.monotonic(), wheels
+        return wheels
+
+
+def _spec(
+    config: RepositoryConfig,
+    commit: CommitFiles,
+    layout: SourceLayout,
+    wheel: str,
+    folders: tuple[Folder, ...],
+) -> ToolchainSpec:
+    pinned = config.model_copy(update={"toolchain": ToolchainConfig(extra=config.toolchain.extra)})
+    released = registry.get("release").resolve(pinned, lambda _: pin_release(layout.package, wheel), None)
+    what = folders[0].path if len(folders) == 1 else f"{len(folders)} folders"
+    return replace(
+        released,
+        provisioner="overlay",
+        label=f"{released.label} with {what} of the commit",
+        source="",
+        overlay=folders,
+        commit=commit,
+        unreachable=layout.unreachable(),
+    )
+
+
+def _wheel_label(spec: ToolchainSpec) -> str:
+    return spec.requirements[0].replace("==", " ")
+
+
+def _usable(folder: Path) -> bool:
+    made = (folder / _RECORD).is_file() and (folder / "bin" / "python").exists()
+    return made or (folder / _FAILURE).is_file()
 
 
 def _link_environment(source: Path, target: Path) -> None:
@@ -197,40 +202,35 @@ def _link(source: str, target: str) -> str:
     return target
 
 
-def _lay_over(folder: Path, commit: SourceCommit, spec: ToolchainSpec, layout: SourceLayout) -> None:
+def _lay_over(folder: Path, spec: ToolchainSpec) -> None:
+    commit = spec.commit
+    assert commit is not None
     site = next(folder.glob(_ROOTS))
     released = _release_commit(commit, spec)
-    for source, _ in spec.overlay:
-        place = site / layout.paths[source]
+    for one in spec.overlay:
+        place = site / one.place
         if not place.is_dir():
-            raise ProvisionError(
-                f"the wheel has no folder {layout.paths[source]}: it is too far from the commit"
+            raise BrokenSourcesError(
+                f"{spec.label}: the wheel has no folder {one.place}: it is too far from the commit"
             )
-        files = list(commit.repository.files(commit.sha, source))
-        names = [_relative(one.path, source) for one in files]
-        for one in commit.repository.files(released, source) if released else ():
-            if _relative(one.path, source) not in names:  # deleted since the release
-                (place / _relative(one.path, source)).unlink(missing_ok=True)
-        contents = commit.repository.blobs([one.blob for one in files])
+        files = checked_files(commit, one.path)
+        names = [file.path.removeprefix(f"{one.path}/") for file in files]
+        before = checked_files(replace(commit, sha=released), one.path) if released else ()
+        for gone in {file.path.removeprefix(f"{one.path}/") for file in before} - set(names):
+            (place / gone).unlink(missing_ok=True)  # deleted since the release
+        contents = source_of(commit).blobs(commit.target, commit.sha, [file.blob for file in files])
         for name, file, content in zip(names, files, contents, strict=True):
             _write(place / name, content, executable=file.executable)
 
 
-def _release_commit(commit: SourceCommit, spec: ToolchainSpec) -> str:
+def _release_commit(commit: CommitFiles, spec: ToolchainSpec) -> str:
     """The commit of the wheel's release, "" if the repository has no such tag: then no file is deleted.
 
     A file of the wheel that the commit lacks may as well be made by the build; the release's own tree tells.
     """
     version = spec.requirements[0].partition("==")[2].partition(".post")[0]
-    for tag in (f"v{version}", version):
-        found = commit.repository.tag(tag)
-        if found:
-            return found
-    return ""
-
-
-def _relative(path: str, folder: str) -> str:
-    return PurePosixPath(path).relative_to(folder).as_posix()
+    tags = (source_of(commit).tag(commit.target, commit.sha, tag) for tag in (f"v{version}", version))
+    return next(filter(None, tags), "")
 
 
 def _write(path: Path, content: bytes, *, executable: bool) -> None:
@@ -240,18 +240,26 @@ def _write(path: Path, content: bytes, *, executable: bool) -> None:
     path.unlink(missing_ok=True)  # never through the link: the wheel's own file stays as it is
     path.write_bytes(content)
     path.chmod(0o755 if executable else 0o644)
+    for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+        stale.unlink()
 
 
-def _check_import(folder: Path, spec: ToolchainSpec) -> None:
+def _check(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> None:
+    """Raises BrokenSourcesError if the compiler cannot be imported, or fails the smoke test."""
+    python = folder / "bin" / "python"
     try:
-        found = probe(folder / "bin" / "python", backends.get(spec.backend).import_name)
+        found = probe(python, backends.get(spec.backend).import_name, lines=_TRACEBACK_LINES)
     except ProvisionError as error:
-        raise BrokenSourcesError(f"{spec.label}: the compiler cannot be imported: {error}") from None
+        why = _public(str(error), folder)
+        raise BrokenSourcesError(f"{spec.label}: the compiler cannot be imported:\n{why}") from None
     compile_bytecode(folder, found.sources)
+    progress(f"{spec.label}: running the smoke test")
+    failure = smoke_test(spec, python)
+    if failure:
+        raise BrokenSourcesError(f"{spec.label}: {_public(failure, folder)}")
 
 
-def overlay() -> OverlayProvisioner:
-    """The registered provisioner."""
-    found = registry.get("overlay")
-    assert isinstance(found, OverlayProvisioner)
-    return found
+def _public(traceback: str, folder: Path) -> str:
+    """A traceback for reports: without folders of this machine and the frames of Python's own import."""
+    lines = re.sub(rf"{re.escape(str(folder))}(/{_ROOTS_PATTERN})?/", "", traceback).splitlines()
+    return "\n".join(line for line in lines if "<frozen importlib" not in line and line.strip(" ^~"))

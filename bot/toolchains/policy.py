@@ -28,11 +28,13 @@ class ToolchainPolicy:
 
     isolation  lowest level for code that is no public release of a known compiler (isolation.LEVELS)
     packages   values of `toolchain.package` allowed beside the backend's own packages
+    data_dir   holds caches; None for none
     """
 
     isolation: str
     packages: Collection[str] = ()
     measure: Callable[[], Isolation] = machine_isolation
+    data_dir: Path | None = None
 
     def resolve(self, config: RepositoryConfig, read: ReadFile) -> ToolchainSpec:
         """As `toolchains.resolve`; raises ConfigError too where `toolchain.package` is not allowed."""
@@ -45,13 +47,14 @@ class ToolchainPolicy:
                 "ASSAY_TOOLCHAIN_PACKAGES",
                 key="toolchain.package",
             )
-        return toolchains.resolve(config, read)
+        return toolchains.resolve(config, read, self.data_dir)
 
     def provision(self, spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> ReadyToolchain:
         """As `toolchains.provision`; raises ProvisionError too where the isolation is too low for the
         toolchain.
         """
-        self.check_isolation(spec)
+        for candidate in spec.candidates():
+            self.check_isolation(candidate)
         return toolchains.provision(spec, data_dir, progress)
 
     def check_isolation(self, spec: ToolchainSpec) -> None:

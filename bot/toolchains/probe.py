@@ -34,14 +34,16 @@ class ProbeResult:
     sources: tuple[str, ...] = ()
 
 
-def probe(python: Path, import_name: str, *, extra_modules: Sequence[str] | None = None) -> ProbeResult:
+def probe(
+    python: Path, import_name: str, *, extra_modules: Sequence[str] | None = None, lines: int = 2
+) -> ProbeResult:
     """What the interpreter `python` holds, after it imported the compiler, behind the strongest walls there
     are.
 
     With `extra_modules`, names of modules that matter too, also a digest of every file; see
     `probe_script.content`. That takes half a second for 30,000 files; reading them would take a minute.
 
-    Raises ProvisionError: it cannot be started, or the import fails.
+    Raises ProvisionError with the last `lines` of its output: it cannot be started, or the import fails.
     """
     with tempfile.TemporaryDirectory(prefix="assay-probe-") as home:
         env = processes.filtered_environment(*processes.SAFE_VARIABLES, extra={"HOME": home})
@@ -70,7 +72,7 @@ def probe(python: Path, import_name: str, *, extra_modules: Sequence[str] | None
             return ProbeResult(answer["python"], packages, answer["content"], tuple(answer["sources"]))
     ending = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
     raise ProvisionError(
-        f"{python} cannot import {import_name} ({ending}):\n{processes.tail(done.stderr, lines=2)}"
+        f"{python} cannot import {import_name} ({ending}):\n{processes.tail(done.stderr, lines, 8000)}"
     )
 
 

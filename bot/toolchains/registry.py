@@ -5,16 +5,42 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig
 from fuzzing.registry import Registry
 
-ReadFile = Callable[[str], bytes | None]
+__all__ = [
+    "Folder",
+    "OnProgress",
+    "Provisioner",
+    "ReadFile",
+    "ReadyToolchain",
+    "ToolchainSpec",
+    "get",
+    "link",
+    "provisioner",
+]
+
 OnProgress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of a commit that is laid over a wheel.
+
+    path     in the repository
+    place    in site-packages
+    content  digest of its Python code, layout and comments aside, and of its other files
+    """
+
+    path: str
+    place: str
+    content: str
 
 
 @dataclass(frozen=True)
@@ -25,7 +51,11 @@ class ToolchainSpec:
     label          for people, such as "openvino 2024.0.0"
     python         the interpreter of an `existing` toolchain; "" for the one Assay runs on
     source         the file that asked for it, for error messages; no part of the identity
-    overlay        (folder of the repository, id of its git tree) of what is laid over the wheel
+    overlay        what of a commit is laid over the wheel
+    commit         where that is read from; no part of the identity
+    unreachable    prefixes of the compiler's own files that the overlay does not carry
+    otherwise      what is made where this cannot be made
+    passed_over    why earlier provisioners cannot make this commit
     """
 
     provisioner: str
@@ -34,7 +64,37 @@ class ToolchainSpec:
     label: str
     python: str = ""
     source: str = field(default="", compare=False)
-    overlay: tuple[tuple[str, str], ...] = ()
+    overlay: tuple[Folder, ...] = ()
+    commit: CommitFiles | None = field(default=None, compare=False, repr=False)
+    unreachable: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    otherwise: ToolchainSpec | None = field(default=None, compare=False, repr=False)
+    passed_over: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    def candidates(self) -> Iterator[ToolchainSpec]:
+        """The spec and its alternatives in order, each alone."""
+        spec: ToolchainSpec | None = self
+        while spec is not None:
+            yield replace(spec, otherwise=None)
+            spec = spec.otherwise
+
+    def like(self, other: ToolchainSpec) -> ToolchainSpec:
+        """The candidate that is made as `other` is: the same folders over the same wheel; else all of them.
+
+        Two commits can be compared only so.
+        """
+        if not other.overlay:
+            return self
+        return next((one for one in self.candidates() if one._recipe == other._recipe), self)
+
+    def is_out_of_reach(self, path: str) -> bool:
+        """Whether a file of the repository is the compiler's, and the overlay does not carry it."""
+        laid = any(path.startswith(f"{one.path}/") for one in self.overlay)
+        return path.startswith(self.unreachable) and not laid
+
+    @property
+    def _recipe(self) -> tuple[object, ...]:
+        folders = tuple((one.path, one.place) for one in self.overlay)
+        return self.provisioner, sorted(self.requirements), folders
 
     @property
     def digest(self) -> str:
@@ -45,8 +105,12 @@ class ToolchainSpec:
             "interpreter": self.python,
             "python": f"{platform.python_implementation()} {platform.python_version()}",
             "platform": [platform.system(), platform.machine(), *platform.libc_ver()],
-        } | ({"overlay": sorted(self.overlay)} if self.overlay else {})
+        } | self._overlay_identity()
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+    def _overlay_identity(self) -> dict[str, object]:
+        laid = sorted((one.path, one.place, one.content) for one in self.overlay)
+        return {"overlay": laid} if laid else {}
 
 
 @dataclass(frozen=True)
@@ -57,6 +121,7 @@ class ReadyToolchain:
     python         path of its interpreter
     versions       package → version, and "python"
     requirements   what a stranger pip-installs to get the same
+    passed_over    why earlier provisioners, or earlier candidates of this one, cannot make it
     """
 
     spec: ToolchainSpec
@@ -64,13 +129,14 @@ class ReadyToolchain:
     python: str
     versions: dict[str, str]
     requirements: tuple[str, ...]
+    passed_over: tuple[str, ...] = ()
 
 
 class Provisioner(Protocol):
     """Makes toolchains of one kind."""
 
-    def resolve(self, config: RepositoryConfig, read: ReadFile, /) -> ToolchainSpec:
-        """The toolchain of a configuration; raises ConfigError."""
+    def resolve(self, config: RepositoryConfig, read: ReadFile, data_dir: Path | None, /) -> ToolchainSpec:
+        """The toolchain of a configuration; raises ConfigError if this cannot make the commit."""
         ...
 
     def provision(self, spec: ToolchainSpec, data_dir: Path, progress: OnProgress, /) -> ReadyToolchain:
@@ -98,3 +164,12 @@ def provisioner(name: str, *, configurable: bool) -> Callable[[type[Any]], type[
 def get(name: str) -> Provisioner:
     """The provisioner of this name; raises UnknownNameError that lists them if there is none."""
     return _PROVISIONERS.get(name)
+
+
+def link(specs: Sequence[ToolchainSpec]) -> ToolchainSpec:
+    """One spec of several, each to be made if those before it cannot be."""
+    flat = [one for spec in specs for one in spec.candidates()]
+    linked = flat[-1]
+    for one in reversed(flat[:-1]):
+        linked = replace(one, otherwise=linked)
+    return linked

@@ -32,7 +32,9 @@ _RECORD = "assay-toolchain.json"  # written last; a folder without it is not a t
 class ReleaseProvisioner:
     """Installs a pinned release into a venv, cached by digest."""
 
-    def resolve(self, config: RepositoryConfig, read: ReadFile) -> ToolchainSpec:
+    def resolve(
+        self, config: RepositoryConfig, read: ReadFile, _data_dir: Path | None = None
+    ) -> ToolchainSpec:
         """The release that the repository pins; raises ConfigError if there is no exact pin."""
         adapter = backends.get(config.backend)
         package = config.toolchain.package or adapter.package

@@ -30,7 +30,7 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "config_of": resolve_config,
         "own_config": read_repository_config,
         "restore_config": RepositoryConfig.from_json,
-        "resolve": resolve,
+        "resolve": partial(resolve, data_dir=settings.data_dir),
         "provision": provision,
         "make_shard": make_shard,
         "runner": runner(),

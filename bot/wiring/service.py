@@ -62,7 +62,7 @@ def service(settings: Settings, database: Database) -> service_parts.ServicePart
     github_api = connect_github(settings, database)
     reader = Reader(github_api) if github_api is not None else None
     mirrors = repositories(settings, github_api)
-    policy = ToolchainPolicy(settings.isolation, settings.toolchain_packages)
+    policy = ToolchainPolicy(settings.isolation, settings.toolchain_packages, data_dir=settings.data_dir)
     services = campaign_services(
         settings, repositories=mirrors, resolve=policy.resolve, provision=policy.provision
     )

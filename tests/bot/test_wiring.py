@@ -155,4 +155,5 @@ def test_the_service_makes_toolchains_under_the_operators_policy(
         service(settings, database)
     finally:
         database.close()
-    assert given["resolve"].__self__ == given["provision"].__self__ == ToolchainPolicy("landlock")
+    policy = ToolchainPolicy("landlock", data_dir=settings.data_dir)
+    assert given["resolve"].__self__ == given["provision"].__self__ == policy

@@ -1,33 +1,51 @@
 """Provisioning: makes the toolchains of head and base.
 
-A toolchain that cannot be made, on either side, ends the campaign. A base that pins nothing is left out; the
-findings are inconclusive then.
+Base's comes first, and head's is made in the same way. A toolchain that cannot be made ends the campaign; a
+head whose own sources break the compiler is a result. A base that pins nothing is left out, which makes the
+findings inconclusive.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.run.toolchain_build import build_toolchain, toolchain_row
-from bot.campaigns.services import Config, ReadyToolchain
+from bot.campaigns.run_with_lease import run_with_lease
+from bot.campaigns.services import CampaignProblem, Config, ReadyToolchain
 from bot.commit_files import CommitFiles
-from bot.errors import ConfigError
+from bot.errors import BrokenSourcesError, ConfigError, ProvisionError
 from bot.store import campaigns
-from bot.store.models import CampaignState, Side, Toolchain
+from bot.store.models import Campaign, CampaignState, Side, Toolchain
+
+_SHOWN = 10  # files that are named
 
 
-@step(CampaignState.PROVISIONING, to=(CampaignState.RUNNING,))
+@step(CampaignState.PROVISIONING, to=(CampaignState.RUNNING, CampaignState.DONE))
 def provision(context: Context) -> None:
     """Reads the configuration; writes the toolchains and links them to the campaign."""
     with context.reading() as (_, campaign):
         config = context.config(campaign)
-    head = _make(context, config, campaign.target, campaign.head)
     base, note = _base(context, config, campaign.target, campaign.base)
+    try:
+        head = _make(context, config, campaign.target, campaign.head, base)
+    except BrokenSourcesError as error:
+        if base is None:
+            raise
+        reason = f"this change breaks importing or compiling everything: {error}"
+        _end(context, "broken", reason)
+        return
+    notes = [note, *head.passed_over, _untested(context, campaign, head)]
+    if base is not None and head.spec.overlay and head.digest == base.digest:
+        equal = "the Python code of head's compiler and of base's is the same"
+        _end(context, "unchanged", _join([f"nothing here that a case could reach: {equal}", *notes]))
+        return
     with context.transaction() as (session, campaign):
         campaigns.set_toolchain(session, campaign, Side.HEAD, _row(context, head))
         if base is not None:
             campaigns.set_toolchain(session, campaign, Side.BASE, _row(context, base))
-        context.move(campaign, CampaignState.RUNNING, note)
+        context.move(campaign, CampaignState.RUNNING, _join(notes))
 
 
 def _base(context: Context, config: Config, target: str, sha: str) -> tuple[ReadyToolchain | None, str]:
@@ -38,11 +56,46 @@ def _base(context: Context, config: Config, target: str, sha: str) -> tuple[Read
         return _make(context, config, target, sha), ""
     except ConfigError as error:  # such as a base from before the compiler was pinned
         return None, f"there is no base to compare with: {sha[:12]} pins no toolchain: {error}"
+    except BrokenSourcesError as error:
+        raise ProvisionError(f"cannot compare, because base {sha[:12]} does not work: {error}") from None
 
 
-def _make(context: Context, config: Config, target: str, sha: str) -> ReadyToolchain:
+def _make(
+    context: Context, config: Config, target: str, sha: str, like: ReadyToolchain | None = None
+) -> ReadyToolchain:
     read = CommitFiles(context.services.repositories, target, sha)
-    return build_toolchain(context, context.services, context.settings.data_dir, config, read)
+    return build_toolchain(context, context.services, context.settings.data_dir, config, read, like)
+
+
+def _untested(context: Context, campaign: Campaign, head: ReadyToolchain) -> str:
+    """Which changed files of the compiler the toolchain does not have, "" if it has all."""
+    if not campaign.base or not head.spec.overlay:
+        return ""
+    files = context.services.repositories.changed_files
+    changed = run_with_lease(context, lambda *_: files(campaign.target, campaign.base, campaign.head))
+    missing = [path for path in changed if head.spec.is_out_of_reach(path)]
+    shown = ", ".join(missing[:_SHOWN]) + (f" and {len(missing) - _SHOWN} more" * (len(missing) > _SHOWN))
+    return f"not tested, because only a build of the compiler has it: {shown}" if missing else ""
+
+
+def _end(context: Context, kind: str, reason: str) -> None:
+    """Ends the campaign with a check run in place of a report."""
+    with context.transaction() as (session, campaign):
+        problem = CampaignProblem(
+            campaign_id=campaign.id,
+            target=campaign.target,
+            head=campaign.head,
+            ref=campaign.ref,
+            trigger=campaign.trigger,
+            kind=kind,
+            reason=reason,
+        )
+        context.services.reports.publish_problem(session, problem)
+        context.move(campaign, CampaignState.DONE, reason)
+
+
+def _join(notes: Sequence[str]) -> str:
+    return "\n".join(filter(None, notes))
 
 
 def _row(context: Context, ready: ReadyToolchain) -> Toolchain:

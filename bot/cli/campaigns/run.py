@@ -7,9 +7,8 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +41,9 @@ from bot.logs import configure
 from bot.settings import Settings, load_settings
 from bot.store import Database
 from bot.toolchains import resolve
-from bot.toolchains.existing import existing_spec, public_version
+from bot.toolchains.existing import existing_spec
 from bot.toolchains.installer import UnknownReleaseError
+from bot.toolchains.wheel_pins import pin_release
 from bot.verdict_cache import open_database, open_verdict_cache
 from bot.wiring.campaigns import campaign_services
 from fuzzing import backends
@@ -60,18 +60,7 @@ class _PinnedRelease:
 
     def read(self, _target: str, sha: str, path: str) -> bytes | None:
         """Pins the release, and the reference libraries at the versions installed here."""
-        if path != "requirements.txt":
-            return None
-        references = [backends.get(name) for name in backends.names() if backends.get(name).reference]
-        reference_packages = {package for reference in references for package in reference.packages} - {
-            self.package,
-            "numpy",
-        }
-        pins = [f"{self.package}=={sha}"]
-        for package in sorted(reference_packages):
-            with suppress(PackageNotFoundError):
-                pins.append(f"{package}=={public_version(version(package))}")
-        return "\n".join(pins).encode()
+        return pin_release(self.package, sha) if path == "requirements.txt" else None
 
     def commits(self, _target: str, _base: str, _head: str, _paths: Sequence[str]) -> Sequence[str]:
         """Releases have no commits between them."""
@@ -239,7 +228,8 @@ def command(
     with _folder(report) as folder, ProgressBars() as progress_bars, kept as corpus_folder:
         arguments = replace(arguments, cases=corpus_folder)
         if repo is not None:
-            commits = _read_commits(settings, config, repo, (head, base), release, progress_bars.note)
+            note = progress_bars.note
+            commits = read_commits(repo, head, base, release, config, settings.data_dir, note)
             early = _compare_sources(commits, settings, progress_bars.note)
             if early is not None:
                 return _report_early(commits, *early, as_json=as_json)
@@ -254,20 +244,6 @@ def command(
     return Exit.FOUND if any(group["classification"] in failures for group in result["groups"]) else Exit.OK
 
 
-def _read_commits(
-    settings: Settings,
-    config: RepositoryConfig,
-    repo: Path,
-    revisions: tuple[str, str],
-    wheel: str,
-    progress: Callable[[str], None],
-) -> CommitPair:
-    def pins(package: str, release: str, path: str) -> bytes | None:
-        return _PinnedRelease(package).read("", release, path)
-
-    return read_commits(repo, *revisions, wheel, config, settings.data_dir, pins, progress)
-
-
 def _compare_sources(
     commits: CommitPair, settings: Settings, progress: Callable[[str], None]
 ) -> tuple[Exit, str] | None:
@@ -276,9 +252,9 @@ def _compare_sources(
         shown = ", ".join(commits.out_of_reach[:5]) + (", …" if len(commits.out_of_reach) > 5 else "")
         click.echo(f"not tested, because only a build of the compiler has it: {shown}", err=True)
     if commits.same_compiler:
-        return Exit.OK, "nothing here that a case could reach: the compiler's Python sources are equal"
+        return Exit.OK, "nothing here that a case could reach: the compiler's Python code is the same"
     broken = commits.head_failure(settings.data_dir, progress)
-    return (Exit.FOUND, f"this change breaks importing the compiler: {broken}") if broken else None
+    return (Exit.FOUND, f"this change breaks importing or compiling everything: {broken}") if broken else None
 
 
 def _report_early(commits: CommitPair, code: Exit, headline: str, *, as_json: bool) -> Exit:

@@ -14,7 +14,8 @@ from typing import Any
 
 from bot.campaigns.plan.catalog import open_catalogs
 from bot.campaigns.report.summary import Summary
-from bot.campaigns.services import CampaignProblem, ReadFile, Script, Services
+from bot.campaigns.services import CampaignProblem, Script, Services
+from bot.commit_files import ReadFile
 from bot.errors import ConfigError, RunnerError, UsageError
 from bot.runners.protocol import OnEvent
 from bot.store.campaigns import Session
@@ -154,6 +155,9 @@ class Repositories:
     def default_branch(self, target: str) -> str:
         return self.default
 
+    def changed_files(self, target: str, base: str, head: str) -> Sequence[str]:
+        return ("op.cc",)
+
     def commits(self, target: str, base: str, head: str, paths: Sequence[str]) -> Sequence[str]:
         shas = list(self.files)
         return shas[shas.index(base) + 1 : shas.index(head) + 1]
@@ -170,6 +174,13 @@ class PlainSpec:
     label: str
     provisioner: str = "standin"
     backend: str = "standin"
+    overlay: tuple[str, ...] = ()
+
+    def like(self, other: object) -> PlainSpec:
+        return self
+
+    def is_out_of_reach(self, path: str) -> bool:
+        return False
 
 
 @dataclass(frozen=True)
@@ -179,6 +190,7 @@ class PlainReady:
     python: str
     versions: dict[str, str]
     requirements: tuple[str, ...]
+    passed_over: tuple[str, ...] = ()
 
 
 def resolve(config: Any, read: ReadFile) -> PlainSpec:

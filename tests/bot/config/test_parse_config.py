@@ -58,7 +58,7 @@ def test_the_smallest_file_gets_the_documented_defaults() -> None:
     assert config.sources[0] == "onnx-node-tests"
     assert (config.budget, config.branches, config.device, config.profile) == (300.0, None, "CPU", "default")
     assert (config.repeats, config.limits.overrides()) == (3, {})
-    assert (config.toolchain.provisioner, config.toolchain.package) == ("release", None)
+    assert (config.toolchain.provisioner, config.toolchain.package) == (["release"], None)
     assert (config.toolchain.pin, config.toolchain.extra) == ("requirements.txt", [])
     assert (config.reports.mode, config.reports.issues_per_day) == ("dry-run", 2)
 
@@ -162,7 +162,7 @@ def test_a_misspelt_backend_is_recognised() -> None:
 
 
 def test_a_repository_cannot_ask_for_an_interpreter_of_the_machine_or_a_judge() -> None:
-    assert "; there are: release" in message(SMALLEST + b"toolchain: {provisioner: existing}")
+    assert "; there are: overlay, release" in message(SMALLEST + b"toolchain: {provisioner: existing}")
     assert "is not a backend" in message(b"version: 1\nbackend: onnx_reference\n")
     assert "is not a backend" in message(b"version: 1\nbackend: ./evil.py\n")
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bot.errors import ProvisionError, UsageError
+from bot import toolchains
+from bot.commit_files import CommitFiles, TreeSource
+from bot.config import RepositoryConfig, parse_config
+from bot.config.layouts import layouts
+from bot.errors import BrokenSourcesError, ConfigError, UsageError
 from bot.github.local_repository import WORKTREE, LocalRepository
+from bot.github.repositories import Repositories
 from bot.toolchains import ReadyToolchain, ToolchainSpec, overlay, registry
-from bot.toolchains.layouts import layouts
-from bot.toolchains.overlay import BrokenSourcesError, SourceCommit, find_layout, release_series
+from bot.toolchains.overlay import find_layout, release_series
 
+TARGET = "octo/tvm"
 MARKER = "python/tvm/relax/frontend/onnx/onnx_frontend.py"
-WHEEL = ToolchainSpec("release", "tvm", ("apache-tvm==0.26.0",), "apache-tvm 0.26.0")
+CONFIG = b"version: 1\nbackend: tvm\ntoolchain: {provisioner: overlay, wheel: 0.26.0}\n"
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -67,22 +72,32 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }.items():
         (package / name).write_text(text)
 
+    real = registry.get
+
     class Release:
+        def resolve(self, *arguments: Any) -> ToolchainSpec:
+            return real("release").resolve(*arguments)
+
         def provision(self, spec: ToolchainSpec, _data_dir: Path, _progress: object) -> ReadyToolchain:
             python = str(environment / "bin" / "python")
             return ReadyToolchain(spec, spec.digest, python, {"python": "3.11"}, spec.requirements)
 
-    real = registry.get
+    monkeypatch.setattr(overlay, "smoke_test", lambda _spec, _python: "")
     monkeypatch.setattr(registry, "get", lambda name: Release() if name == "release" else real(name))
     return site
 
 
-def make(repository: LocalRepository, sha: str, data_dir: Path) -> tuple[ReadyToolchain, Path]:
-    source = SourceCommit(repository, sha)
-    spec = overlay.overlay().spec(source, find_layout(source), WHEEL)
-    data_dir.mkdir(exist_ok=True)
-    (data_dir / "toolchains").mkdir(exist_ok=True)
-    ready = overlay.overlay().provision(spec, data_dir, lambda _note: None)
+def config() -> RepositoryConfig:
+    return parse_config(CONFIG)
+
+
+def make(
+    repository: TreeSource, sha: str, data_dir: Path, *, whole: bool = False
+) -> tuple[ReadyToolchain, Path]:
+    """The toolchain of a commit, and its package; `whole`: of nothing less than all sources."""
+    spec = toolchains.resolve(config(), CommitFiles(repository, TARGET, sha), data_dir)
+    spec = next(spec.candidates()) if whole else spec
+    ready = toolchains.provision(spec, data_dir, lambda _note: None)
     return ready, next(Path(ready.python).parents[1].glob("lib/python3*/site-packages")) / "tvm"
 
 
@@ -97,30 +112,107 @@ def test_sources_are_laid_over_the_wheel(checkout: Path, wheel: Path, tmp_path: 
     assert (package / "_version.py").exists(), "made by the build"
     assert (package / "libtvm.so").stat().st_ino == (wheel / "tvm" / "libtvm.so").stat().st_ino
     assert (wheel / "tvm" / "relax/frontend/onnx/onnx_frontend.py").read_text() == "NAME = 'released'\n"
-    assert ready.versions["sources"] == head
-    assert ready.requirements == WHEEL.requirements
+    assert ready.requirements[0] == "apache-tvm==0.26.0"
+    assert ready.spec.label == "apache-tvm 0.26.0 with python/tvm of the commit"
 
 
 def test_commits_with_equal_sources_are_one_toolchain(checkout: Path, wheel: Path, tmp_path: Path) -> None:
     repository = LocalRepository(checkout, tmp_path / "objects")
     first = commit(checkout, {MARKER: "NAME = 1\n"})
     docs = commit(checkout, {"README.md": "words\n"})
+    formatted = commit(checkout, {MARKER: "# why\nNAME =  (\n    1)\n"})
     other = commit(checkout, {MARKER: "NAME = 2\n"})
-    digests = [make(repository, sha, tmp_path / "data")[0].digest for sha in (first, docs, other)]
-    assert digests[0] == digests[1] != digests[2]
-    assert replace(WHEEL, overlay=(("a", "b"),)).digest != WHEEL.digest
+    broken = commit(checkout, {"python/tvm/data.txt": "no Python\n", "python/tvm/new.py": "not Python\n"})
+    shas = (first, docs, formatted, other, broken)
+    digests = [make(repository, sha, tmp_path / "data")[0].digest for sha in shas]
+    assert digests[0] == digests[1] == digests[2]
+    assert len(set(digests)) == 3
 
 
 def test_sources_that_cannot_be_imported(checkout: Path, wheel: Path, tmp_path: Path) -> None:
     head = commit(checkout, {"python/tvm/__init__.py": "raise ValueError('no such native object')\n"})
     with pytest.raises(BrokenSourcesError, match="no such native object"):
-        make(LocalRepository(checkout, tmp_path / "objects"), head, tmp_path / "data")
+        make(LocalRepository(checkout, tmp_path / "objects"), head, tmp_path / "data", whole=True)
     assert not list((tmp_path / "data" / "toolchains").glob("*/assay-toolchain.json"))
+
+
+def test_a_failure_is_found_again(
+    checkout: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = commit(checkout, {"python/tvm/__init__.py": "raise ValueError('once')\n"})
+    repository = LocalRepository(checkout, tmp_path / "objects")
+    with pytest.raises(BrokenSourcesError, match="once") as first:
+        make(repository, head, tmp_path / "data", whole=True)
+    monkeypatch.setattr(overlay, "probe", lambda *_: pytest.fail("it is known to fail"))
+    with pytest.raises(BrokenSourcesError) as second:
+        make(repository, head, tmp_path / "data", whole=True)
+    assert str(second.value) == str(first.value)
+    assert "Traceback" in str(first.value)
+
+
+def test_a_failed_smoke_test_is_no_toolchain(
+    checkout: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overlay, "smoke_test", lambda _spec, _python: "the compiler fails on relu")
+    with pytest.raises(BrokenSourcesError, match="fails on relu"):
+        make(
+            LocalRepository(checkout, tmp_path / "objects"),
+            git(checkout, "rev-parse", "HEAD"),
+            tmp_path / "d",
+        )
+
+
+def test_what_works_in_place_of_the_whole_package(checkout: Path, wheel: Path, tmp_path: Path) -> None:
+    """The frontends alone, where the package does not work over the wheel; and why is said."""
+    base = commit(checkout, {"python/tvm/__init__.py": "raise ValueError('native')\n", MARKER: "NAME = 1\n"})
+    head = commit(checkout, {MARKER: "NAME = 2\n", "python/tvm/__init__.py": ""})
+    repository = LocalRepository(checkout, tmp_path / "objects")
+    ready, package = make(repository, base, tmp_path / "data")
+    assert (package / "__init__.py").read_text() == "", "that of the wheel"
+    assert (package / "relax/frontend/onnx/onnx_frontend.py").read_text() == "NAME = 1\n"
+    assert "native" in ready.passed_over[0]
+    spec = toolchains.resolve(config(), CommitFiles(repository, TARGET, head), tmp_path / "data")
+    assert [one.path for one in spec.overlay] == ["python/tvm"]
+    assert [one.path for one in spec.like(ready.spec).overlay] == ["python/tvm/relax/frontend"]
+    assert spec.like(ready.spec).is_out_of_reach("python/tvm/__init__.py")
+    assert not spec.is_out_of_reach("python/tvm/__init__.py")
+
+
+def test_sources_come_through_a_mirror(checkout: Path, wheel: Path, tmp_path: Path) -> None:
+    git(checkout, "config", "uploadpack.allowFilter", "true")
+    git(checkout, "config", "uploadpack.allowAnySHA1InWant", "true")
+    (tmp_path / "octo").mkdir()
+    (tmp_path / "octo" / "tvm.git").symlink_to(checkout / ".git")
+    head = commit(checkout, {MARKER: "NAME = 'head'\n", "python/tvm/old.py": None})
+    mirrors = Repositories(tmp_path.as_uri(), tmp_path / "mirrors")
+    ready, package = make(mirrors, head, tmp_path / "data")
+    assert (package / "relax/frontend/onnx/onnx_frontend.py").read_text() == "NAME = 'head'\n"
+    assert not (package / "old.py").exists(), "the tag of the release tells that it was deleted"
+    assert ready.digest == make(LocalRepository(checkout, tmp_path / "o"), head, tmp_path / "data")[0].digest
+    assert mirrors.tags(TARGET, head, "v") == ("v0.26.0",)
+    assert mirrors.tag(TARGET, head, "v9") == ""
+    assert release_series(CommitFiles(mirrors, TARGET, head), layouts_of("tvm")) == (0, 26)
+
+
+def layouts_of(backend: str) -> Any:
+    return next(one for one in layouts() if one.backend == backend)
+
+
+def test_provisioners_are_tried_in_order(checkout: Path, wheel: Path, tmp_path: Path) -> None:
+    both = parse_config(b"version: 1\nbackend: tvm\ntoolchain: {provisioner: [overlay, release]}\n")
+    other = commit(checkout, {MARKER: None, "requirements.txt": "apache-tvm==0.26.0\nonnx==1.17.0\n"})
+    repository = LocalRepository(checkout, tmp_path / "objects")
+    spec = toolchains.resolve(both, CommitFiles(repository, TARGET, other), tmp_path / "data")
+    assert spec.provisioner == "release"
+    assert "overlay cannot make it" in spec.passed_over[0]
+    nothing = commit(checkout, {"requirements.txt": None})
+    with pytest.raises(ConfigError, match=r"(?s)no provisioner can make this commit.*overlay.*release"):
+        toolchains.resolve(both, CommitFiles(repository, TARGET, nothing), tmp_path / "data")
 
 
 def test_a_wheel_without_the_folder(checkout: Path, wheel: Path, tmp_path: Path) -> None:
     (wheel / "tvm").rename(wheel / "other")
-    with pytest.raises(ProvisionError, match="has no folder tvm"):
+    with pytest.raises(BrokenSourcesError, match="has no folder tvm"):
         make(
             LocalRepository(checkout, tmp_path / "objects"),
             git(checkout, "rev-parse", "HEAD"),
@@ -138,23 +230,26 @@ def test_the_working_tree_is_a_commit(checkout: Path, tmp_path: Path) -> None:
     assert repository.read("", sha, MARKER) == b"NAME = 'edited'\n"
     assert repository.read("", sha, "python/tvm/untracked.py") == b"3\n"
     assert repository.parent(sha) == git(checkout, "rev-parse", "HEAD")
-    assert set(repository.changed_paths(repository.parent(sha), sha)) == {MARKER, "python/tvm/untracked.py"}
+    assert set(repository.changed_files("", repository.parent(sha), sha)) == {
+        MARKER,
+        "python/tvm/untracked.py",
+    }
     assert git(checkout, "status", "--porcelain") == status, "the repository is left as it was"
 
 
 def test_what_a_repository_is_asked_for(checkout: Path, tmp_path: Path) -> None:
     repository = LocalRepository(checkout, tmp_path / "objects")
     head = repository.resolve("HEAD")
-    files = list(repository.files(head, "python/tvm"))
+    files = list(repository.files("", head, "python/tvm"))
     contents = dict(
-        zip((one.path for one in files), repository.blobs([one.blob for one in files]), strict=True)
+        zip((one.path for one in files), repository.blobs("", head, [one.blob for one in files]), strict=True)
     )
     assert contents["python/tvm/old.py"] == b"1\n"
-    assert repository.tree(head, "python/tvm") != repository.tree(head, "python") != ""
-    assert repository.tree(head, "nothing") == ""
-    assert repository.tag("v0.26.0") == head
-    assert repository.tag("v9") == ""
-    assert repository.newest_tags(head) == ("v0.26.0",)
+    assert repository.tree("", head, "python/tvm") != repository.tree("", head, "python") != ""
+    assert repository.tree("", head, "nothing") == ""
+    assert repository.tag("", head, "v0.26.0") == head
+    assert repository.tag("", head, "v9") == ""
+    assert repository.tags("", head, "v") == ("v0.26.0",)
     with pytest.raises(UsageError, match="has no commit 'nothing'"):
         repository.resolve("nothing")
     with pytest.raises(UsageError, match="not a git repository"):
@@ -162,21 +257,12 @@ def test_what_a_repository_is_asked_for(checkout: Path, tmp_path: Path) -> None:
 
 
 def test_the_series_of_a_commit(checkout: Path, tmp_path: Path) -> None:
-    source = SourceCommit(LocalRepository(checkout, tmp_path / "objects"), git(checkout, "rev-parse", "HEAD"))
+    repository = LocalRepository(checkout, tmp_path / "objects")
+    source = CommitFiles(repository, "", git(checkout, "rev-parse", "HEAD"))
     assert release_series(source, find_layout(source)) == (0, 26)
     torch = next(one for one in layouts() if one.package == "torch")
     assert torch.series_of("2.14.0a0\n", of_tag=False) == (2, 14)
     assert torch.series_of("none", of_tag=False) is None
-
-
-def test_layouts_say_what_they_carry() -> None:
-    tvm = next(one for one in layouts() if one.backend == "tvm")
-    frontends = tvm.variants()[1]
-    assert not tvm.is_out_of_reach("python/tvm/relax/op.py")
-    assert frontends.is_out_of_reach("python/tvm/relax/op.py")
-    assert not frontends.is_out_of_reach(MARKER)
-    assert tvm.is_out_of_reach("src/relax/op.cc")
-    assert not tvm.is_out_of_reach("docs/index.rst")
 
 
 def test_no_known_compiler(tmp_path: Path) -> None:
@@ -184,5 +270,5 @@ def test_no_known_compiler(tmp_path: Path) -> None:
     folder.mkdir()
     git(folder, "init", "--quiet")
     sha = commit(folder, {"README.md": "words\n"})
-    with pytest.raises(UsageError, match="no commit of a known compiler's repository"):
-        find_layout(SourceCommit(LocalRepository(folder, tmp_path / "objects"), sha))
+    with pytest.raises(ConfigError, match="no commit of a known compiler's repository"):
+        find_layout(CommitFiles(LocalRepository(folder, tmp_path / "objects"), "", sha))

@@ -17,7 +17,7 @@ _FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class SourceLayout:
-    """How commits of one compiler's repository are laid over its wheel.
+    """How commits of one compiler's repository are laid over its wheel, and how they are tested.
 
     marker        a file that only this repository has
     paths         folder of the repository → folder in site-packages
@@ -25,7 +25,10 @@ class SourceLayout:
     native        paths of the repository that only a build can change; a prefix, or a file
     widest        folders of the layout that this one is the fallback of, and its own
     tag           a regular expression whose group 1 is the release series (`0.26`) in a git tag, "" for none
-    version_file  a file whose first numbers are the release series, "" for none
+    version_file  a file that names the release series, "" for none
+    version       a regular expression whose group 1 is the series in it
+    frontend      the frontend whose cases test it by default, "" for whatever the sources need
+    budget        time that one campaign of it runs tests by default, such as 4m
     """
 
     backend: str
@@ -35,6 +38,9 @@ class SourceLayout:
     native: tuple[str, ...]
     tag: str = ""
     version_file: str = ""
+    version: str = r"(\d+\.\d+)"
+    frontend: str = ""
+    budget: str = "5m"
     fallback: dict[str, str] = field(default_factory=dict)
     widest: tuple[str, ...] = ()
 
@@ -46,18 +52,13 @@ class SourceLayout:
             else (self,)
         )
 
-    def is_out_of_reach(self, path: str) -> bool:
-        """Whether this is code of the compiler whose change the overlay does not carry."""
-        compiler = (*self.native, *self.widest)
-        return path.startswith(compiler) and not self.is_overlaid(path)
-
-    def is_overlaid(self, path: str) -> bool:
-        """Whether the overlay carries a change of this file."""
-        return any(path.startswith(f"{source}/") for source in self.paths)
+    def unreachable(self) -> tuple[str, ...]:
+        """Prefixes of the compiler's own files; the overlay carries those below `paths` alone."""
+        return (*self.native, *self.widest)
 
     def series_of(self, text: str, *, of_tag: bool) -> tuple[int, int] | None:
         """The (major, minor) that a tag or the version file names, None if it names none."""
-        match = re.search(self.tag, text) if of_tag else re.search(r"(\d+\.\d+)", text)
+        match = re.search(self.tag if of_tag else self.version, text)
         if not match:
             return None
         major, minor = match[1].split(".")

@@ -1,0 +1,33 @@
+"""Parses what git prints about trees and blobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bot.commit_files import TreeFile
+
+#: The listing that `parse_files` reads; the contents must be there, as their sizes are listed.
+LIST_FILES = ("--literal-pathspecs", "ls-tree", "-r", "-z", "-l", "--full-tree")
+_FILE_MODES = ("100644", "100755")
+
+
+def parse_files(listing: bytes) -> tuple[TreeFile, ...]:
+    """The regular files of a listing."""
+    found = []
+    for entry in filter(None, listing.split(b"\0")):
+        meta, _, name = entry.partition(b"\t")
+        mode, _, blob, size = meta.decode().split()
+        if mode in _FILE_MODES:
+            path = name.decode("utf-8", "surrogateescape")
+            found.append(TreeFile(path, mode == _FILE_MODES[1], blob, int(size)))
+    return tuple(found)
+
+
+def parse_blobs(output: bytes, ids: Sequence[str]) -> Iterator[bytes]:
+    """The contents of blobs, from the output of `git cat-file --batch`, in the order of `ids`."""
+    begin = 0
+    for _ in ids:
+        end = output.index(b"\n", begin)
+        size = int(output[begin:end].split(b" ")[2])
+        yield output[end + 1 : end + 1 + size]
+        begin = end + size + 2

@@ -1,0 +1,42 @@
+"""The smoke test of a toolchain: whether it compiles one plain model of each frontend and agrees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from bot.runners import run_tool
+from bot.toolchains.registry import ToolchainSpec
+from fuzzing import backends
+
+
+def smoke_test(spec: ToolchainSpec, python: Path) -> str:
+    """Why the toolchain fails, with the compiler's own message; "" if it works.
+
+    Raises RunnerError if that cannot be told.
+    """
+    results: list[dict[str, Any]] = []
+    arguments = ("--backend", spec.backend, "--python", str(python))
+    kinds = [word for kind in testable_kinds(spec) for word in ("--kind", kind)]
+    run_tool("fuzzing.smoke_test", (*arguments, *kinds), results.append)
+    failures = [
+        f"the compiler fails on {one['test']}: {one['verdict']} in phase {one['phase']}: {one['message']}"
+        for one in results
+        if one["verdict"] != "pass"
+    ]
+    return "\n".join(failures)
+
+
+def testable_kinds(spec: ToolchainSpec) -> list[str]:
+    """The program kinds whose libraries are there: onnx's reference is in our own environment."""
+    installed = {canonicalize_name(Requirement(one).name) for one in spec.requirements}
+    kinds = backends.get(spec.backend).kinds
+    return [
+        kind
+        for kind in kinds
+        if kind == "OnnxModel"
+        or set(map(canonicalize_name, backends.reference_backend(kind).packages)) - {"numpy"} <= installed
+    ]

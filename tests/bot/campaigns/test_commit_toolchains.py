@@ -1,0 +1,87 @@
+"""Provisioning of commits whose toolchains are their own sources over a wheel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bot.campaigns.services import ReadFile
+from bot.errors import BrokenSourcesError
+from bot.store.models import CampaignState
+from tests.bot.campaigns import fakes
+from tests.bot.campaigns.conftest import World
+from tests.bot.campaigns.fakes import PlainReady, PlainSpec
+
+NATIVE = "not tested, because only a build of the compiler has it: op.cc"
+
+
+@dataclass(frozen=True)
+class Overlay(PlainSpec):
+    overlay: tuple[str, ...] = ("python/standin",)
+    like_label: str = ""
+
+    def like(self, other: Any) -> PlainSpec:
+        return replace(self, like_label=other.label)
+
+    def is_out_of_reach(self, path: str) -> bool:
+        return path.endswith(".cc")
+
+
+def resolve(config: Any, read: ReadFile) -> PlainSpec:
+    return Overlay(fakes.resolve(config, read).label)
+
+
+class Provision:
+    """Makes toolchains; those of `broken` labels cannot be used, all have one digest if they are `equal`."""
+
+    def __init__(self, *broken: str, equal: bool = False) -> None:
+        self.broken, self.equal, self.made = broken, equal, list[PlainSpec]()
+
+    def __call__(self, spec: Any, data_dir: Any, progress: Any) -> PlainReady:
+        self.made.append(spec)
+        if spec.label in self.broken:
+            raise BrokenSourcesError(f"{spec.label}: ImportError: no name 'ops'")
+        ready = fakes.provision(spec, data_dir, progress)
+        return replace(ready, digest=fakes.digest_of("1")) if self.equal else ready
+
+
+def test_head_is_made_as_base_is(world: World) -> None:
+    provision = Provision()
+    world.use(resolve=resolve, provision=provision)
+    campaign_id = world.push()
+    world.run()
+    assert [(one.label, one.like_label) for one in provision.made] == [  # type: ignore[attr-defined]
+        ("standin==1", ""),
+        ("standin==2", "standin==1"),
+    ]
+    assert world.campaign(campaign_id).reason == NATIVE
+    assert world.reports.published[0].note == NATIVE
+
+
+def test_a_change_that_no_case_could_reach_ends_at_once(world: World) -> None:
+    world.use(resolve=resolve, provision=Provision(equal=True))
+    campaign_id = world.push()
+    world.run()
+    (told,) = world.reports.troubles
+    assert (world.campaign(campaign_id).state, told.kind) == (CampaignState.DONE, "unchanged")
+    assert "nothing here that a case could reach" in told.reason
+    assert NATIVE in told.reason
+    assert world.reports.published == []
+
+
+def test_a_change_that_breaks_the_compiler_is_a_finding(world: World) -> None:
+    world.use(resolve=resolve, provision=Provision("standin==2"))
+    campaign_id = world.push()
+    world.run()
+    (told,) = world.reports.troubles
+    assert (world.campaign(campaign_id).state, told.kind) == (CampaignState.DONE, "broken")
+    assert "breaks importing or compiling everything: standin==2: ImportError" in told.reason
+
+
+def test_a_base_that_does_not_work_accuses_nobody(world: World) -> None:
+    world.use(resolve=resolve, provision=Provision("standin==1", "standin==2"))
+    campaign_id = world.push()
+    world.run()
+    (told,) = world.reports.troubles
+    assert (world.campaign(campaign_id).state, told.kind) == (CampaignState.FAILED, "infrastructure")
+    assert told.reason.startswith("cannot compare, because base")
