@@ -30,6 +30,7 @@ from bot.toolchains.smoke import smoke_test
 from bot.toolchains.source_digests import checked_files, folder_digest, source_of
 from bot.toolchains.wheel_pins import pin_release
 from fuzzing import backends
+from fuzzing.file_trees import remove_tree
 
 _RECORD = "assay-toolchain.json"  # written last; a folder without it is not a toolchain
 _FAILURE = "assay-failure.txt"  # in place of a toolchain: why this one does not work
@@ -137,8 +138,8 @@ class OverlayProvisioner:
                 _lay_over(partial, spec)
                 _check(partial, spec, progress)
             except BrokenSourcesError as error:
-                for path in partial.iterdir():
-                    path.unlink() if path.is_symlink() or path.is_file() else shutil.rmtree(path)
+                remove_tree(partial)
+                partial.mkdir()
                 (partial / _FAILURE).write_text(str(error), encoding="utf-8")
             else:
                 (partial / _RECORD).write_text(json.dumps({"label": spec.label}), encoding="utf-8")
