@@ -95,7 +95,9 @@ class OverlayProvisioner:
     def __init__(self) -> None:
         self._wheels: dict[tuple[str, tuple[int, int]], tuple[float, tuple[str, ...]]] = {}
 
-    def resolve(self, config: RepositoryConfig, read: ReadFile, data_dir: Path | None) -> ToolchainSpec:
+    def resolve(
+        self, config: RepositoryConfig, read: ReadFile, data_dir: Path | None = None
+    ) -> ToolchainSpec:
         """The whole package over the nearest wheels, else its frontends alone; raises ConfigError.
 
         Runs nothing of the commit.
@@ -167,7 +169,7 @@ def _spec(
     folders: tuple[Folder, ...],
 ) -> ToolchainSpec:
     pinned = config.model_copy(update={"toolchain": ToolchainConfig(extra=config.toolchain.extra)})
-    released = registry.get("release").resolve(pinned, lambda _: pin_release(layout.package, wheel), None)
+    released = registry.get("release").resolve(pinned, lambda _: pin_release(layout.package, wheel))
     what = folders[0].path if len(folders) == 1 else f"{len(folders)} folders"
     return replace(
         released,

@@ -135,7 +135,9 @@ class ReadyToolchain:
 class Provisioner(Protocol):
     """Makes toolchains of one kind."""
 
-    def resolve(self, config: RepositoryConfig, read: ReadFile, data_dir: Path | None, /) -> ToolchainSpec:
+    def resolve(
+        self, config: RepositoryConfig, read: ReadFile, data_dir: Path | None = None, /
+    ) -> ToolchainSpec:
         """The toolchain of a configuration; raises ConfigError if this cannot make the commit."""
         ...
 

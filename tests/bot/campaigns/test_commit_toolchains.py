@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.campaigns.services import ReadFile
+from bot.commit_files import ReadFile
 from bot.errors import BrokenSourcesError
 from bot.store.models import CampaignState
 from tests.bot.campaigns import fakes
