@@ -91,6 +91,7 @@ class Backend:
     kinds            the program kinds it takes
     options          settings with their allowed values, the default first
     ablation         levels from the least of the compiler to all of it; () if nothing can be switched off
+    rungs            options of screening rungs by name, cheapest first; the last is the whole compiler
     sticky           messages (regular expressions) after which the process, or its device, is unusable
     devices          device names the backend accepts, the default first
     unsupported      how the compiler reports a missing feature
@@ -110,6 +111,7 @@ class Backend:
     devices: ClassVar[tuple[str, ...]] = ("CPU",)
     options: ClassVar[dict[str, tuple[str, ...]]] = {}
     ablation: ClassVar[tuple[AblationLevel, ...]] = ()
+    rungs: ClassVar[dict[str, dict[str, str]]] = {}
     sticky: ClassVar[tuple[str, ...]] = ()
     unsupported: ClassVar[tuple[UnsupportedPattern, ...]] = ()
     environment: ClassVar[dict[str, str]] = {}

@@ -33,6 +33,7 @@ _CODE = (
     "cases",
     "generate",
     "graph",
+    "mutate",
     "torch_api",
     "prioritize/instances*.py",
     "prioritize/api_signatures*.py",

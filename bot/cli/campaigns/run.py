@@ -21,6 +21,7 @@ from bot.campaigns.plan.catalog import CorpusCases, SourceCatalog
 from bot.campaigns.services import ReadyToolchain, Services, ToolchainSpec
 from bot.cli.campaigns import run_summary
 from bot.cli.campaigns.commit_pair import CommitPair, read_commits
+from bot.cli.campaigns.rungs import RungResult, parse_rungs, run_rungs
 from bot.cli.common.case_lookup import linked_corpus, open_corpus
 from bot.cli.common.options import (
     configuration_options,
@@ -39,7 +40,8 @@ from bot.config.units import parse_duration
 from bot.errors import InfrastructureError, UsageError
 from bot.logs import configure
 from bot.settings import Settings, load_settings
-from bot.store import Database
+from bot.store import Database, outcomes
+from bot.store.outcomes import CacheKey
 from bot.toolchains import resolve
 from bot.toolchains.existing import existing_spec
 from bot.toolchains.installer import UnknownReleaseError
@@ -50,6 +52,7 @@ from fuzzing import backends
 from fuzzing.cases import Corpus
 from fuzzing.errors import CaseFormatError
 from fuzzing.execute import gpu_slots
+from fuzzing.outcomes import Verdict
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,7 @@ class _Arguments:
     type=click.IntRange(1),
     help="Size of the generated sources: models, or calls of each API. [default: 1000 for isra]",
 )
+@click.option("--rungs", default="", help="Run these rungs of the backend in turn, on what passed before.")
 @click.option(
     "--blocks", type=click.IntRange(1), help="Blocks of each model of graph-search. [default: 1 to 10]"
 )
@@ -172,6 +176,7 @@ def command(
     count: int | None,
     blocks: int | None,
     reward: str | None,
+    rungs: str,
     workers: int | None,
     no_cache: bool,
     as_json: bool,
@@ -193,20 +198,27 @@ def command(
     settings = load_settings(workers=workers)
     configure("console", "error")
     options, seconds = parse_options(given), _seconds(budget)
-    config = select_configuration(
-        backend,
-        frontend,
-        sources,
-        cases,
-        strategy,
-        {"budget": budget},
-        budget=seconds,
-        device=device,
-        options=options,
-        profile=profile,
-        repeats=repeats,
-        reduction={"cases": reduced},
-    )
+
+    def configure_campaign(options: dict[str, str], seconds: float) -> RepositoryConfig:
+        return select_configuration(
+            backend,
+            frontend,
+            sources,
+            cases,
+            strategy,
+            {"budget": budget},
+            budget=seconds,
+            device=device,
+            options=options,
+            profile=profile,
+            repeats=repeats,
+            reduction={"cases": reduced},
+        )
+
+    config = configure_campaign(options, seconds)
+    names_of_rungs = parse_rungs(backend, rungs) if rungs else ()
+    if rungs and (release or repo or base):
+        raise UsageError("--rungs tests an installed compiler; leave out --release, --base and --repo")
     arguments = _Arguments(
         python,
         release,
@@ -234,14 +246,45 @@ def command(
             if early is not None:
                 return _report_early(commits, *early, as_json=as_json)
             arguments = replace(arguments, commits=commits, base=commits.base)
-        result = _campaign(settings, config, folder, arguments, progress_bars)
+        if names_of_rungs:
+
+            def run_one(
+                rung: str, options: dict[str, str], seconds: float, only: Sequence[str] | None
+            ) -> RungResult:
+                progress_bars.note(f"rung {rung}")
+                config, own = configure_campaign(options, seconds), folder / rung
+                own.mkdir(exist_ok=True)
+                if only is None:
+                    return RungResult(rung, *_campaign(settings, config, own, arguments, progress_bars))
+                with linked_corpus(arguments.cases or corpus, corpus, only) as left:
+                    given = replace(arguments, cases=left, generation=())
+                    return RungResult(rung, *_campaign(settings, config, own, given, progress_bars))
+
+            done = run_rungs(backend, names_of_rungs, options, seconds, run_one)
+            return _report_rungs(done, report, as_json=as_json)
+        result, _ = _campaign(settings, config, folder, arguments, progress_bars)
     if as_json:
         commits_json = arguments.commits.to_json() if arguments.commits else {}
         click.echo(json.dumps(result | commits_json | {"report": str(report) if report else None}))
     else:
         run_summary.print_summary(result, report, lambda case: _replay_arguments(arguments, case))
-    failures = ("regression",) if arguments.base else ("regression", "inconclusive")
-    return Exit.FOUND if any(group["classification"] in failures for group in result["groups"]) else Exit.OK
+    return _exit_code([result], ("regression",) if arguments.base else ("regression", "inconclusive"))
+
+
+def _report_rungs(done: Sequence[RungResult], report: Path | None, *, as_json: bool) -> Exit:
+    """Prints the results of rungs; the exit code."""
+    if as_json:
+        rungs = [{"rung": one.name} | one.result for one in done]
+        click.echo(json.dumps({"rungs": rungs, "report": str(report) if report else None}))
+    for one in () if as_json else done:
+        click.echo(f"rung {one.name}: {len(one.passed)} cases pass")
+        run_summary.print_summary(one.result, report and report / one.name, lambda _case: "")
+    return _exit_code([one.result for one in done], ("regression", "inconclusive"))
+
+
+def _exit_code(results: Sequence[dict[str, Any]], failures: Sequence[str]) -> Exit:
+    groups = [group for result in results for group in result["groups"]]
+    return Exit.FOUND if any(group["classification"] in failures for group in groups) else Exit.OK
 
 
 def _compare_sources(
@@ -341,8 +384,8 @@ def _campaign(
     folder: Path,
     arguments: _Arguments,
     progress_bars: ProgressBars,
-) -> dict[str, Any]:
-    """Runs the campaign and returns report.json."""
+) -> tuple[dict[str, Any], list[str]]:
+    """Runs the campaign and returns report.json, and the cases that passed at head, in rank order."""
     corpus = arguments.cases or settings.data_dir / "corpus"
     changes: dict[str, Any] = {
         "repositories": _PinnedRelease(backends.get(config.backend).package),
@@ -369,7 +412,7 @@ def _campaign(
             campaign_services(settings, **changes), settings, config, arguments, progress_bars
         )
         try:
-            run_locally(
+            campaign = run_locally(
                 database,
                 settings,
                 services,
@@ -383,8 +426,11 @@ def _campaign(
             if arguments.cases is not None:
                 _check_cases(arguments.cases)
             raise
+        with database.reading() as session:
+            key = CacheKey.of(campaign.head_toolchain or "", config.to_json())
+            passed = outcomes.cases_with_verdict(session, campaign.id, key, [Verdict.PASS])
     result: dict[str, Any] = json.loads((folder / "report.json").read_bytes())
-    return result
+    return result, passed
 
 
 def _check_cases(folder: Path) -> None:

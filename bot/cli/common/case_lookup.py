@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -102,11 +102,14 @@ def cases_to_json(result: Sequence[dict[str, Any]]) -> str:
 
 
 @contextmanager
-def linked_corpus(cases: Path, kept: Path) -> Iterator[Path]:
-    """A temporary corpus with the cases of the folder `cases`; cases added to it are moved to `kept`."""
+def linked_corpus(cases: Path, kept: Path, only: Collection[str] | None = None) -> Iterator[Path]:
+    """A temporary corpus with the cases of the folder `cases`, or `only` some of them.
+
+    Cases added to it are moved to `kept`.
+    """
     with tempfile.TemporaryDirectory(prefix="assay-cases-") as name:
         root, given = Path(name), Corpus(cases)
-        for case_id in given.ids():
+        for case_id in given.ids() if only is None else only:
             place = Corpus(root).folder(case_id)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.symlink_to(given.folder(case_id))

@@ -51,6 +51,12 @@ class Inductor(Backend):
         AblationLevel({"torch_backend": "aot_eager_decomp_partition"}, "decompositions and partitioner"),
         AblationLevel({"torch_backend": "inductor"}, "inductor"),
     )
+    # Those above inductor run no C++ compiler, which takes most of a case's time.
+    rungs: ClassVar[Dict[str, Dict[str, str]]] = {
+        "dynamo": {"torch_backend": "eager"},
+        "aot": {"torch_backend": "aot_eager"},
+        "inductor": {"torch_backend": "inductor"},
+    }
     sticky: ClassVar[Tuple[str, ...]] = cuda_runtime.STICKY
     packages: ClassVar[Tuple[str, ...]] = ("torch", "triton", "numpy")
     environment: ClassVar[Dict[str, str]] = {"ASSAY_CACHE": "{cache}", "TORCHINDUCTOR_COMPILE_THREADS": "1"}

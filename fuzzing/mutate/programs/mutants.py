@@ -75,7 +75,11 @@ def apply_steps(text: str, steps: Sequence[Step]) -> tuple[str, tuple[Step, ...]
 
 
 def _mutate(program: ProgramTree, seed: Seed, rng: Rng, number: int) -> tuple[ProgramTree, Step] | None:
-    proposal = Proposal(program, profile(program, seed.tensors), rng, number)
+    try:
+        recorded = profile(program, seed.tensors)
+    except Exception:  # noqa: BLE001 - an earlier step was unsound, which `find_difference` reports
+        return None
+    proposal = Proposal(program, recorded, rng, number)
     for _ in range(_PROPOSALS):
         name = rng.choice(mutations.names())
         parameters = mutations.get(name).propose(proposal)

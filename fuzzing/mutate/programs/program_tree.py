@@ -24,7 +24,7 @@ _SCOPES = (
     ast.DictComp,
     ast.GeneratorExp,
 )
-_LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global)
+_LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class StatementNames:
     """The names that a statement uses.
 
     reads    anywhere in it, nested functions included
-    binds    in its own scope: assigned, looped over, defined, imported
+    binds    in its own scope, for good: assigned, looped over, defined, imported, but not `except … as`
     stores   binds, and variables whose elements or attributes it assigns
     leaves   whether it may end its block early, or declares names of other scopes
     """
@@ -137,6 +137,27 @@ class ProgramTree:
         }
         return {name: _close(reads, direct) for name, reads in direct.items()}
 
+    @cached_property
+    def nonlocals(self) -> frozenset[str]:
+        """The variables that some function assigns in another function's scope."""
+        return frozenset(
+            name
+            for node in ast.walk(ast.parse(self.text))
+            if isinstance(node, ast.Nonlocal)
+            for name in node.names
+        )
+
+    def insert_before_forward(self, statements: Sequence[Statement]) -> ProgramTree:
+        """The program with outermost statements just before `forward`."""
+        body = self.module.body
+        place = next(
+            index
+            for index, statement in enumerate(body)
+            if isinstance(statement, cst.FunctionDef) and statement.name.value == "forward"
+        )
+        module = self.module.with_changes(body=[*body[:place], *statements, *body[place:]])
+        return ProgramTree(module, self.codes)
+
     def reads_deep(self, statement: Statement) -> frozenset[str]:
         """The names that a statement reads, with those read by the local functions that it names."""
         return _close(self.names(statement).reads, self.functions)
@@ -206,8 +227,6 @@ def _bound(tree: ast.AST) -> Iterator[str]:
             yield node.name
         elif isinstance(node, ast.alias):
             yield (node.asname or node.name).split(".")[0]
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            yield node.name
 
 
 @lru_cache(maxsize=4096)

@@ -72,7 +72,8 @@ def find_run(program: ProgramTree, first: str, last: str) -> Run | None:
 def is_movable(run: Run) -> bool:
     """Whether the run may become the body of a nested function that returns what it binds.
 
-    Its function binds each of these names nowhere else, so that none is read before. No function that is
+    Its function binds each of these names nowhere else, so that none is read before, and no function assigns
+    one in its scope. No function that is
     defined outside the run and used in it reads one, since it would find the outer variable, not yet bound.
     """
     program, own = run.program, set(run.binds)
@@ -82,7 +83,7 @@ def is_movable(run: Run) -> bool:
     used = {name for statement in run.statements for name in program.names(statement).reads}
     outer = (used & program.functions.keys()) - own
     return (
-        not own & run.block.parameters
+        not own & (run.block.parameters | program.nonlocals)
         and all(inside[name] == everywhere[name] for name in own)
         and not any(program.functions[name] & own for name in outer)
     )

@@ -39,13 +39,17 @@ class MutateRecover:
             return None
         name = rng.choice(tensors)
         facts = point[name]
+        aliases = proposal.profile.aliases(facts.storage)
+        until = _first_reader(program, block, index, aliases)
+        if proposal.profile.before(block, until) is None:
+            return None  # a statement in between raises, and the tensor would not be restored
         index_text, whole = _draw_index(facts.shape, rng)
         return {
             "before": before,
             "tensor": name,
             "index": index_text,
             "value": _draw_value(facts.dtype, rng),
-            "aliases": sorted(proposal.profile.aliases(facts.storage)),
+            "aliases": sorted(aliases),
             "backup": rng.choice(("clone", "item")) if whole else "clone",
         }
 

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping
 
+from fuzzing.mutate.programs.elementwise import elementwise_operands
 from fuzzing.mutate.programs.mutations import Parameters, Proposal, register_mutation
 from fuzzing.mutate.programs.profile import Point, TensorFacts
 from fuzzing.mutate.programs.program_tree import ProgramTree, parse_statements
+from fuzzing.mutate.programs.rewriting import assigned_value
 
 #: An unrolled loop of more slices makes compilers slow without making them do anything else.
 _MOST_SLICES = 6
-_TORCH = frozenset(
-    {"abs", "neg", "relu", "sin", "cos", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh"}
-    | {"exp", "log", "sqrt", "tanh", "sigmoid", "erf", "square", "reciprocal", "add", "sub", "mul", "div"}
-    | {"maximum", "minimum", "pow", "where", "clamp", "ceil", "floor", "sign", "logical_not", "logical_and"}
-    | {"logical_or", "logical_xor", "eq", "lt", "gt", "le", "ge", "fmod", "remainder"}
-)
-_FUNCTIONAL = frozenset(
-    {"elu", "celu", "selu", "softplus", "softsign", "leaky_relu", "hardswish", "mish", "gelu", "silu"}
-)
 
 
 @register_mutation("operator-resolution")
@@ -44,11 +36,11 @@ class OperatorResolution:
         index = rng.below(len(block.statements))
         name = program.name(block.statements[index])
         before, after = proposal.profile.before(block, index), proposal.profile.before(block, index + 1)
-        value = _value(program.code(block.statements[index]))
+        value = assigned_value(program.code(block.statements[index]))
         if value is None or before is None or after is None or program.find(name) is None:
             return None
         result = after.get(name)
-        operands = _operands(value)
+        operands = elementwise_operands(value)
         if result is None or operands is None or not result.shape or not operands <= before.keys():
             return None
         axis = rng.below(len(result.shape))
@@ -74,8 +66,8 @@ class OperatorResolution:
         if found is None:
             return None
         block, index = found
-        value = _value(program.code(block.statements[index]))
-        if value is None or _operands(value) != parameters["operands"].keys():
+        value = assigned_value(program.code(block.statements[index]))
+        if value is None or elementwise_operands(value) != parameters["operands"].keys():
             return None
         variable = f"i{number}"
         sliced = _replace_names(
@@ -93,41 +85,6 @@ class OperatorResolution:
             )
         before, after = block.statements[:index], block.statements[index + 1 :]
         return program.replace(block, [*before, *parse_statements(text), *after])
-
-
-def _value(code: str) -> str | None:
-    """The right side of an assignment to one name."""
-    node = ast.parse(code).body[0]
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-        return ast.unparse(node.value)
-    return None
-
-
-def _operands(value: str) -> frozenset[str] | None:
-    """The variables of an element-wise expression; None for any other, and for one without variables."""
-    expression = ast.parse(value, mode="eval").body
-    if not isinstance(expression, (ast.Call, ast.BinOp, ast.UnaryOp)) or not _is_elementwise(expression):
-        return None
-    names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)} - {"torch"}
-    return frozenset(names) or None
-
-
-def _is_elementwise(node: ast.expr) -> bool:
-    if isinstance(node, (ast.Name, ast.Constant)):
-        return True
-    if isinstance(node, ast.UnaryOp):
-        return not isinstance(node.op, ast.Not) and _is_elementwise(node.operand)
-    if isinstance(node, ast.BinOp):
-        return not isinstance(node.op, ast.MatMult) and all(map(_is_elementwise, (node.left, node.right)))
-    if not isinstance(node, ast.Call):
-        return False
-    function = ast.unparse(node.func)
-    prefix, _, name = function.rpartition(".")
-    known = (prefix == "torch" and name in _TORCH) or (
-        prefix == "torch.nn.functional" and name in _FUNCTIONAL
-    )
-    plain = all(isinstance(item.value, (ast.Constant, ast.UnaryOp)) for item in node.keywords)
-    return known and plain and all(map(_is_elementwise, node.args))
 
 
 def _slice(operand: TensorFacts, result: TensorFacts, axis: int) -> str | None:

@@ -1,0 +1,45 @@
+"""A value is computed by a module, or by an autograd function, that stands before `forward`."""
+
+from __future__ import annotations
+
+from fuzzing.mutate.programs.mutations import Parameters, register_mutation
+from fuzzing.mutate.programs.profile import Point, TensorFacts
+from fuzzing.mutate.programs.rewriting import Rewriting
+
+
+@register_mutation("modules")
+class Modules(Rewriting):
+    """Sound: both compute the value from the same operands. The module's buffer counts its calls and is not
+    read; the autograd function's backward is not called, as cases run without gradients.
+
+    A value that names a global of the program or is one of its operands is left out: an autograd function
+    must not return its input.
+    """
+
+    forms = ("module", "function")
+
+    def fits(self, value: str, operands: Point, result: TensorFacts) -> bool:
+        """The value is computed, and not a view of an operand."""
+        return "torch." in value and all(result.storage != facts.storage for facts in operands.values())
+
+    def text(self, number: int, value: str, parameters: Parameters) -> str:
+        """The call."""
+        del value
+        call = f"part{number}" if parameters["form"] == "module" else f"Function{number}.apply"
+        return f"{parameters['target']} = {call}({', '.join(parameters['operands'])})"
+
+    def outer_text(self, number: int, value: str, parameters: Parameters) -> str:
+        """The class."""
+        given = ", ".join(parameters["operands"])
+        if parameters["form"] == "module":
+            return (
+                f"class Part{number}(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                f"        self.register_buffer('calls', torch.zeros((), dtype=torch.int64))\n\n"
+                f"    def forward(self, {given}):\n        self.calls += 1\n        return {value}\n\n\n"
+                f"part{number} = Part{number}()\n"
+            )
+        return (
+            f"class Function{number}(torch.autograd.Function):\n    @staticmethod\n"
+            f"    def forward(ctx, {given}):\n        return {value}\n\n    @staticmethod\n"
+            f"    def backward(ctx, *gradients):\n        return gradients\n"
+        )
