@@ -4,6 +4,8 @@ The second call is compared. `torch.compile` is lazy, so the first call compiles
 phase. Before the second call the module's parameters, buffers and attributes are restored, the generators
 reseeded and the inputs made anew, so that it must equal the library's only call. It also covers what the
 first cannot: guards that do not hold, and memory reused between calls. Writes into inputs are not outputs.
+With the option `first_call` the first call has other inputs, so that the second must recompile, or be right
+without.
 
 Every program is compiled in full. Dynamo and inductor's caches in the process are reset before each program,
 and its graph caches in memory and on disk are off, since an incomplete cache key would return another
@@ -31,8 +33,10 @@ class Inductor(Backend):
     """`torch.compile(module, fullgraph=False)`: graph breaks are not failures.
 
     options: `torch_backend`, the backend passed to torch.compile, from inductor (the default) down to eager,
-    which is dynamo alone; `dynamic`, off (the default) or on: whether sizes are symbols from the start. A
-    second size would have no reference; it is another case.
+    which is dynamo alone; `dynamic`, off (the default), on or auto: whether sizes are symbols never, from the
+    start, or once they change; `first_call`, the inputs of the first call: the same (the default), the same
+    elements in another order (values), or each tensor twice along its first axis (shape). Where the library
+    itself raises on the other inputs, they are the same.
     """
 
     name: ClassVar[str] = "inductor"
@@ -42,7 +46,8 @@ class Inductor(Backend):
     devices: ClassVar[Tuple[str, ...]] = ("CPU", "CUDA")
     options: ClassVar[Dict[str, Tuple[str, ...]]] = {
         "torch_backend": ("inductor", "aot_eager_decomp_partition", "aot_eager", "eager"),
-        "dynamic": ("off", "on"),
+        "dynamic": ("off", "on", "auto"),
+        "first_call": ("same", "values", "shape"),
     }
     # As in the section "ablation" of PyTorch's guide to troubleshooting torch.compile.
     ablation: ClassVar[Tuple[AblationLevel, ...]] = (
@@ -83,7 +88,8 @@ class Inductor(Backend):
         self._device = device.lower()
         self._torch_backend: str = options.get("torch_backend", "inductor")
         _check(self._device, self._torch_backend)
-        self._dynamic = options.get("dynamic", "off") == "on"
+        self._dynamic = {"off": False, "on": True, "auto": None}[options.get("dynamic", "off")]
+        self._first_call: str = options.get("first_call", "same")
         self._cache = HeaderCache()
         _configure()
         if self._torch_backend == "inductor" and self._device == "cpu":
@@ -108,10 +114,11 @@ class Inductor(Backend):
         built: torch_programs.Built
         built, inputs = model
         before = _ModuleState(built.module)
+        arguments = self._first_arguments(built, inputs)
+        before.restore()
         built.module = torch.compile(
             built.module, backend=self._torch_backend, fullgraph=False, dynamic=self._dynamic
         )
-        arguments = built.arrange(inputs, self._device)
         with torch.no_grad(), bisectable_passes.instrumented(self.instrumentation):
             torch_programs.reseed()
             built.module(*arguments)
@@ -120,6 +127,23 @@ class Inductor(Backend):
             with self._cache.lock():
                 self._cache.publish()
         return built
+
+    def _first_arguments(self, built: torch_programs.Built, inputs: Named) -> List[Any]:
+        """The arguments of the first call; see `first_call`."""
+        import torch
+
+        if self._first_call != "same":
+            with torch.no_grad():
+                try:
+                    built.module(*self._other_arguments(built, inputs))
+                except Exception:  # noqa: BLE001 - the program takes no such inputs
+                    return built.arrange(inputs, self._device)
+            return self._other_arguments(built, inputs)
+        return built.arrange(inputs, self._device)
+
+    def _other_arguments(self, built: torch_programs.Built, inputs: Named) -> List[Any]:
+        change = _reverse if self._first_call == "values" else _double
+        return [change(tensor) for tensor in built.arrange(inputs, self._device)]
 
     def run(self, executable: Any, inputs: Named) -> Named:
         """The second call; see the module docstring."""
@@ -175,6 +199,18 @@ def _prepare(cache: HeaderCache) -> None:
             cache.publish()
             torch.compile(torch.neg, dynamic=False)(torch.zeros(64))
             cache.publish()
+
+
+def _reverse(tensor: Any) -> Any:
+    """The elements in reverse, in the tensor's own layout."""
+    return tensor.clone().copy_(tensor.flatten().flip(0).reshape(tensor.shape))
+
+
+def _double(tensor: Any) -> Any:
+    """The tensor twice along its first axis, if it has one."""
+    import torch
+
+    return torch.cat([tensor, tensor]) if tensor.dim() else tensor
 
 
 class _ModuleState:

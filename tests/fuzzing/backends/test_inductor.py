@@ -214,3 +214,21 @@ def test_what_no_cuda_process_survives_is_sticky(message: str) -> None:
 @pytest.mark.parametrize("message", ["CUDA out of memory. Tried to allocate 2 GiB", "AssertionError: sizes"])
 def test_other_trouble_is_not_sticky(message: str) -> None:
     assert not any(re.search(pattern, message) for pattern in backends.get("inductor").sticky)
+
+
+@pytest.mark.parametrize(
+    ("first_call", "seen"), [("same", [3, 3]), ("values", [3, 3]), ("shape", [6, 3]), ("unfit", [3, 3])]
+)
+def test_the_first_call_may_have_other_inputs(first_call: str, seen: list[int]) -> None:
+    check = "    assert x.shape[0] == 3\n" if first_call == "unfit" else ""
+    body = f"{check}    SEEN.append(x.shape[0])\n    return x, torch.tensor(SEEN[-2:])\n"
+    text = f"SEEN = []\n\n\ndef forward(x):\n{body}"
+    given = program(text)
+    backend = backends.get("inductor")()
+    options = {"torch_backend": "eager", "first_call": "shape" if first_call == "unfit" else first_call}
+    backend.load("CPU", options)
+    made = backend.compile(backend.convert(given.program, list(given.values())))
+    (_, x), (_, sizes) = backend.run(made, list(given.values()))
+    assert x == X
+    assert isinstance(sizes, Tensor)
+    assert sizes.array().tolist() == seen
