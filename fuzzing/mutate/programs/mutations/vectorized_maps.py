@@ -21,7 +21,7 @@ class VectorizedMaps(Rewriting):
     def fits(self, value: str, operands: Point, result: TensorFacts) -> bool:
         """An element-wise value whose operands all have its shape."""
         return (
-            elementwise_operands(value) == operands.keys()
+            elementwise_operands(value) == frozenset(operands)
             and result.values.numel() > 0
             and len(result.shape) >= 1
             and all(facts.shape == result.shape for facts in operands.values())
