@@ -12,6 +12,7 @@ from bot.reports.bug_page import BugFacts, Run
 from bot.reports.campaign_reports import describe_reduction
 from bot.reports.campaign_view import ToolchainView
 from bot.reports.reference_outputs import add_reference_outputs
+from bot.reports.reproducer_pair import render_pair
 from bot.reports.reproducer_short import render_short
 from bot.store import Session, audit, bug_details, findings
 from bot.store.models import Bug, Toolchain
@@ -63,8 +64,10 @@ def _add_outcome(facts: BugFacts, toolchain: Toolchain, outcome: Outcome, corpus
         tuple(map(str, toolchain.requirements)),
     )
     script = ""
-    if reproducer.has_template(outcome.backend, facts.case.program.frontend):
+    if reproducer.has_guarded_script(outcome.backend, facts.case):
         script = reproducer.render(add_reference_outputs(facts.case, corpus), outcome, view)
+    else:
+        script = render_pair(facts.case, outcome, view)
     replay = reproducer.replay_command(outcome, facts.case.id[:16])
     return replace(facts, outcome=outcome, toolchain=view, script=script, replay=replay)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from bot.campaigns.report.summary import NO_TEXT, ProgramText
 from bot.reports import reproducer
 from bot.reports.campaign_view import CampaignView, FindingView, Tally, ToolchainView
+from bot.reports.reproducer_pair import render_pair
 from bot.reports.reproducer_short import render_short
 from bot.store.models import Classification, Side
 from fuzzing.cases import Provenance, TestCase
@@ -292,10 +293,12 @@ def _with_evidence(
     described = replace(described, replay=reproducer.replay_command(outcome, case.id[:16]), tried=tried)
     if group.classification not in WITH_REPRODUCER or not outcome.verdict.is_failure:
         return described
-    if reproducer.has_template(outcome.backend, frontend) and tried in (None, BUG_SHOWN):
+    if reproducer.has_guarded_script(outcome.backend, case) and tried in (None, BUG_SHOWN):
         case = complete(case)
         short = render_short(case, outcome, toolchain, program.code)
         return _add_scripts(described, case, toolchain, "" if case.id in view.short_failed else short)
+    if script := render_pair(case, outcome, toolchain):
+        return replace(described, script=script)
     instructions = reproducer.render_replay_instructions(case, outcome, toolchain, group.folder)
     return replace(described, replay_instructions=instructions, kept=case.files())
 

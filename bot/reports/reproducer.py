@@ -23,7 +23,7 @@ from bot.reports.campaign_view import InstalledToolchain
 from bot.reports.literals import base64_lines, literal, text_literal
 from bot.reports.templates import environment
 from fuzzing import backends
-from fuzzing.cases import Sequence, Tensor, TestCase, Value
+from fuzzing.cases import EquivalentPair, Sequence, Tensor, TestCase, Value
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES
 from fuzzing.errors import UnknownNameError
 from fuzzing.oracles.output_comparison import bounds_for
@@ -77,6 +77,11 @@ def has_template(backend: str, frontend: str) -> bool:
     except jinja2.TemplateNotFound:
         return False
     return True
+
+
+def has_guarded_script(backend: str, case: TestCase) -> bool:
+    """Whether `render` has a script for this backend and case; pairs have scripts of their own."""
+    return not isinstance(case.program, EquivalentPair) and has_template(backend, case.program.frontend)
 
 
 def render(

@@ -100,7 +100,7 @@ def _inputs(case: TestCase, torch_device: str) -> tuple[tuple[str, str, str], ..
     given = dict(case.inputs)
     rows: list[tuple[str, str, str]] = []
     for at, name in enumerate(names):
-        source = _torch_input(given[name]) if torch_device else value_expression(given[name])
+        source = torch_input(given[name]) if torch_device else value_expression(given[name])
         if not source:
             return None
         moved = ".cuda()" if torch_device == "CUDA" else ""
@@ -138,7 +138,8 @@ def _drawing(recipe: Recipe) -> str:
     return f"({recipe.low:g} + {unit} * {span:g}).astype(np.{recipe.dtype}).reshape({recipe.shape})"
 
 
-def _torch_input(given: Value | Recipe) -> str:
+def torch_input(given: Value | Recipe) -> str:
+    """A torch expression for a value, "" if there is none."""
     value = given.draw() if isinstance(given, Recipe) else given
     if not isinstance(value, Tensor):
         return ""

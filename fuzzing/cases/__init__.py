@@ -13,6 +13,7 @@ from fuzzing.cases.arguments import (
 )
 from fuzzing.cases.case import Comparison, Input, Provenance, TestCase, Tolerance
 from fuzzing.cases.corpus import Corpus, read_case, write_case
+from fuzzing.cases.equivalent_pair import EquivalentModels, EquivalentPair
 from fuzzing.cases.keras_layer import KerasLayer
 from fuzzing.cases.programs import OnnxModel, Program, register_kind
 from fuzzing.cases.recipes import Recipe
@@ -27,6 +28,8 @@ __all__ = [
     "Corpus",
     "Device",
     "Dtype",
+    "EquivalentModels",
+    "EquivalentPair",
     "Init",
     "Input",
     "KerasLayer",

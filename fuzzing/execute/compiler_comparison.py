@@ -157,7 +157,7 @@ class ComparisonTable:
         outcome = decide_outcome(case, execution, cls, "", one.device, computed_in=computed_in)
         if needs_recheck(outcome, DEFAULT):
             computed = needs_reference(self._case)
-            request = RecheckRequest(case, computed, execution.outputs, outcome, computed_in)
+            request = RecheckRequest.of(case, computed, execution, outcome, computed_in)
             [outcome] = self._rechecker.recheck([request])
         return outcome, execution
 

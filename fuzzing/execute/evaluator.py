@@ -107,8 +107,8 @@ class Evaluator:
             found[place] = outcome
             if needs_recheck(outcome, self._shard.profile):
                 computed = needs_reference(cases[place])
-                recheck_requests[place] = RecheckRequest(
-                    runnable[place], computed, execution.outputs, outcome, self._computed_in
+                recheck_requests[place] = RecheckRequest.of(
+                    runnable[place], computed, execution, outcome, self._computed_in
                 )
         found.update(
             zip(recheck_requests, self._rechecker.recheck(list(recheck_requests.values())), strict=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fuzzing.cases import Tensor, TestCase
+from fuzzing.cases import EquivalentPair, Tensor, TestCase
 from fuzzing.cases.values import Value, value_from_json
 from fuzzing.execute.reference_outputs import outputs_to_json
 from fuzzing.execute.reference_runner import (
@@ -23,6 +23,7 @@ from fuzzing.execute.reference_runner import (
 from fuzzing.execution import Execution
 from fuzzing.oracles.decision import Decision, with_decision
 from fuzzing.oracles.float64_check import ReferenceRuns, decide_outputs, decide_trap, is_integer_trap
+from fuzzing.oracles.pair_sides import exchange, separate
 from fuzzing.oracles.perturbation import perturb_equally, perturb_independently
 from fuzzing.outcomes import Outcome
 
@@ -46,6 +47,7 @@ class RecheckRequest:
     outputs   of the compiled program
     outcome   as decided so far
     computed_in  of the backend, see `fuzzing.backends.base.Backend`
+    mirror    for a pair, the same with its sides exchanged: the left one is judged too
     """
 
     case: TestCase
@@ -53,6 +55,24 @@ class RecheckRequest:
     outputs: Outputs
     outcome: Outcome
     computed_in: Mapping[str, str] = field(default_factory=dict)
+    mirror: RecheckRequest | None = None
+
+    @classmethod
+    def of(
+        cls,
+        case: TestCase,
+        computed: bool,
+        execution: Execution,
+        outcome: Outcome,
+        computed_in: Mapping[str, str],
+    ) -> RecheckRequest:
+        """The request for an execution of `case`."""
+        if not isinstance(case.program, EquivalentPair) or execution.ending != "returned":
+            return cls(case, computed, execution.outputs, outcome, computed_in)
+        swapped, exchanged = exchange(case, execution)
+        mirror = cls(swapped, False, exchanged.outputs, outcome, computed_in)
+        single, separated = separate(case, execution)
+        return cls(single, False, separated.outputs, outcome, computed_in, mirror)
 
     @property
     def subject(self) -> _Subject:
@@ -84,7 +104,8 @@ class Rechecker:
 
     def recheck(self, recheck_requests: list[RecheckRequest]) -> Iterator[Outcome]:
         """The outcome of each request, in order."""
-        subjects = {recheck_request.case.id: recheck_request.subject for recheck_request in recheck_requests}
+        everything = [*recheck_requests, *(item.mirror for item in recheck_requests if item.mirror)]
+        subjects = {recheck_request.case.id: recheck_request.subject for recheck_request in everything}
         reference_runs: dict[str, ReferenceRuns] = {}
         for runner, some in self._reference_runners.groups(subject.case for subject in subjects.values()):
             reference_runs |= _ReferenceRunBatch(
@@ -92,6 +113,10 @@ class Rechecker:
             ).reference_runs()
         for recheck_request in recheck_requests:
             decision = _decide(recheck_request, reference_runs[recheck_request.case.id])
+            mirror = recheck_request.mirror
+            if mirror is not None and (decision is None or not decision.verdict.is_failure):
+                mirrored = _decide(mirror, reference_runs[mirror.case.id])
+                decision = mirrored if mirrored and mirrored.verdict.is_failure else decision
             yield (
                 recheck_request.outcome
                 if decision is None

@@ -66,7 +66,7 @@ class ShardRun:
         self._rechecker = Rechecker(self._reference_runners)
         self._running: dict[Key, tuple[TestCase, bool]] = {}
         self._unrunnable: list[Outcome] = []
-        self._pending_rechecks: list[tuple[Key, RecheckRequest]] = []
+        self._pending_rechecks: list[tuple[Key, TestCase, RecheckRequest]] = []
         self._deadline = float("inf")
         self.stopped = ""
         self.phases: Counter[str] = Counter()
@@ -90,7 +90,7 @@ class ShardRun:
             outcome = self._decide(key[0], case, execution)
             if needs_recheck(outcome, self._shard.profile):
                 self._pending_rechecks.append(
-                    (key, RecheckRequest(case, computed, execution.outputs, outcome, self._computed_in))
+                    (key, case, RecheckRequest.of(case, computed, execution, outcome, self._computed_in))
                 )
                 if (
                     len(self._pending_rechecks) >= _RECHECK_BATCH
@@ -132,14 +132,14 @@ class ShardRun:
     # Rechecks and ablation
 
     def _pending_bytes(self) -> int:
-        return sum(_size(recheck_request) for _, recheck_request in self._pending_rechecks)
+        return sum(_size(recheck_request) for _, _, recheck_request in self._pending_rechecks)
 
     def _recheck_pending(self) -> Iterator[tuple[int, Outcome]]:
         pending, self._pending_rechecks = self._pending_rechecks, []
         if pending:
-            rechecked = list(self._rechecker.recheck([recheck_request for _, recheck_request in pending]))
-            for (key, recheck_request), outcome in zip(pending, rechecked, strict=True):
-                yield key[1], self._add_ablation(key, recheck_request.case, recheck_request.computed, outcome)
+            rechecked = list(self._rechecker.recheck([recheck_request for _, _, recheck_request in pending]))
+            for (key, case, recheck_request), outcome in zip(pending, rechecked, strict=True):
+                yield key[1], self._add_ablation(key, case, recheck_request.computed, outcome)
 
     def _run_level(self, case_id: str, case: TestCase, computed: bool, options: dict[str, str]) -> Outcome:
         """Runs the case with other options, in a process of its own."""
@@ -149,7 +149,7 @@ class ShardRun:
         if not needs_recheck(outcome, self._shard.profile):
             return outcome
         [rechecked] = self._rechecker.recheck(
-            [RecheckRequest(case, computed, execution.outputs, outcome, self._computed_in)]
+            [RecheckRequest.of(case, computed, execution, outcome, self._computed_in)]
         )
         return rechecked
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
     from fuzzing.backends.base import Backend
+    from fuzzing.backends.shared.pair_runner import PairRunner
     from fuzzing.execute.batches import CaseRequest, Named
 
     #: A case that has ended: number, start of each phase and end of the last, outputs, exception, and notes
@@ -88,17 +89,22 @@ class Worker:
         and each costs four times as much. A crash loses at most _FLUSH_NS of answers, whose cases the
         supervisor runs again.
         """
+        from fuzzing.backends.shared.pair_runner import PairRunner
+        from fuzzing.cases.equivalent_pair import EquivalentPair
+
         # One expression, which costs a quarter of several; without patterns it matches nothing.
         sticky = re.compile("|".join([f"(?:{pattern})" for pattern in backend.sticky]) or "(?!)")
         page, full = self._page, self._full
+        pairs = PairRunner(backend)
         ended: list[_Ended] = []
         flushed = 0
         while (frame := self._protocol.read_frame(self._in)) is not None:
             for case_request in self._parse_requests(*frame):
+                phases = pairs if isinstance(case_request.program, EquivalentPair) else backend
                 end = (
-                    self._run_instrumented(backend, case_request)
+                    self._run_instrumented(backend, phases, case_request)
                     if case_request.instrumentation
-                    else self._run_case(backend, case_request)
+                    else self._run_case(phases, case_request)
                 )
                 ended.append(end)
                 caught = end[3]
@@ -113,13 +119,15 @@ class Worker:
                     return
             flushed = self._flush(ended)
 
-    def _run_instrumented(self, backend: Backend, case_request: CaseRequest) -> _Ended:
+    def _run_instrumented(
+        self, backend: Backend, phases: Backend | PairRunner, case_request: CaseRequest
+    ) -> _Ended:
         """Runs a case with its instrumentation, and returns the notes too."""
         from fuzzing.backends.base import Instrumentation
 
         assert case_request.instrumentation is not None
         backend.instrumentation = Instrumentation(**case_request.instrumentation)
-        number, marks, outputs, caught, _ = self._run_case(backend, case_request)
+        number, marks, outputs, caught, _ = self._run_case(phases, case_request)
         notes = backend.instrumentation.notes
         backend.instrumentation = Instrumentation()
         return number, marks, outputs, caught, notes
@@ -156,7 +164,7 @@ class Worker:
         while view:
             view = view[os.write(self._out, view) :]
 
-    def _run_case(self, backend: Backend, case_request: CaseRequest) -> _Ended:
+    def _run_case(self, backend: Backend | PairRunner, case_request: CaseRequest) -> _Ended:
         """Runs a case.
 
         This runs between two compilations, with cold caches, where each line takes several times as long as

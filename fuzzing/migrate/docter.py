@@ -6,7 +6,6 @@ torch costs one process and becomes a skip.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -21,7 +20,8 @@ LIBRARY = "torch"
 PER_API = 10
 SEED = 0
 
-_REASONS = {
+#: Why a draw becomes no case, by how its trial ended.
+REASONS = {
     "rejected": "the library refuses the draw",
     "unusable": "an output has no form in a case",
     "crashed": "the library itself crashes",
@@ -54,7 +54,7 @@ def draw_cases(apis: Iterable[str], count: int, seed: int) -> Iterator[TestCase 
         if trial.ending == "accepted" and trial.case is not None:
             yield _with_comparison(trial.case)
         else:
-            yield Skip(trial.name, _REASONS[trial.ending], trial.detail)
+            yield Skip(trial.name, REASONS[trial.ending], trial.detail)
 
 
 def _with_comparison(case: TestCase) -> TestCase | Skip:
@@ -62,16 +62,11 @@ def _with_comparison(case: TestCase) -> TestCase | Skip:
 
     It ran in a worker before, so running it here is safe.
     """
-    from fuzzing.generate.docter.extraction import extract_constraints
-    from fuzzing.torch_api.samples import observe_case
+    from fuzzing.generate.docter.observation import observed_comparison
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # modules warn of settings that are of no use
-            observed = observe_case(case)
+        return replace(case, comparison=observed_comparison(case))
     except InternalError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever torch raises; it did not a moment ago
         return Skip(case.provenance.test, "the library takes the draw only now and then", repr(error)[:300])
-    record = extract_constraints(case.provenance.operator)
-    return replace(case, comparison="shapes" if observed.random or record.uninitialized else "values")

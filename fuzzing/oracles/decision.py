@@ -26,6 +26,7 @@ from typing import Protocol
 import fuzzing.oracles
 from fuzzing.cases import TestCase
 from fuzzing.execution import Execution
+from fuzzing.oracles.pair_sides import separate
 from fuzzing.outcomes import MAX_TEXT, Evidence, Mismatch, Outcome, Verdict
 
 MAX_SUMMARY = 200  # characters; one line of a terminal or a table
@@ -132,12 +133,14 @@ def decide_outcome(
     `case_id` is the id in the outcome, by default the case's own, whose computation it avoids. Raises
     UnknownNameError for an unknown tolerance profile.
     """
+    case_id = case_id or case.id
+    case, execution = separate(case, execution)
     if execution.matches_expected:
         decision = _decide_pass(execution.count)
     else:
         decision = _decide(OracleInput(case, execution, backend, profile, computed_in))
     return Outcome(
-        case=case_id or case.id,
+        case=case_id,
         backend=backend.name,
         toolchain=toolchain,
         device=device,

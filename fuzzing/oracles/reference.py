@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fuzzing.cases import TestCase, Value
+from fuzzing.cases import EquivalentPair, TestCase, Value
 from fuzzing.errors import InternalError
 
 
 def needs_reference(case: TestCase) -> bool:
-    """Whether the reference must still be computed."""
-    return not case.has_reference
+    """Whether the reference must still be computed. A pair needs none."""
+    return not case.has_reference and not isinstance(case.program, EquivalentPair)
 
 
 def with_reference(case: TestCase, outputs: tuple[tuple[str, Value], ...]) -> TestCase:

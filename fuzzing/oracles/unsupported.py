@@ -7,6 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from fuzzing.oracles.decision import Decision, OracleInput, register_oracle
+from fuzzing.oracles.pair_sides import raised_error
 from fuzzing.outcomes import Verdict
 
 #: Raised by a backend if the compiler's API cannot express the case's inputs.
@@ -42,9 +43,10 @@ def unsupported(oracle_input: OracleInput) -> Decision | None:
     execution = oracle_input.execution
     if execution.ending != "raised":
         return None
+    error, message = raised_error(execution)
     if execution.error == _BACKEND_EXCEPTION:
         return Decision(Verdict.UNSUPPORTED, execution.message)
     for pattern in _compile_patterns(oracle_input.backend.unsupported):
-        if why := pattern.reason(execution.error, execution.message):
+        if why := pattern.reason(error, message):
             return Decision(Verdict.UNSUPPORTED, why)
     return None

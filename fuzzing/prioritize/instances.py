@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuzzing.cases import (
+    EquivalentModels,
+    EquivalentPair,
     KerasLayer,
     OnnxModel,
     Recipe,
@@ -129,6 +131,8 @@ _EXTRACTORS: dict[str, Callable[[TestCase, ApiSignatures], tuple[str, BoundCall]
     KerasLayer.kind: _keras_layer,
     TorchProgram.kind: _torch_program,
     OnnxModel.kind: _onnx_model,
+    EquivalentPair.kind: _torch_program,
+    EquivalentModels.kind: _torch_program,
 }
 
 

@@ -150,6 +150,9 @@ class _Arguments:
     help="What graph-search rewards; all but coverage run its models on the installed compiler meanwhile.",
 )
 @click.option(
+    "--rules", help="Equivalence rules of the source eagle, by commas; `assay rules`. [default: all]"
+)
+@click.option(
     "--workers", type=click.IntRange(1), help="Number of parallel workers. [default: one for each core]"
 )
 @click.option("--no-cache", is_flag=True, help="Do not read or write cached verdicts.")
@@ -176,6 +179,7 @@ def command(
     count: int | None,
     blocks: int | None,
     reward: str | None,
+    rules: str | None,
     rungs: str,
     workers: int | None,
     no_cache: bool,
@@ -227,7 +231,7 @@ def command(
         not no_cache,
         report is not None,
         generation=_generation_options(
-            {"seed": seed, "count": count, "blocks": blocks, "reward": reward},
+            {"seed": seed, "count": count, "blocks": blocks, "reward": reward, "rules": rules},
             () if cases else config.sources,
         ),
     )

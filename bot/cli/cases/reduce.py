@@ -25,6 +25,7 @@ from bot.cli.exits import Exit
 from bot.errors import InfrastructureError
 from bot.reports import reproducer
 from bot.reports.reference_outputs import add_reference_outputs
+from bot.reports.reproducer_pair import render_pair
 from bot.reports.reproducer_short import render_short
 from bot.reports.templates import seconds
 from bot.runners import run_tool
@@ -125,7 +126,10 @@ def _written(ended: Event, kept: Corpus, toolchain: ReadyToolchain, folder: Path
     outcome = Outcome.from_json(ended["outcome"])
     case = kept.get(ended["id"])
     result = ended | {"case": str(kept.folder(case.id)), "reproducer": "", "guarded": ""}
-    if not reproducer.has_template(outcome.backend, case.program.frontend):
+    if script := render_pair(case, outcome, toolchain):
+        result["reproducer"] = str(folder / f"{case.id[:16]}.py")
+        Path(result["reproducer"]).write_text(script, encoding="utf-8")
+    if not reproducer.has_guarded_script(outcome.backend, case):
         return result
     texts: list[Event] = []
     run_tool("fuzzing.triage.program_text", ["--corpus", str(kept.root), case.id], texts.append)

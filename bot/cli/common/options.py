@@ -50,7 +50,7 @@ profile_option = click.option(
 )
 _CONFIGURATION = (device_option, option_option, profile_option)
 _SELECTION = (
-    click.option("--backend", required=True, help="Compiler to test."),
+    click.option("--backend", "--library", "backend", required=True, help="Compiler or library to test."),
     click.option(
         "--frontend", help="Frontend to test: onnx, torch, keras. [default: whichever the cases need]"
     ),

@@ -42,7 +42,7 @@ class Inductor(Backend):
     name: ClassVar[str] = "inductor"
     package: ClassVar[str] = "torch"
     import_name: ClassVar[str] = "torch"
-    kinds: ClassVar[Tuple[str, ...]] = ("TorchCall", "TorchProgram")
+    kinds: ClassVar[Tuple[str, ...]] = ("TorchCall", "TorchProgram", "EquivalentPair")
     devices: ClassVar[Tuple[str, ...]] = ("CPU", "CUDA")
     options: ClassVar[Dict[str, Tuple[str, ...]]] = {
         "torch_backend": ("inductor", "aot_eager_decomp_partition", "aot_eager", "eager"),

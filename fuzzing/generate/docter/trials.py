@@ -62,17 +62,21 @@ class Trial:
 
 @dataclass(frozen=True)
 class TrialPlan:
-    """The draws to make: `count` calls of each API, the first with required parameters only."""
+    """The draws to make: `count` calls of each API, the first with required parameters only.
+
+    start  the first of them to make, of `count`
+    """
 
     count: int = 10
     seed: int = 0
     mode: Mode = Mode.CONFORMING
     profile: Profile = TAME
+    start: int = 0
 
     def draw_calls(self, api: str) -> Iterator[tuple[str, TestCase | Trial]]:
         """The draws of one API by name: a case, or a trial that already failed."""
         record = extract_constraints(api)
-        for place in range(self.count):
+        for place in range(self.start, self.count):
             name = self.name(api, place)
             try:
                 call = draw(record, self.make_rng(name), self.mode_of(place), self.profile)

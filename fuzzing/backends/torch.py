@@ -1,0 +1,26 @@
+"""PyTorch itself, uncompiled, as what is tested: by pairs of equivalent programs, which need no reference."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Tuple
+
+from fuzzing.backends.base import UnsupportedPattern, register
+from fuzzing.backends.torch_eager import TorchEager
+
+
+@register
+class Torch(TorchEager):
+    """Runs both programs of a pair; a side may itself call an optimizer such as torch.compile.
+
+    options: those of torch_eager.
+    """
+
+    name: ClassVar[str] = "torch"
+    kinds: ClassVar[Tuple[str, ...]] = ("EquivalentPair",)
+    reference: ClassVar[bool] = False
+    unsupported: ClassVar[Tuple[UnsupportedPattern, ...]] = (
+        *TorchEager.unsupported,
+        UnsupportedPattern(
+            "RuntimeError", r"unsupported tensor layout: (\w+)", r"it has no kernel for the layout \1"
+        ),
+    )

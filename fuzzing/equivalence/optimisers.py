@@ -1,0 +1,91 @@
+"""Ways to optimise a torch module, as text that a pair's right program holds.
+
+Each defines `optimised(call, inputs)`, the flat outputs of the optimised module. What an optimiser says it
+cannot capture or lacks is raised as NotImplementedError, which is no inequality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Optimiser:
+    """What the equality is with, for people, and the text."""
+
+    description: str
+    text: str
+
+
+def _capturing(description: str, capture: str, run: str) -> Optimiser:
+    """An optimiser whose capture may refuse."""
+    text = f'''
+
+def optimised(call, inputs):
+    try:
+        {capture.replace(chr(10), chr(10) + "        ")}
+    except Exception as error:
+        raise NotImplementedError(f"{description} cannot capture it: {{error}}".split("\\n")[0]) from None
+    {run.replace(chr(10), chr(10) + "    ")}
+'''
+    return Optimiser(description, text)
+
+
+_EXPORT = "program = torch.export.export(call, inputs)"
+_ONNX = (
+    "import contextlib, io\n"
+    "with contextlib.redirect_stdout(io.StringIO()):\n"
+    "    program = torch.onnx.export(call, inputs, dynamo=True, verbose=False).model_proto"
+)
+_ARRAYS = "arrays = [tensor.numpy() for tensor in inputs]"
+
+OPTIMISERS: Mapping[str, Optimiser] = {
+    "compile": Optimiser(
+        "torch.compile",
+        """
+
+def optimised(call, inputs):
+    torch.compiler.reset()
+    return torch.compile(call)(*inputs)
+""",
+    ),
+    "script": _capturing("torch.jit.script", "script = torch.jit.script(call)", "return script(*inputs)"),
+    "export": _capturing("torch.export", _EXPORT, "return program.module()(*inputs)"),
+    "onnxruntime": _capturing(
+        "torch.onnx.export",
+        f"{_ONNX}\n{_ARRAYS}",
+        """import onnxruntime
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads, options.log_severity_level = 1, 3
+try:
+    session = onnxruntime.InferenceSession(program.SerializeToString(), options, ["CPUExecutionProvider"])
+except Exception as error:
+    if "NOT_IMPLEMENTED" not in str(error):
+        raise
+    raise NotImplementedError(str(error)) from None
+names = [given.name for given in session.get_inputs()]
+given = zip([given.name for given in program.graph.input], arrays)
+feeds = {name: array for name, array in given if name in names}
+return [torch.as_tensor(result) for result in session.run(None, feeds)]""",
+    ),
+    "openvino": _capturing(
+        "openvino.convert_model",
+        f"import openvino\n{_EXPORT}\nmodel = openvino.convert_model(program)\n{_ARRAYS}",
+        """compiled = openvino.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+results = compiled([array for array in arrays])
+return [torch.as_tensor(results[place]) for place in range(len(compiled.outputs))]""",
+    ),
+    "tvm": _capturing(
+        "tvm.relax",
+        "import tvm\n"
+        "from tvm import relax\n"
+        "from tvm.relax.frontend.torch import from_exported_program\n"
+        f"{_EXPORT}\nmodule = from_exported_program(program, keep_params_as_input=False)",
+        """built = tvm.compile(module, "llvm")
+machine = relax.VirtualMachine(built, tvm.cpu())
+results = machine["main"](*[tvm.runtime.tensor(tensor.numpy()) for tensor in inputs])
+results = [results] if isinstance(results, tvm.runtime.Tensor) else list(results)
+return [torch.as_tensor(result.numpy()) for result in results]""",
+    ),
+}

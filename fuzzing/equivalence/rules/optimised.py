@@ -1,0 +1,51 @@
+"""Rule 1: a call computes the same when an optimiser has worked on it. One rule for each optimiser."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fuzzing.equivalence import api_lists
+from fuzzing.equivalence.optimisers import OPTIMISERS
+from fuzzing.equivalence.rule import Sides, register_rule
+from fuzzing.equivalence.subject import Subject
+
+_CALL = """
+
+class Call(torch.nn.Module):
+    def __init__(self{given}):
+        super().__init__(){made}
+
+    def forward({names}):
+        return {expression}
+"""
+
+
+def rewrite(subject: Subject, optimiser: str) -> Sides | None:
+    """The call as a module of its own, run as it is and optimised; the outputs flattened."""
+    module, names = bool(subject.layer), subject.names
+    if not names:
+        return None
+    call = _CALL.format(
+        given=", layer" if module else "",
+        made="\n        self.layer = layer" if module else "",
+        names=", ".join(["self", *names]),
+        expression=subject.expression,
+    )
+    made = f"Call({'self.layer' if module else ''}).eval()"
+    inputs = f"({', '.join(names)},)"
+    flat = "torch.utils._pytree.tree_leaves({})"
+    return Sides(
+        subject.program(flat.format(f"{made}(*{inputs})"), helpers=call),
+        subject.program(
+            flat.format(f"optimised({made}, {inputs})"), helpers=call + OPTIMISERS[optimiser].text
+        ),
+    )
+
+
+for _name, _optimiser in OPTIMISERS.items():
+    register_rule(
+        f"optimised-{_name}",
+        number=1,
+        equation=f"f(i) = {_optimiser.description}(f)(i)",
+        apis=api_lists.documented,
+    )(partial(rewrite, optimiser=_name))

@@ -1,0 +1,29 @@
+"""A call with out= leaves there what the plain call returns."""
+
+from __future__ import annotations
+
+from fuzzing.equivalence import api_lists
+from fuzzing.equivalence.rule import Sides, register_rule
+from fuzzing.equivalence.subject import Subject
+from fuzzing.generate.docter.apis import signature_mentions
+
+
+def _apis() -> tuple[str, ...]:
+    return tuple(api for api in api_lists.functions() if signature_mentions(api, "out"))
+
+
+@register_rule("out-argument", equation="f(i) = out after f(i, out=out)", apis=_apis)
+def rewrite(subject: Subject) -> Sides | None:
+    """`out` is an empty tensor of the result's type, or several, which torch resizes."""
+    if "out" in dict(subject.call.kwargs) or subject.case.comparison == "shapes":
+        return None
+    setup = [
+        f"result = {subject.expression}",
+        "many = isinstance(result, tuple)",
+        "out = tuple(item.new_empty(0) for item in result) if many else result.new_empty(0)",
+    ]
+    written = f"{subject.expression[:-1]}{', ' if not subject.expression.endswith('(') else ''}out=out)"
+    flat = "list({0}) if many else {0}"
+    return Sides(
+        subject.program(flat.format("result"), setup), subject.program(flat.format("out"), [*setup, written])
+    )

@@ -1,0 +1,114 @@
+"""Pairs as cases: their bytes, their sides, and what becomes of exceptions."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import pytest
+
+from fuzzing.cases import EquivalentPair, Provenance, Recipe, TestCase, TorchProgram
+from fuzzing.equivalence.pairs import pair_of, subject_of
+from fuzzing.errors import CaseFormatError
+from fuzzing.execute.evaluator import Evaluator
+from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Outcome, Verdict
+from tests.fuzzing.equivalence.pair_helpers import pair_for, sides_of
+
+FAIL = "raise ValueError('no')"
+
+
+def text(*lines: str) -> TorchProgram:
+    body = "".join(f"    {line}\n" for line in lines)
+    return TorchProgram(f"import torch\n\n\ndef forward(x):\n{body}")
+
+
+def pair(left: TorchProgram, right: TorchProgram) -> TestCase:
+    given = Recipe("uniform", "float32", (3,), 1.0, 2.0, 0)
+    return TestCase(
+        EquivalentPair(left, right, "tests"), (("x", given),), Provenance("tests", "t", "torch.neg", "", "")
+    )
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, Outcome]:
+    same = text("return -x")
+    cases = {
+        "equal": pair(same, text("return 0 - x")),
+        "different": pair(same, text("return 1 - x")),
+        "shapes": pair(same, text("return (-x).reshape(1, 3)")),
+        "missing": pair(text("return x, x"), text("return x")),
+        "left fails": pair(text(FAIL), same),
+        "right fails": pair(same, text(FAIL)),
+        "both fail": pair(text(FAIL), text(FAIL)),
+        "unsupported": pair(same, text("raise NotImplementedError('no such kernel')")),
+        "rounding": pair(text("return x.sum()"), text("return (x.double().sum()).float()")),
+    }
+    with Evaluator(Shard("", (), "torch", "digest", sys.executable)) as evaluator:
+        return dict(zip(cases, evaluator.evaluate(list(cases.values())), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("equal", Verdict.PASS),
+        ("different", Verdict.WRONG_RESULT),
+        ("shapes", Verdict.WRONG_RESULT),
+        ("missing", Verdict.WRONG_RESULT),
+        ("left fails", Verdict.CRASH),
+        ("right fails", Verdict.CRASH),
+        ("both fail", Verdict.INVALID),
+        ("unsupported", Verdict.UNSUPPORTED),
+        ("rounding", Verdict.PASS),
+    ],
+)
+def test_a_pair_is_judged_by_its_sides(outcomes: dict[str, Outcome], name: str, verdict: Verdict) -> None:
+    assert outcomes[name].verdict is verdict, outcomes[name].summary
+
+
+def test_a_one_sided_exception_is_a_kind_of_its_own(outcomes: dict[str, Outcome]) -> None:
+    seen = outcomes["right fails"].evidence
+    assert seen.error.endswith("OneSidedError")
+    assert seen.message == "only the right program fails, in run: ValueError: no"
+    assert outcomes["left fails"].evidence.message.startswith("only the left program fails")
+
+
+def test_the_float64_of_both_sides_is_in_the_evidence(outcomes: dict[str, Outcome]) -> None:
+    [mismatch] = outcomes["different"].evidence.mismatches
+    assert mismatch.compiled_error is not None
+    assert mismatch.library_error is not None
+
+
+def test_bytes_of_a_pair_are_read_back_and_others_rejected() -> None:
+    program = pair(text("return x"), text("return +x")).program
+    assert EquivalentPair.from_bytes(program.to_bytes()) == program
+    with pytest.raises(CaseFormatError):
+        EquivalentPair.from_bytes(program.to_bytes().replace(b'"left"', b'"wrong"'))
+    with pytest.raises(CaseFormatError):
+        EquivalentPair.from_bytes(program.to_bytes() + b" ")
+
+
+@pytest.mark.parametrize("name", ["same-padding", "time-major", "inverse"])
+def test_a_pair_is_made_anew_from_what_its_rule_rewrote(name: str) -> None:
+    api = {"same-padding": "torch.nn.functional.conv2d", "time-major": "torch.nn.LSTM"}.get(
+        name, "torch.fft.fft"
+    )
+    made = pair_for(name, api)
+    assert made is not None
+    again = pair_of(subject_of(made), name)
+    assert again is not None
+    assert again.id == made.id
+    assert again.provenance == made.provenance
+
+
+def test_a_smaller_subject_gives_a_smaller_pair() -> None:
+    made = pair_for("time-major", "torch.nn.RNN")
+    assert made is not None
+    subject = subject_of(made)
+    [(name, given)] = subject.inputs
+    assert isinstance(given, Recipe)
+    smaller = pair_of(
+        replace(subject, inputs=((name, replace(given, shape=(1, 1, given.shape[2]))),)), "time-major"
+    )
+    assert smaller is not None
+    assert sides_of(smaller)[1] == sides_of(made)[1]
