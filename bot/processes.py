@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -55,6 +57,9 @@ NETWORK_VARIABLES = (
 )
 
 GRACE_S = 5.0  # between SIGTERM and SIGKILL
+#: What a program may print, in bytes; git gives the files of a commit in one answer.
+MAX_OUTPUT = 256 << 20
+_CHUNK = 1 << 16
 
 # The child arms prctl(PR_SET_PDEATHSIG) itself, because code between fork and exec is not safe in a process
 # with threads. It survives exec. getppid detects that the parent died before.
@@ -100,11 +105,13 @@ def run(
     timeout: float,
     stdin: bytes = b"",
     kill_with_parent: bool = False,
+    max_output: int = MAX_OUTPUT,
 ) -> subprocess.CompletedProcess[bytes]:
     """Runs a program; returns its output, whatever its exit status.
 
-    Raises subprocess.TimeoutExpired after `timeout` seconds, when its process group has been killed; OSError
-    if it cannot be started.
+    A program that prints more than `max_output` bytes is killed by SIGKILL, and the last line of its `stderr`
+    says so. Raises subprocess.TimeoutExpired after `timeout` seconds, when its process group has been killed;
+    OSError if it cannot be started.
     """
     with subprocess.Popen(
         killed_with_parent(command) if kill_with_parent else list(command),
@@ -115,12 +122,73 @@ def run(
         stderr=subprocess.PIPE,
         start_new_session=True,
     ) as process:
+        exchange = _Exchange(process, stdin, max_output)
         try:
-            stdout, stderr = process.communicate(stdin, timeout)
+            exchange.run(timeout)
         except BaseException:
             kill_group(process.pid, signal.SIGKILL)
             raise
-    return subprocess.CompletedProcess(list(command), process.returncode, stdout, stderr)
+    stdout, stderr = exchange.outputs
+    return subprocess.CompletedProcess(list(command), process.returncode, bytes(stdout), bytes(stderr))
+
+
+class _Exchange:
+    """Input to a program, and its bounded output; `Popen.communicate` takes as much as is printed.
+
+    outputs  standard output and standard error
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, max_output: int) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.outputs = (bytearray(), bytearray())
+        self._process, self._stdin, self._max_output = process, process.stdin, max_output
+        self._rest = memoryview(stdin)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(process.stdout, selectors.EVENT_READ, self.outputs[0])
+        self._selector.register(process.stderr, selectors.EVENT_READ, self.outputs[1])
+        if stdin:
+            os.set_blocking(self._stdin.fileno(), False)
+            self._selector.register(self._stdin, selectors.EVENT_WRITE)
+        else:
+            self._stdin.close()
+
+    def run(self, timeout: float) -> None:
+        """Returns when the program has ended and its output is read. Raises subprocess.TimeoutExpired."""
+        end = time.monotonic() + timeout
+        with self._selector:
+            while self._selector.get_map():
+                left = end - time.monotonic()
+                if left < 0:
+                    raise subprocess.TimeoutExpired(self._process.args, timeout)
+                for key, _ in self._selector.select(left):
+                    if key.data is None:
+                        self._write()
+                    else:
+                        self._read(key.fd, key.data)
+                if sum(map(len, self.outputs)) > self._max_output:
+                    kill_group(self._process.pid, signal.SIGKILL)
+                    self.outputs[1].extend(
+                        f"\nkilled: it printed more than {self._max_output:,} bytes\n".encode()
+                    )
+                    break
+        self._process.wait(max(0.0, end - time.monotonic()))
+
+    def _write(self) -> None:
+        try:
+            self._rest = self._rest[os.write(self._stdin.fileno(), self._rest[:_CHUNK]) :]
+        except BrokenPipeError:  # it reads no more
+            self._rest = self._rest[:0]
+        if not self._rest:
+            self._selector.unregister(self._stdin)
+            self._stdin.close()
+
+    def _read(self, descriptor: int, output: bytearray) -> None:
+        if data := os.read(descriptor, _CHUNK):
+            output += data
+        else:
+            self._selector.unregister(descriptor)
 
 
 def kill_group(pid: int, number: signal.Signals) -> None:

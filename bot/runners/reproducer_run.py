@@ -16,6 +16,7 @@ from fuzzing.execute.sandbox.launch import sandboxed_command
 #: A guarded reproducer ends by itself after the limits of its phases: the sum of those in
 #: `bot.reports.reproducer`, and two starts of the interpreter.
 TIMEOUT_S = 400.0
+_MAX_OUTPUT = 16 << 20  # bytes
 TIMED_OUT, NOT_RUN = 124, 125
 #: The exit code of a script that shows its bug.
 BUG_SHOWN = 1
@@ -47,7 +48,14 @@ def try_script(text: str, python: str, ending: str = "") -> int:
         )
         command = sandboxed_command([python, "-I", str(script)], writable=(name,), readable=packages)
         try:
-            done = processes.run(command, env=env, cwd=folder, timeout=TIMEOUT_S, kill_with_parent=True)
+            done = processes.run(
+                command,
+                env=env,
+                cwd=folder,
+                timeout=TIMEOUT_S,
+                kill_with_parent=True,
+                max_output=_MAX_OUTPUT,
+            )
         except subprocess.TimeoutExpired:
             return TIMED_OUT
         except OSError as error:

@@ -8,8 +8,10 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from bot import processes
 from bot.errors import ProvisionError
@@ -20,18 +22,23 @@ _COMPILE_TIMEOUT_S = 300.0
 PROBE_TIMEOUT_S = 180.0  # a compiler's first import on a cold disk, bytecode and all
 
 
-@dataclass(frozen=True)
-class ProbeResult:
-    """What an interpreter holds: its version, and distribution → version.
+_MAX_OUTPUT = 32 << 20  # bytes; the paths of 100,000 sources are 10 MiB
+_Word = Annotated[str, StringConstraints(max_length=200)]
+
+
+class ProbeResult(BaseModel):
+    """What an interpreter holds: its version, and distribution → version; the toolchain says it.
 
     content  digest of everything installed there, file by file; "" where it was not asked for
-    sources  paths of the Python files that the import loaded; said by the toolchain, so not to be trusted
+    sources  paths of the Python files that the import loaded
     """
 
-    python: str
-    packages: dict[str, str]
-    content: str = ""
-    sources: tuple[str, ...] = ()
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    python: _Word
+    packages: dict[_Word, _Word]
+    content: _Word = ""
+    sources: tuple[Annotated[str, StringConstraints(max_length=4096)], ...] = ()
 
 
 def probe(
@@ -59,7 +66,12 @@ def probe(
         )
         try:
             done = processes.run(
-                command, env=env, cwd=Path(home), timeout=PROBE_TIMEOUT_S, kill_with_parent=True
+                command,
+                env=env,
+                cwd=Path(home),
+                timeout=PROBE_TIMEOUT_S,
+                kill_with_parent=True,
+                max_output=_MAX_OUTPUT,
             )
         except subprocess.TimeoutExpired:
             raise ProvisionError(
@@ -67,13 +79,25 @@ def probe(
             ) from None
     for line in reversed(done.stdout.decode(errors="replace").splitlines()):
         if line.startswith(probe_script.MARK):
-            answer = json.loads(line.removeprefix(probe_script.MARK))
-            packages = dict(sorted(answer["packages"].items()))
-            return ProbeResult(answer["python"], packages, answer["content"], tuple(answer["sources"]))
+            return parse_answer(line.removeprefix(probe_script.MARK), python)
     ending = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
     raise ProvisionError(
         f"{python} cannot import {import_name} ({ending}):\n{processes.tail(done.stderr, lines, 8000)}"
     )
+
+
+def parse_answer(answer: str, python: Path) -> ProbeResult:
+    """The answer of `probe_script`. Raises ProvisionError for anything else."""
+    try:
+        found = ProbeResult.model_validate_json(answer)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))[:200]
+        raise ProvisionError(
+            f"{python} gave an answer to the probe that cannot be read: {where}: {first['msg']}; a "
+            "package that it imports may have replaced functions of the standard library"
+        ) from None
+    return found.model_copy(update={"packages": dict(sorted(found.packages.items()))})
 
 
 def compile_bytecode(folder: Path, sources: Sequence[str]) -> None:

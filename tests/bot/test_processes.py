@@ -55,3 +55,23 @@ def test_signalling_a_group_that_has_ended_is_nothing() -> None:
 def test_tails() -> None:
     assert processes.tail(b"a\nb\nc\xff\n", lines=2) == "b\nc\ufffd"
     assert processes.first_lines(["", "a", " ", "b", "c"], 2) == "a\nb"
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_program_that_prints_without_end_is_killed(tmp_path: Path, stream: str) -> None:
+    code = f"import sys\nwhile True: sys.{stream}.write('x' * 65536)"
+    done = processes.run([sys.executable, "-c", code], env={}, cwd=tmp_path, timeout=600, max_output=1 << 20)
+    assert done.returncode == -signal.SIGKILL
+    assert done.stderr.endswith(b"\nkilled: it printed more than 1,048,576 bytes\n")
+    assert len(done.stdout) + len(done.stderr) < 2 << 20
+
+
+def test_input_larger_than_a_pipe_and_input_that_nobody_reads(tmp_path: Path) -> None:
+    given = b"x" * (5 << 20)
+    echo = "import sys; sys.stdout.buffer.write(sys.stdin.buffer.read())"
+    done = processes.run([sys.executable, "-c", echo], env={}, cwd=tmp_path, timeout=600, stdin=given)
+    assert done.stdout == given
+    done = processes.run(
+        [sys.executable, "-c", "import os; os.close(0)"], env={}, cwd=tmp_path, timeout=600, stdin=given
+    )
+    assert (done.stdout, done.returncode) == (b"", 0)

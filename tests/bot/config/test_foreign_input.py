@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +16,9 @@ from bot.commands.grammar import parse
 from bot.commands.registry import verbs
 from bot.config import cron, default_config, parse_config, units
 from bot.config.pins import find_pins
-from bot.errors import ConfigError, UsageError
+from bot.errors import ConfigError, ProvisionError, UsageError
 from bot.github.diffs import parse_unified_diff
+from bot.toolchains.probe import parse_answer
 from bot.webhooks.events.issue_comment import is_own_comment
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
@@ -31,6 +33,7 @@ DIFF = (
     b"diff --git a/x.cc b/x.cc\n--- a/x.cc\n+++ b/x.cc\n@@ -1,2 +1,2 @@ f\n a\n-b\n+c\n"
     b"diff --git a/y b/z\nrename from y\nrename to z\nBinary files a/y and b/z differ\n"
 )
+PROBE = b'{"python": "3.11.7", "packages": {"openvino": "1.0"}, "content": "00", "sources": ["/a.py"]}'
 #: Seconds for one input of 64 KiB; the slowest takes about 1 s on an idle core.
 LIMIT_S = 20.0
 
@@ -64,6 +67,10 @@ def diff(content: bytes) -> object:
     return parse_unified_diff(content.decode(errors="replace"))
 
 
+def probe_answer(content: bytes) -> object:
+    return parse_answer(content.decode(errors="replace"), Path("python"))
+
+
 PARSERS: dict[Callable[[bytes], object], tuple[bytes, tuple[type[Exception], ...]]] = {
     parse_config: (CONFIG, (ConfigError,)),
     pins: (REQUIREMENTS, (ConfigError,)),
@@ -73,6 +80,7 @@ PARSERS: dict[Callable[[bytes], object], tuple[bytes, tuple[type[Exception], ...
     cron_line: (b"*/5 0-7 1,15 jan-dec sun-sat/2", (ValueError,)),
     duration: (b"90.5 s", (ValueError,)),
     diff: (DIFF, (UsageError,)),
+    probe_answer: (PROBE, (ProvisionError,)),
 }
 
 
