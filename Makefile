@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 # One release, taken by pip, which finds a build for the CPU where one is offered; the rest by uv.
 TORCH  := torch==2.13.0
-COMPILERS := iree,keras,onnxruntime,openvino,torch,tvm
+COMPILERS := iree,keras,onnxruntime,openvino,tinygrad,torch,tvm
 
 .PHONY: install demo test check format bench clean
 .DEFAULT_GOAL := help

@@ -47,6 +47,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             backend = backends.get(mark.name.removeprefix(_COMPILER))
             if importlib.util.find_spec(backend.import_name.partition(".")[0]) is None:
                 pytest.skip(f"{backend.package} is not installed here")
+            for program in backend.programs:
+                if shutil.which(program) is None:
+                    pytest.skip(f"{backend.name} starts {program}, which is not on PATH here")
         elif mark.name == "sqlite" and os.environ.get("ASSAY_TEST_POSTGRESQL"):
             pytest.skip("it is about SQLite itself")
         elif mark.name == "gpu" and shutil.which("nvidia-smi") is None:

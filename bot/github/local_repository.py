@@ -10,6 +10,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,15 @@ _COMMIT_VARIABLES = {
     for role in ("AUTHOR", "COMMITTER")
     for field, value in (("NAME", "Assay"), ("EMAIL", "assay@localhost"), ("DATE", "2000-01-01T00:00:00Z"))
 }
+
+
+@dataclass(frozen=True)
+class CommitMessage:
+    """Who made a commit, and the first line of its message."""
+
+    sha: str
+    author: str
+    subject: str
 
 
 class LocalRepository:
@@ -60,6 +70,25 @@ class LocalRepository:
     def parent(self, sha: str) -> str:
         """The first parent; raises UsageError for a root commit or the edge of a shallow clone."""
         return self.resolve(f"{sha}^")
+
+    def parents(self, sha: str) -> tuple[str, ...]:
+        """All parents, the first one first."""
+        return tuple(self._run("rev-list", "--parents", "--max-count=1", sha).decode().split()[1:])
+
+    def is_ancestor(self, older: str, newer: str) -> bool:
+        """Whether one commit leads to another."""
+        return not self._try("merge-base", "--is-ancestor", older, newer).returncode
+
+    def merge_base(self, one: str, other: str) -> str:
+        """The commit at which two lines parted, "" if they have none in common."""
+        done = self._try("merge-base", one, other)
+        return "" if done.returncode else done.stdout.decode().strip()
+
+    def message(self, sha: str) -> CommitMessage:
+        """Author and subject of a commit."""
+        text = self._run("show", "--no-patch", "--format=%an%x00%s", sha).decode(errors="replace")
+        author, _, subject = text.strip("\n").partition("\0")
+        return CommitMessage(sha, author, subject)
 
     def read(self, _target: str, sha: str, path: str) -> bytes | None:
         """The content of a file at a commit; None if there is no such file."""

@@ -115,7 +115,7 @@ class OverlayProvisioner:
         specs = []
         for variant in layout.variants():
             folders = tuple(
-                Folder(path, place, content)
+                Folder(path, place, content, whole=variant.complete)
                 for path, place in variant.paths.items()
                 if (content := folder_digest(read, path, cache))
             )
@@ -221,6 +221,8 @@ def _lay_over(folder: Path, spec: ToolchainSpec) -> None:
         before = checked_files(replace(commit, sha=released), one.path) if released else ()
         for gone in {file.path.removeprefix(f"{one.path}/") for file in before} - set(names):
             (place / gone).unlink(missing_ok=True)  # deleted since the release
+        if one.whole:
+            remove_tree(place)  # links: the wheel's own environment keeps the files
         contents = source_of(commit).blobs(commit.target, commit.sha, [file.blob for file in files])
         for name, file, content in zip(names, files, contents, strict=True):
             _write(place / name, content, executable=file.executable)

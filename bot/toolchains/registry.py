@@ -36,11 +36,13 @@ class Folder:
     path     in the repository
     place    in site-packages
     content  digest of its Python code, layout and comments aside, and of its other files
+    whole    whether no file of the wheel stays in it
     """
 
     path: str
     place: str
     content: str
+    whole: bool = False
 
 
 @dataclass(frozen=True)

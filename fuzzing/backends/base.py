@@ -97,6 +97,7 @@ class Backend:
     unsupported      how the compiler reports a missing feature
     environment      variables its worker needs; "{scratch}" becomes a folder that is deleted with the worker,
                      "{cache}" one that outlives it (also exported as ASSAY_CACHE; its TMPDIR stays scratch)
+    programs         programs of the machine that it starts, found on PATH
     packages         distributions whose versions a report lists
     reference        whether it is a library that computes references, not a compiler under test
     forkable         whether a process that has loaded it may be forked if it has one thread
@@ -115,6 +116,7 @@ class Backend:
     sticky: ClassVar[tuple[str, ...]] = ()
     unsupported: ClassVar[tuple[UnsupportedPattern, ...]] = ()
     environment: ClassVar[dict[str, str]] = {}
+    programs: ClassVar[tuple[str, ...]] = ()
     packages: ClassVar[tuple[str, ...]] = ("numpy",)
     reference: ClassVar[bool] = False
     forkable: ClassVar[bool] = True

@@ -25,6 +25,7 @@ class SourceLayout:
     native        paths of the repository that only a build can change; a prefix, or a file
     widest        folders of the layout that this one is the fallback of, and its own
     tag           a regular expression whose group 1 is the release series (`0.26`) in a git tag, "" for none
+    complete      whether the folders hold no file that a build makes: none of the wheel stays
     version_file  a file that names the release series, "" for none
     version       a regular expression whose group 1 is the series in it
     frontend      the frontend whose cases test it by default, "" for whatever the sources need
@@ -37,6 +38,7 @@ class SourceLayout:
     paths: dict[str, str]
     native: tuple[str, ...]
     tag: str = ""
+    complete: bool = False
     version_file: str = ""
     version: str = r"(\d+\.\d+)"
     frontend: str = ""

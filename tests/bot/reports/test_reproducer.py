@@ -312,7 +312,9 @@ def test_programs_are_compared_with_their_own_library(
         assert "off by 0.5" in said
 
 
-@pytest.mark.parametrize("backend", ["iree", "tvm"])
+@pytest.mark.parametrize(
+    "backend", ["iree", pytest.param("tinygrad", marks=pytest.mark.compiler_tinygrad), "tvm"]
+)
 def test_the_other_engines(backend: str, tmp_path: Path) -> None:
     code, said = execute(tmp_path, addition(want=3.5), wrong(backend))
     assert code == BUG_SHOWN, said

@@ -38,6 +38,7 @@ KINDS = {
     "openvino": ("OnnxModel", "TorchCall", "TorchProgram", "KerasLayer"),
     "tvm": ("OnnxModel", "TorchCall", "TorchProgram", "KerasLayer"),
     "iree": ("OnnxModel",),
+    "tinygrad": ("OnnxModel",),
     "inductor": ("TorchCall", "TorchProgram"),
     "tensorrt": ("OnnxModel", "TorchCall", "TorchProgram"),
 }
@@ -77,7 +78,7 @@ def test_golden(backend: str, kind: str) -> None:
         path.write_text(script, encoding="utf-8")
     assert path.read_text(encoding="utf-8") == script, f"{path} differs; ASSAY_GOLDEN=write writes it"
     assert script.startswith("# pip install ")
-    assert len(script.splitlines()) <= MAX_LINES + (2 if backend == "tvm" else 6 if backend == "iree" else 0)
+    assert len(script.splitlines()) <= MAX_LINES + {"iree": 6, "tinygrad": 3, "tvm": 2}.get(backend, 0)
 
 
 @pytest.mark.parametrize("backend", ["onnxruntime", "openvino"])

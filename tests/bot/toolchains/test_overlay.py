@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,21 @@ def test_commits_with_equal_sources_are_one_toolchain(checkout: Path, wheel: Pat
     digests = [make(repository, sha, tmp_path / "data")[0].digest for sha in shas]
     assert digests[0] == digests[1] == digests[2]
     assert len(set(digests)) == 3
+
+
+def test_of_a_complete_package_no_file_of_the_wheel_stays(
+    checkout: Path, wheel: Path, tmp_path: Path
+) -> None:
+    commit_files = CommitFiles(
+        LocalRepository(checkout, tmp_path / "objects"), TARGET, git(checkout, "rev-parse", "HEAD")
+    )
+    spec = next(toolchains.resolve(config(), commit_files, tmp_path / "data").candidates())
+    whole = replace(spec, overlay=tuple(replace(one, whole=True) for one in spec.overlay))
+    ready = toolchains.provision(whole, tmp_path / "data", lambda _note: None)
+    package = next(Path(ready.python).parents[1].glob("lib/python3*/site-packages")) / "tvm"
+    assert not (package / "libtvm.so").exists()
+    assert (package / "old.py").exists()
+    assert (wheel / "tvm" / "libtvm.so").exists(), "the wheel's own environment is left as it was"
 
 
 def test_sources_that_cannot_be_imported(checkout: Path, wheel: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from fuzzing.execution import Execution
 from fuzzing.outcomes import Phase
 from tests.fuzzing.backends.backend_kit import TRAINING, arrays, floats, onnx_case, reason, run_all
 
-NAMES = ("iree", "onnx_reference", "onnxruntime", "openvino", "tvm")
+NAMES = ("iree", "onnx_reference", "onnxruntime", "openvino", "tinygrad", "tvm")
 ALL = [pytest.param(name, marks=getattr(pytest.mark, f"compiler_{name}")) for name in NAMES]
 COMPILERS = [one for name, one in zip(NAMES, ALL, strict=True) if name != "onnx_reference"]
 SEQUENTIAL = [one for name, one in zip(NAMES, ALL, strict=True) if name in ("onnx_reference", "onnxruntime")]
@@ -113,6 +113,9 @@ def only(execution: Execution) -> Value:
 @pytest.mark.parametrize("backend", ALL)
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_outputs_have_the_right_type_shape_and_elements(backend: str, name: str) -> None:
+    execution = ran(backend)[name]
+    if "this machine's clang" in (reason(backend, execution.error, execution.message) or ""):
+        pytest.skip("this machine's clang does not compute with bfloat16")
     assert only(ran(backend)[name]) == EXPECTED[name]
 
 
@@ -146,7 +149,7 @@ def test_a_real_complaint_is_not_taken_for_a_missing_feature(backend: str) -> No
     assert reason(backend, execution.error, execution.message) is None
 
 
-@pytest.mark.parametrize("backend", COMPILERS)
+@pytest.mark.parametrize("backend", [one for one in COMPILERS if one.values[0] != "tinygrad"])
 def test_a_missing_operator_is_said_to_be_missing_today(backend: str) -> None:
     """The words of the installed release, so that a change of them is noticed."""
     execution = ran(backend)["missing"]
@@ -193,7 +196,7 @@ for options in rungs:
 
 
 @pytest.mark.parametrize("backend", [one for one in COMPILERS if one.values[0] != "openvino"])
-def test_each_rung_of_a_ladder_compiles_and_agrees(backend: str) -> None:
+def test_each_rung_of_a_ladder_compiles_and_agrees(backend: str, tmp_path: Path) -> None:
     """All in one process, since importing a compiler takes longer than all of its rungs."""
     ablation_runs = [level.options for level in backends.get(backend).ablation]
     model = cases()["computed twice"].program.to_bytes().hex()
@@ -203,7 +206,7 @@ def test_each_rung_of_a_ladder_compiles_and_agrees(backend: str) -> None:
         check=True,
         capture_output=True,
         text=True,
-        env={"TVM_NUM_THREADS": "1", "PATH": os.environ["PATH"]},
+        env={"TVM_NUM_THREADS": "1", "PATH": os.environ["PATH"], "CACHEDB": str(tmp_path / "kernels.db")},
     )
     assert [json.loads(line) for line in done.stdout.splitlines()] == [[[0.0, 1.0]]] * len(ablation_runs)
 

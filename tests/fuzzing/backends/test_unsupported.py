@@ -1,7 +1,7 @@
 """How compilers say that they lack something: each pattern against a message that its package printed.
 
-The messages are those of onnxruntime 1.31.1, openvino 2026.4.1 and 2023.1.0, apache-tvm 0.27.0.post1 and
-iree-base-compiler 3.13.0 over ONNX's node tests and torch's operator samples, cut where they repeat.
+The messages are those of onnxruntime 1.31.1, openvino 2026.4.1 and 2023.1.0, apache-tvm 0.27.0.post1,
+iree-base-compiler 3.13.0 and tinygrad 0.14.0 over ONNX's node tests and torch's operator samples, cut where they repeat.
 """
 
 # ruff: noqa: E501 - what a compiler says is kept in one piece
@@ -16,7 +16,7 @@ import pytest
 from fuzzing import backends
 from tests.fuzzing.backends.backend_kit import reason
 
-BACKENDS = ("iree", "onnxruntime", "openvino", "tvm")
+BACKENDS = ("iree", "onnxruntime", "openvino", "tinygrad", "tvm")
 
 
 class Said(NamedTuple):
@@ -405,6 +405,53 @@ SAID = [
         "INVALID_ARGUMENT; tensor shape rank mismatch; expected 0 (scalar) but have 1",
         None,
     ),
+    # tinygrad
+    Said("tinygrad", "NotImplementedError", "op='BitCast' is not supported", "no BitCast"),
+    Said("tinygrad", "NotImplementedError", "antialias is not implemented", "antialias is not implemented"),
+    Said("tinygrad", "ValueError", "8 is not a valid OnnxDataType", "no element type 8 of ONNX"),
+    Said("tinygrad", "ValueError", "13 is not a valid AttributeType", "no attributes of type 13 of ONNX"),
+    Said(
+        "tinygrad", "ValueError", "'ai.onnx.preview' is not a valid Domain", "no operators of ai.onnx.preview"
+    ),
+    Said(
+        "tinygrad",
+        "ValueError",
+        "invalid coordinate_transformation_mode='tf_half_pixel_for_nn'",
+        "no coordinate_transformation_mode='tf_half_pixel_for_nn'",
+    ),
+    Said(
+        "tinygrad",
+        "TypeError",
+        "get_onnx_ops.<locals>.SpaceToDepth() got an unexpected keyword argument 'mode'",
+        "no attribute mode of SpaceToDepth",
+    ),
+    Said(
+        "tinygrad",
+        "ImportError",
+        "Pillow must be installed for the ImageDecoder operator",
+        "Pillow must be installed for the ImageDecoder operator",
+    ),
+    Said(
+        "tinygrad",
+        "RuntimeError",
+        "Shapes for input x0 sequence must be homogeneous",
+        "no sequences of several shapes",
+    ),
+    Said(
+        "tinygrad",
+        "AssertionError",
+        "resizing batch_size dim or channel dim not supported",
+        "resizing batch_size dim or channel dim not supported",
+    ),
+    Said("tinygrad", "AssertionError", "only float32 is supported", "only float32 is supported"),
+    Said(
+        "tinygrad",
+        "ClangError",
+        "__bf16 is not supported on this target\n__builtin_bit_cast source size does not equal destination size (2 vs 8)",
+        "this machine's clang does not compute with bfloat16",
+    ),
+    Said("tinygrad", "AssertionError", "only 1 data field is allowed from obj={'dims': [0]}", None),
+    Said("tinygrad", "TypeError", "'<' not supported between instances of 'list' and 'int'", None),
 ]
 
 
