@@ -108,7 +108,7 @@ class Backend:
     name: ClassVar[str]
     package: ClassVar[str]
     import_name: ClassVar[str]
-    kinds: ClassVar[tuple[str, ...]] = ("OnnxModel",)
+    kinds: ClassVar[tuple[str, ...]] = ("OnnxModel", "EquivalentModels")
     devices: ClassVar[tuple[str, ...]] = ("CPU",)
     options: ClassVar[dict[str, tuple[str, ...]]] = {}
     ablation: ClassVar[tuple[AblationLevel, ...]] = ()

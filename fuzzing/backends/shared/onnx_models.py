@@ -8,7 +8,7 @@ from fuzzing.backends.base import Named
 from fuzzing.backends.shared import keras_models
 
 #: `kinds` and `environment` of a backend that reads ONNX.
-KINDS = ("OnnxModel", "KerasLayer")
+KINDS = ("OnnxModel", "KerasLayer", "EquivalentModels")
 ENVIRONMENT = keras_models.ENVIRONMENT
 
 

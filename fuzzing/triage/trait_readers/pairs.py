@@ -12,5 +12,5 @@ def traits(case: TestCase) -> Traits:
     program = case.program
     assert isinstance(program, EquivalentPair)
     operator = case.provenance.operator
-    pattern = f"{operator} by {program.rule}"
+    pattern = f"{operator} by {program.rule}"  # of models the operator names their rewrites
     return Traits(pattern, dtypes_of(given for _, given in case.inputs), operators=(operator,))

@@ -1,0 +1,1 @@
+"""Equalities of ONNX graphs: rewrites that change a model's nodes and not its results."""

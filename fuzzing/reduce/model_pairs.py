@@ -1,0 +1,135 @@
+"""Reduces pairs of ONNX models: fewer rewrites, then a smaller model that the rewrites are applied to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import onnx
+from onnx import ModelProto
+
+from fuzzing.cases import EquivalentModels, OnnxModel, TestCase
+from fuzzing.equivalence.graphs.models import pair_of, parts_of
+from fuzzing.equivalence.graphs.tangle import Step
+from fuzzing.errors import InternalError
+from fuzzing.execute.evaluator import Evaluator
+from fuzzing.outcomes import Outcome
+from fuzzing.reduce.case_inputs import simplify_inputs
+from fuzzing.reduce.engine import Attempt, Pass, ReductionSpec, ddmin
+from fuzzing.reduce.formats import ProgramFormat, register_format
+
+
+@dataclass(frozen=True)
+class ModelPair:
+    """The left model's case, and the steps to the right one."""
+
+    left: TestCase
+    steps: tuple[Step, ...]
+
+    @property
+    def model(self) -> ModelProto:
+        """The left model."""
+        assert isinstance(self.left.program, OnnxModel)
+        return onnx.load_model_from_string(self.left.program.model)
+
+    def pair(self) -> TestCase | None:
+        """The case of both; None if a step does not apply any more."""
+        made = pair_of(self.left, list(self.steps))
+        return made if made is not None and len(parts_of(made)[1]) == len(self.steps) else None
+
+
+def _load(case: TestCase, _evaluator: Evaluator, _outcome: Outcome) -> ModelPair:
+    left, steps = parts_of(case)
+    return ModelPair(left, tuple(steps))
+
+
+def _case(state: ModelPair) -> TestCase:
+    if (made := state.pair()) is None:
+        raise InternalError("a candidate's steps do not apply, though it was valid")
+    return made
+
+
+def _size(state: ModelPair) -> tuple[float, ...]:
+    model = state.model
+    elements = sum(len(str(given)) for _, given in state.left.inputs)
+    return len(state.steps), len(model.graph.node), len(model.graph.output), len(state.left.inputs), elements
+
+
+def _without_steps(state: ModelPair, gone: Sequence[int]) -> ModelPair:
+    return replace(state, steps=tuple(step for at, step in enumerate(state.steps) if at not in gone))
+
+
+def _drop_steps(attempt: Attempt[ModelPair]) -> None:
+    ddmin(attempt, lambda state: list(range(len(state.steps))), _without_steps)
+
+
+def _narrow(attempt: Attempt[ModelPair]) -> None:
+    """One value as the only output, the first ones first; nodes that it does not need are dropped."""
+    while attempt.any(_cuts(attempt.best)):
+        pass
+
+
+def _cuts(state: ModelPair) -> Iterator[ModelPair]:
+    model = state.model
+    for node in model.graph.node:
+        for name in filter(None, node.output):
+            if (cut := _cut(model, name)) is not None:
+                names = {given.name for given in cut.graph.input}
+                inputs = tuple(item for item in state.left.inputs if item[0] in names)
+                program = OnnxModel(cut.SerializeToString(deterministic=True))
+                yield replace(state, left=replace(state.left, program=program, inputs=inputs))
+
+
+def _cut(model: ModelProto, output: str) -> ModelProto | None:
+    """The part of a model that computes one value; None if its type is unknown."""
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    known = {value.name: value for value in (*inferred.value_info, *inferred.output)}
+    if output not in known:
+        return None
+    needed, nodes = {output}, []
+    for node in reversed(model.graph.node):
+        if needed & set(node.output):
+            nodes.append(node)
+            needed |= {*node.input, *_captured(node)}
+    cut = ModelProto()
+    cut.CopyFrom(model)
+    for field in ("node", "input", "output", "initializer", "value_info"):
+        cut.graph.ClearField(field)
+    cut.graph.node.extend(reversed(nodes))
+    cut.graph.input.extend(given for given in model.graph.input if given.name in needed)
+    cut.graph.initializer.extend(item for item in model.graph.initializer if item.name in needed)
+    cut.graph.output.append(known[output])
+    return cut
+
+
+def _captured(node: onnx.NodeProto) -> Iterator[str]:
+    """Names that the bodies of a node use."""
+    for item in node.attribute:
+        for inner in item.g.node:
+            yield from (*inner.input, *_captured(inner))
+
+
+def _simplify(attempt: Attempt[ModelPair]) -> None:
+    while attempt.any(
+        replace(attempt.best, left=replace(attempt.best.left, inputs=inputs))
+        for inputs in simplify_inputs(attempt.best.left.inputs)
+    ):
+        pass
+
+
+SPEC = ReductionSpec[ModelPair](
+    size=_size,
+    key=lambda state: f"{state.left.id}:{state.steps}",
+    passes=(Pass("steps", _drop_steps), Pass("narrow", _narrow), Pass("simplify", _simplify)),
+)
+
+register_format(
+    ProgramFormat(
+        EquivalentModels.kind,
+        load=_load,
+        case=_case,
+        spec=SPEC,
+        words=("rewrites", "nodes", "outputs", "inputs"),
+        valid=lambda state: state.pair() is not None,
+    )
+)
