@@ -18,7 +18,7 @@ from bot.runners.shard_events import ShardEventValidator
 
 #: How the data plane is started. -P keeps the working folder out of the module path: it may hold anything.
 PYTHON_MODULE = (sys.executable, "-P", "-m")
-SHARD_PROGRAM = (*PYTHON_MODULE, "fuzzing.execute.shard")
+SHARD_PROGRAM = (*PYTHON_MODULE, "fuzzing.execute")
 _POLL_S = 0.2  # how soon a stop is noticed while waiting for a slot
 
 

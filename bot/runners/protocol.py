@@ -43,7 +43,7 @@ class Shard(Protocol):
         ...
 
     def to_json(self) -> dict[str, Any]:
-        """The shard as `python -m fuzzing.execute.shard` reads it."""
+        """The shard as `python -m fuzzing.execute` reads it."""
         ...
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path
 
 from fuzzing import backends
 from fuzzing.errors import ToolchainError
-
-if TYPE_CHECKING:
-    from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 
 _PLACE = "{cache}"
 

@@ -23,7 +23,7 @@ from fuzzing.execute.reference_outputs import ReferenceOutputs
 from fuzzing.execute.reference_runner import ReferenceRunners
 from fuzzing.execute.shard import Shard
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
 from fuzzing.file_trees import discard_tree
 from fuzzing.oracles import decide_outcome, format_configuration

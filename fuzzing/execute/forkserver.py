@@ -21,13 +21,11 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fuzzing.execute.forkserver_child import MAX_REQUEST, PASSED_DESCRIPTORS
 from fuzzing.execute.scratch_folder import InnerFolder, ScratchFolder
-
-if TYPE_CHECKING:
-    from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 
 _EXIT_REPORT_S = 10.0  # for a forkserver's report that a killed worker is dead
 _CREDENTIALS = struct.Struct("iII")  # struct ucred: process, user, group

@@ -18,7 +18,8 @@ import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from fuzzing.execute.sandbox import landlock
-from fuzzing.execute.sandbox.isolation import LIBC, NAMESPACES, NONE, NotPermitted
+from fuzzing.execute.sandbox.isolation import NAMESPACES, NONE
+from fuzzing.execute.sandbox.kernel import LIBC, NotPermitted
 from fuzzing.file_trees import discard_tree
 
 # linux/prctl.h

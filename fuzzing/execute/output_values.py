@@ -28,7 +28,7 @@ from fuzzing.execute.reference_outputs import ReferenceOutputs
 from fuzzing.execute.reference_runner import ReferenceRunners
 from fuzzing.execute.shard import Shard
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
 from fuzzing.oracles.mismatches import OutputPair
 from fuzzing.oracles.output_comparison import bounds_for, elements_within, match_outputs, split_sequences

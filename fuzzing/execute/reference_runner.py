@@ -18,7 +18,7 @@ from fuzzing.errors import CaseFormatError, InfrastructureError
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.scratch_folder import ScratchFolder
 from fuzzing.execute.supervisor import Supervisor, Tag
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
 
 #: Kinds whose library is bundled with Assay. For other kinds it is the toolchain's: a compiler is compared

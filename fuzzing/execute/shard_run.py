@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
@@ -18,17 +17,15 @@ from fuzzing.execute.case_cache import CaseCache
 from fuzzing.execute.recheck import Rechecker, RecheckRequest
 from fuzzing.execute.reference_outputs import ReferenceOutputs
 from fuzzing.execute.reference_runner import ReferenceRunners
+from fuzzing.execute.shard import Shard
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
 from fuzzing.oracles import decide_outcome, format_configuration
 from fuzzing.oracles.float64_check import needs_recheck
 from fuzzing.oracles.reference import needs_reference
 from fuzzing.oracles.tolerance_profiles import get_profile
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
-
-if TYPE_CHECKING:
-    from fuzzing.execute.shard import Shard
 
 Key = tuple[str, int]  # case id, repeat
 #: Cases read at a time, which bounds memory for a corpus of any size. Each chunk waits for its references:

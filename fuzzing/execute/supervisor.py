@@ -24,7 +24,8 @@ from fuzzing.execute.answer_parser import parse_execution
 from fuzzing.execute.forkserver import ForkServer
 from fuzzing.execute.prefetch import Prefetch
 from fuzzing.execute.sandbox import isolation
-from fuzzing.execute.worker_process import ProcessExit, WorkerCommand, WorkerProcess
+from fuzzing.execute.worker_command import WorkerCommand
+from fuzzing.execute.worker_process import ProcessExit, WorkerProcess
 from fuzzing.execution import Ending, Execution
 from fuzzing.outcomes import MAX_TEXT, Phase
 

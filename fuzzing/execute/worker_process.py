@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,10 @@ from fuzzing.execute.case_cache import cached_request
 from fuzzing.execute.compiler_cache import resolve_cache_folder
 from fuzzing.execute.forkserver import ForkedWorker, ForkServer, end_process
 from fuzzing.execute.gpu_slots import VISIBLE_DEVICES
-from fuzzing.execute.limits import Limits
 from fuzzing.execute.process_usage import resident_bytes, unnamed_file_bytes
-from fuzzing.execute.sandbox import isolation
 from fuzzing.execute.sandbox.launch import sandboxed_command
 from fuzzing.execute.scratch_folder import ScratchFolder, sweep
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execute.write_buffer import WriteBuffer
 from fuzzing.file_trees import tree_bytes
 from fuzzing.outcomes import MAX_TEXT
@@ -47,26 +46,6 @@ PIPE_BYTES = 1 << 20  # room for queued cases and answers; Linux allows this siz
 #: Between SIGABRT, at which faulthandler writes, and SIGKILL. On a busy machine a process may not run for
 #: seconds, and without the traceback the place of the hang is lost.
 _ABORT_GRACE_S = 5.0
-
-
-@dataclass(frozen=True)
-class WorkerCommand:
-    """How to start a worker: an interpreter, a backend, a device, the backend's options, limits.
-
-    environment  variables in addition to the backend's own
-    cache        folder that outlives workers, for a backend whose environment has "{cache}"; by default one
-                 for each backend and toolchain in the user's cache folder
-    isolation    the best level to take (isolation.LEVELS); the kernel may allow only a lower one
-    """
-
-    python: str
-    backend: str
-    device: str = "CPU"
-    options: dict[str, Any] | None = None
-    limits: Limits = field(default_factory=Limits)
-    environment: Mapping[str, str] = field(default_factory=dict)
-    cache: str = ""
-    isolation: str = isolation.NAMESPACES
 
 
 @dataclass(frozen=True)

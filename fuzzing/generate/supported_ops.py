@@ -22,7 +22,7 @@ from fuzzing.cases import TestCase
 from fuzzing.entry_point import note
 from fuzzing.errors import ToolchainError, UsageError
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.generate import case_builder
 from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver

@@ -24,7 +24,7 @@ from typing import Any
 import fuzzing
 from fuzzing.cases import TestCase
 from fuzzing.errors import InternalError
-from fuzzing.execute.sandbox import isolation
+from fuzzing.execute.sandbox import isolation, kernel
 from fuzzing.migrate.recorders.recording import REPLAY_FAILURE
 from fuzzing.migrate.recorders.recording_file import FrameSink
 
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str]) -> int:
     descriptor = os.dup(1)
     os.dup2(2, 1)  # what examples print is not for our reader
     readable = (sys.prefix, sys.base_prefix, *fuzzing.__path__)
-    isolation.enter(isolation.AllowedAccess((arguments[0],), FILE_BYTES, readable))
+    isolation.enter(kernel.AllowedAccess((arguments[0],), FILE_BYTES, readable))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))

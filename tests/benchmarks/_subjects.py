@@ -193,7 +193,7 @@ def _run(shard: dict[str, Any], path: Path) -> dict[str, Outcome]:
     events = path.with_suffix(".jsonl")
     if not events.exists():
         path.with_suffix(".json").write_text(json.dumps(shard), encoding="utf-8")
-        command = [sys.executable, "-m", "fuzzing.execute.shard", str(path.with_suffix(".json"))]
+        command = [sys.executable, "-m", "fuzzing.execute", str(path.with_suffix(".json"))]
         with open(path.with_suffix(".partial"), "w", encoding="utf-8") as file:
             _copy(command, file, len(shard["cases"]))
         path.with_suffix(".partial").rename(events)

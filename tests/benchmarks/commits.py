@@ -224,7 +224,7 @@ def _measure(release: str, python: str, work: Path) -> None:
         )
     )
     outcomes = work / f"{release}.jsonl"
-    _lines([sys.executable, "-m", "fuzzing.execute.shard", str(shard)], outcomes)
+    _lines([sys.executable, "-m", "fuzzing.execute", str(shard)], outcomes)
     found = [one["outcome"] for one in _events(outcomes, "outcome")]
     verdicts = {told[one["case"]]["test"]: one["verdict"] for one in found}
     FOLDER.mkdir(exist_ok=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from fuzzing import backends
 from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from tests.benchmarks._common import machine, single_operators, verdict
 
 _CRASH = b"crash"

@@ -30,7 +30,7 @@ from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.execute.case_cache import CaseCache
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.oracles import decide_outcome
 from fuzzing.outcomes import Verdict
 from tests.benchmarks._bare_loop import BareLoop, Floor, bare_loops

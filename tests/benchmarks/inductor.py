@@ -34,7 +34,7 @@ from fuzzing import backends
 from fuzzing.backends.shared.torch_programs import to_torch
 from fuzzing.cases import Provenance, Tensor, TestCase, TorchCall, TorchProgram
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.migrate.torch_opinfo import load_database, operator_cases
 from fuzzing.oracles import decide_outcome
 from fuzzing.outcomes import Verdict

@@ -53,7 +53,7 @@ def run(
     shard = Shard(str(corpus), tuple(ids), backend, "bench", sys.executable, options=dict(options))
     path = corpus.parent / "shard.json"
     path.write_text(json.dumps(shard.to_json()))
-    told, seconds = events([sys.executable, "-m", "fuzzing.execute.shard", str(path)])
+    told, seconds = events([sys.executable, "-m", "fuzzing.execute", str(path)])
     return Counter(event["outcome"]["verdict"] for event in told if event["event"] == "outcome"), seconds
 
 

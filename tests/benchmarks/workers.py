@@ -19,7 +19,7 @@ from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.execute.case_cache import CaseCache
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.oracles import decide_outcome
 from tests.benchmarks._bare_loop import bare
 from tests.benchmarks._common import machine, single_operators, verdict

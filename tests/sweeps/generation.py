@@ -41,7 +41,7 @@ from fuzzing import backends
 from fuzzing.cases import Tensor, TestCase
 from fuzzing.cases.values import Value
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
 from fuzzing.generate import __main__ as program
 from fuzzing.generate import case_builder, generators, model_batches

@@ -10,7 +10,7 @@ import ctypes
 import os
 import stat
 
-from fuzzing.execute.sandbox.isolation import (
+from fuzzing.execute.sandbox.kernel import (
     LIBC,
     AllowedAccess,
     NotPermitted,
@@ -47,7 +47,7 @@ def version() -> int:
 
 
 def enter(access: AllowedAccess) -> None:
-    """Confines this process, which must have no_new_privs set; raises isolation.NotPermitted."""
+    """Confines this process, which must have no_new_privs set; raises NotPermitted."""
     known = version()
     files = _READ | _WRITE_FILE | _MAKE_AND_REMOVE
     files |= (_REFER if known >= 2 else 0) | (_TRUNCATE if known >= 3 else 0)
@@ -66,7 +66,7 @@ def enter(access: AllowedAccess) -> None:
 
 
 def scope_signals() -> None:
-    """Confines this process's signals only; raises isolation.NotPermitted, also if Landlock is too old.
+    """Confines this process's signals only; raises NotPermitted, also if Landlock is too old.
 
     Called again in a child, it protects the parent. A rule set that does not mention moving files between
     folders forbids it, so it is allowed explicitly.

@@ -44,18 +44,18 @@ def main(argument: str) -> None:
     """Runs the program that `argument` describes, and ends the way it ends."""
     spec = json.loads(argument)
     _import_package()
-    from fuzzing.execute.sandbox import isolation, landlock
+    from fuzzing.execute.sandbox import isolation, kernel, landlock
 
     if spec["cores"]:
         with contextlib.suppress(OSError):  # some of them may be gone
             os.sched_setaffinity(0, spec["cores"])
-    access = isolation.AllowedAccess(tuple(spec["writable"]), spec["file_bytes"], tuple(spec["readable"]))
+    access = kernel.AllowedAccess(tuple(spec["writable"]), spec["file_bytes"], tuple(spec["readable"]))
     level, refused = isolation.enter(access, spec["isolation"])
     if isolation.LEVELS.index(level) > isolation.LEVELS.index(spec["required"]):
         why = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         sys.stderr.write(f"isolation {spec['required']} is required, this machine allows {level} ({why})\n")
         sys.exit(NOT_CONFINED)
-    prctl = isolation.LIBC.prctl
+    prctl = kernel.LIBC.prctl
     # No orphan survives a kill -9 of the parent. Not earlier: a change of privileges clears it.
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -74,7 +74,7 @@ def main(argument: str) -> None:
     child = os.fork()
     if child == 0:
         if level != isolation.NONE:
-            with contextlib.suppress(isolation.NotPermitted):
+            with contextlib.suppress(kernel.NotPermitted):
                 landlock.scope_signals()  # again: this keeps the parent from being signalled
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         _set_limits(spec, own_count=level == isolation.NAMESPACES)

@@ -16,7 +16,7 @@ import select
 import signal
 from typing import Iterable, List, Tuple
 
-from fuzzing.execute.sandbox.isolation import (
+from fuzzing.execute.sandbox.kernel import (
     LIBC,
     AllowedAccess,
     NotPermitted,
@@ -48,7 +48,7 @@ class _MountAttr(ctypes.Structure):
 
 
 def enter(access: AllowedAccess) -> None:
-    """Enters the namespaces; raises isolation.NotPermitted, after which this process may be in some of them.
+    """Enters the namespaces; raises NotPermitted, after which this process may be in some of them.
 
     That is harmless: it can still be confined by Landlock. The owner of namespaces has all capabilities in
     them, which the caller must drop, since they could undo the mounts.

@@ -13,7 +13,7 @@ import os
 import struct
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-from fuzzing.execute.sandbox.isolation import LIBC, NotPermitted, check_call
+from fuzzing.execute.sandbox.kernel import LIBC, NotPermitted, check_call
 
 # linux/filter.h, linux/bpf_common.h
 _LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
@@ -65,7 +65,7 @@ class DeniedCall(NamedTuple):
 
 
 def deny_sockets() -> None:
-    """Makes sockets fail with EACCES, here and in every child; raises isolation.NotPermitted."""
+    """Makes sockets fail with EACCES, here and in every child; raises NotPermitted."""
     machine = _machine()
     local_streams = (
         ArgumentTest(0, (_AF_UNIX,)),
@@ -80,7 +80,7 @@ def deny_sockets() -> None:
 
 
 def deny(*calls: DeniedCall) -> None:
-    """Makes system calls fail from now on. Needs no_new_privs. Raises isolation.NotPermitted."""
+    """Makes system calls fail from now on. Needs no_new_privs. Raises NotPermitted."""
     machine = _machine()
     code = _assemble(machine.architecture, calls)
     program = _Program(len(code) // 8, code)

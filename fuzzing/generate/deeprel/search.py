@@ -16,7 +16,7 @@ from fuzzing.cases import TestCase, TorchCall
 from fuzzing.errors import InternalError
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.generate.deeprel.api_inventory import canonical_name, list_apis
 from fuzzing.generate.deeprel.api_pairs import (
     AcceptedCall,

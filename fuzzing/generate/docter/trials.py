@@ -19,7 +19,7 @@ from fuzzing.cases import Provenance, TestCase
 from fuzzing.errors import CaseFormatError
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
 from fuzzing.generate.docter.call_generator import Mode, NoDrawError, draw
 from fuzzing.generate.docter.extraction import LIBRARY, extract_constraints

@@ -24,7 +24,7 @@ from fuzzing.cases import (
     Value,
 )
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
 
 #: The domain of operators that no engine for inference has.

@@ -20,7 +20,7 @@ from fuzzing.errors import ToolchainError
 from fuzzing.execute.ablation import run_ablation
 from fuzzing.execute.compiler_cache import resolve_cache_folder
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
 from fuzzing.oracles import decide_outcome
 from fuzzing.outcomes import Outcome, Verdict

@@ -16,7 +16,7 @@ from onnx.reference import ReferenceEvaluator
 from fuzzing.backends import reference_backend
 from fuzzing.cases import Corpus, KerasLayer, NewObject, Provenance, Tensor, TensorArg, TestCase
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
 
 pytestmark = pytest.mark.compiler_keras_eager

@@ -30,7 +30,7 @@ from fuzzing.cases import (
     Value,
 )
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
 
 pytestmark = pytest.mark.compiler_torch_eager

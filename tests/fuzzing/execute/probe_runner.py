@@ -11,7 +11,7 @@ from typing import Any
 
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
 
 BACKEND = str(Path(__file__).parent / "probing_backend.py")

@@ -9,7 +9,8 @@ import pytest
 
 from fuzzing.cases import OnnxModel, Provenance, TestCase
 from fuzzing.execute.supervisor import BATCH_CASES, Supervisor, _QueuedCase, _Slot
-from fuzzing.execute.worker_process import WorkerCommand, WorkerProcess
+from fuzzing.execute.worker_command import WorkerCommand
+from fuzzing.execute.worker_process import WorkerProcess
 
 CASE = TestCase(OnnxModel(b""), (), Provenance("test", "t", "Relu", "onnx", "1", 0))
 

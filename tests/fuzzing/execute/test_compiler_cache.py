@@ -12,7 +12,7 @@ from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
 from fuzzing.errors import ToolchainError
 from fuzzing.execute.compiler_cache import resolve_cache_folder
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 
 PLAIN = str(Path(__file__).parent / "misbehaving_backend.py")
 #: A backend that keeps a tally in its cache, a note in its scratch folder, and says what it found there.

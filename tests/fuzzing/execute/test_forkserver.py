@@ -19,7 +19,8 @@ from fuzzing.cases import OnnxModel, Provenance, TestCase
 from fuzzing.execute.forkserver import ForkServer
 from fuzzing.execute.sandbox.isolation import NAMESPACES, NONE
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand, WorkerProcess
+from fuzzing.execute.worker_command import WorkerCommand
+from fuzzing.execute.worker_process import WorkerProcess
 from fuzzing.execution import Execution
 from tests.fuzzing.execute import probe_runner
 

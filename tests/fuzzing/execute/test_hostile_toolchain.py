@@ -20,7 +20,7 @@ from fuzzing.execute.sandbox import launcher
 from fuzzing.execute.sandbox.isolation import LANDLOCK, NAMESPACES, NONE
 from fuzzing.execute.sandbox.launch import sandboxed_command
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from tests.support.venvs import venv_with
 from tests.support.wheels import make_wheel
 

@@ -22,7 +22,8 @@ from fuzzing.execute.forkserver import ForkedWorker
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.sandbox.launch import READABLE_VARIABLE
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand, WorkerProcess
+from fuzzing.execute.worker_command import WorkerCommand
+from fuzzing.execute.worker_process import WorkerProcess
 from fuzzing.execution import Execution
 from tests.fuzzing.execute.test_worker_process import BACKEND, FINE, PATIENCE_S, case
 

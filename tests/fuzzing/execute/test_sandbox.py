@@ -14,7 +14,8 @@ import pytest
 
 import fuzzing
 from fuzzing.execute.sandbox import landlock
-from fuzzing.execute.sandbox.isolation import LANDLOCK, NAMESPACES, NotPermitted
+from fuzzing.execute.sandbox.isolation import LANDLOCK, NAMESPACES
+from fuzzing.execute.sandbox.kernel import NotPermitted
 from fuzzing.execute.supervisor import Supervisor
 from tests.fuzzing.execute import probe_runner
 from tests.fuzzing.execute.hostile_probes import PROBES

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(MACHINE != "x86_64", reason="the numbers of its 
 #: Refuses system calls as a container does, to itself and to what it then becomes.
 REFUSE = """
 import os, sys
-from fuzzing.execute.sandbox.isolation import no_new_privileges
+from fuzzing.execute.sandbox.kernel import no_new_privileges
 from fuzzing.execute.sandbox.seccomp import DeniedCall, deny
 no_new_privileges()
 deny(*(DeniedCall(int(number), {error}) for number in sys.argv[1].split(",") if number))

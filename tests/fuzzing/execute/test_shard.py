@@ -44,7 +44,7 @@ class Ended:
 
 def run(arguments: list[str]) -> Ended:
     done = subprocess.run(
-        [sys.executable, "-m", "fuzzing.execute.shard", *arguments],
+        [sys.executable, "-m", "fuzzing.execute", *arguments],
         capture_output=True,
         text=True,
         timeout=300,

@@ -16,7 +16,8 @@ from fuzzing.execute.limits import Limits
 from fuzzing.execute.prefetch import MAX_PREFETCH
 from fuzzing.execute.sandbox.isolation import LANDLOCK
 from fuzzing.execute.supervisor import PREFETCH_BYTES, Supervisor
-from fuzzing.execute.worker_process import PIPE_BYTES, WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
+from fuzzing.execute.worker_process import PIPE_BYTES
 from fuzzing.execution import Execution
 from fuzzing.outcomes import Phase
 

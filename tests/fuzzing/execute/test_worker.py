@@ -14,7 +14,7 @@ import pytest
 import fuzzing
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from tests.support.venvs import venv_with
 
 ROOT = Path(fuzzing.__file__).parent

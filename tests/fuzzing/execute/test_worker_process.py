@@ -20,7 +20,8 @@ from fuzzing.errors import ToolchainError
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.sandbox.isolation import LANDLOCK, NAMESPACES
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand, WorkerProcess, split_native_traceback
+from fuzzing.execute.worker_command import WorkerCommand
+from fuzzing.execute.worker_process import WorkerProcess, split_native_traceback
 from fuzzing.execution import Execution
 from fuzzing.oracles import decide_outcome
 from fuzzing.outcomes import Outcome, Phase, Verdict

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fuzzing.cases import OnnxModel, Recipe, Tensor, TestCase, case
 from fuzzing.errors import InternalError
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.generate import case_builder
 from fuzzing.generate.isra import GeneratedGraph, GeneratorSettings, Solver
 from fuzzing.graph.intervals import FULL_RANGES, Interval

@@ -9,7 +9,7 @@ import pytest
 
 from fuzzing.cases import OnnxModel, TestCase
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.migrate import onnx_pytorch_tests, onnx_simple_tests, sources
 
 SOURCES = ("onnx-simple-tests", "onnx-pytorch-tests")

@@ -74,7 +74,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Ou
     shard = Shard(str(corpus.root), tuple(planted), BACKEND, "digest", sys.executable)
     path = folder / "shard.json"
     path.write_text(json.dumps(shard.to_json()))
-    command = [sys.executable, "-m", "fuzzing.execute.shard", str(path)]
+    command = [sys.executable, "-m", "fuzzing.execute", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     found: dict[str, dict[str, Outcome]] = defaultdict(dict)
     for event in map(json.loads, done.stdout.splitlines()):
