@@ -30,7 +30,7 @@ from fuzzing.errors import UsageError
 from fuzzing.generate import graph_coverage, model_batches, supported_ops
 from fuzzing.generate.isra.settings import OPSET, PICKING_RATE, GeneratorSettings
 from fuzzing.graph import operators
-from fuzzing.graph.node_context import GraphLimits
+from fuzzing.graph.operator_spec import GraphLimits
 from fuzzing.graph.types import ANY
 
 _PROGRESS_S = 2.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fuzzing.graph.ir import Attribute
-from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import AttributeSpec, Domain, NodeContext
 
 Bound: TypeAlias = int | Callable[[NodeContext], int]
 Bounds: TypeAlias = Callable[[NodeContext], Sequence[tuple[int, int]]]
@@ -117,3 +117,13 @@ class Computed:
     def contains(self, value: Attribute, context: NodeContext) -> bool:
         """Whether the function accepts the value."""
         return self.accept(value, context)
+
+
+def planned_attribute(name: str, default: Any = None, domain: Domain | None = None) -> AttributeSpec:
+    """An attribute that `OperatorSpec.plan` sets together with what it must agree with, or omits.
+
+    domain  its valid values in a graph that is read; None: anything
+    """
+    return AttributeSpec(
+        name, domain or Computed(lambda context: context.attributes[name]), omit=1.0, default=default
+    )

@@ -9,8 +9,7 @@ import numpy as np
 from fuzzing.cases.values import CARRIERS
 from fuzzing.graph.intervals import Interval
 from fuzzing.graph.ir import Array, Constant
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import ConstantInput
+from fuzzing.graph.operator_spec import ConstantInput, NodeContext
 
 
 def make_constant(dtype: str, values: Sequence[float], shape: tuple[int, ...] | None = None) -> Constant:

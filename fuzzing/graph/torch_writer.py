@@ -18,8 +18,7 @@ from fuzzing.cases.values import STRING
 from fuzzing.errors import UnwritableError
 from fuzzing.graph.constants import numbers
 from fuzzing.graph.ir import Constant, Graph, Node
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import OperatorSpec
+from fuzzing.graph.operator_spec import NodeContext, OperatorSpec
 from fuzzing.graph.type_inference import find_specification
 from fuzzing.graph.types import ABSENT, UnknownShapeError
 

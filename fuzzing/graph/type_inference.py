@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from fuzzing.graph import operators
 from fuzzing.graph.ir import Constant, Graph, Node, Subgraph
-from fuzzing.graph.node_context import NodeContext, TypedGraph
-from fuzzing.graph.operator_spec import ConstantInput, OperatorSpec
+from fuzzing.graph.operator_spec import ConstantInput, NodeContext, OperatorSpec, TypedGraph
 from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
 
 

@@ -26,8 +26,8 @@ from fuzzing.generate.nnsmith import VARIABLE, GenerationError, NNSmith
 from fuzzing.generate.randoop import Randoop
 from fuzzing.graph import operators
 from fuzzing.graph.ir import Graph
-from fuzzing.graph.node_context import GraphLimits
 from fuzzing.graph.onnx_writer import to_onnx
+from fuzzing.graph.operator_spec import GraphLimits
 from fuzzing.rng import derive_seed
 from tests.benchmarks._common import machine
 

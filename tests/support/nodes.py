@@ -10,8 +10,8 @@ import onnx
 
 from fuzzing.graph import Attribute, Graph, TensorType, operators
 from fuzzing.graph.ir import Builder, Constant
-from fuzzing.graph.node_context import NodeContext
 from fuzzing.graph.onnx_writer import to_onnx
+from fuzzing.graph.operator_spec import NodeContext
 
 #: A placeholder, a constant, or an omitted input.
 Given: TypeAlias = TensorType | Constant | np.ndarray[Any, Any] | None

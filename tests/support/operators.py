@@ -15,8 +15,8 @@ from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver
 from fuzzing.graph import TensorType, operators
 from fuzzing.graph.intervals import Interval
-from fuzzing.graph.node_context import GraphLimits, NodeContext
 from fuzzing.graph.onnx_writer import DTYPES, to_onnx
+from fuzzing.graph.operator_spec import GraphLimits, NodeContext
 from fuzzing.rng import Rng, derive_seed
 
 Array = np.ndarray[Any, Any]

@@ -16,8 +16,7 @@ from fuzzing.generate.output_concatenation import concatenate_outputs
 from fuzzing.graph import intervals, operators
 from fuzzing.graph.intervals import Interval
 from fuzzing.graph.ir import Builder, Graph
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import DataInput, OperatorSpec
+from fuzzing.graph.operator_spec import DataInput, NodeContext, OperatorSpec
 from fuzzing.graph.types import Shape, TensorType
 from fuzzing.rng import Rng
 

@@ -8,8 +8,14 @@ from fuzzing.graph.attribute_domains import Choice
 from fuzzing.graph.constants import make_scalar
 from fuzzing.graph.intervals import Interval, hull
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import ANY_RANK, PRIMARY_INPUT, AttributeSpec, ConstantInput, OperatorSpec
+from fuzzing.graph.operator_spec import (
+    ANY_RANK,
+    PRIMARY_INPUT,
+    AttributeSpec,
+    ConstantInput,
+    NodeContext,
+    OperatorSpec,
+)
 from fuzzing.graph.operators import register
 from fuzzing.graph.rounding import after_rounding, factor_per_element, per_element, product_after_rounding
 from fuzzing.graph.types import FLOATS, TensorType

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from fuzzing.graph.attribute_domains import Axis, Choice, Computed
 from fuzzing.graph.intervals import UNIT, Interval, full_range, hull, intersect, scale
 from fuzzing.graph.ir import Attribute
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import ANY_RANK, AttributeSpec, OperatorSpec
+from fuzzing.graph.operator_spec import ANY_RANK, AttributeSpec, NodeContext, OperatorSpec
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.elementwise import (
     LATE,

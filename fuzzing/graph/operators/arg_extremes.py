@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from fuzzing.graph.attribute_domains import Axis, Choice, Computed
 from fuzzing.graph.intervals import Interval, full_range
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import ANY_RANK, AttributeSpec, OperatorSpec
+from fuzzing.graph.operator_spec import ANY_RANK, AttributeSpec, NodeContext, OperatorSpec
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.reduction import is_flag, reduced
 from fuzzing.graph.types import NUMBERS, TensorType

@@ -14,8 +14,14 @@ from fuzzing.graph.intervals import (
     moderate_range,
     multiply,
 )
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, DataInput, OperatorSpec, TorchForm
+from fuzzing.graph.operator_spec import (
+    PRIMARY_INPUT,
+    AttributeSpec,
+    DataInput,
+    NodeContext,
+    OperatorSpec,
+    TorchForm,
+)
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.elementwise import PLAIN
 from fuzzing.graph.rounding import STEP, after_rounding, share

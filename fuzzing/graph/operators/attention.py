@@ -9,18 +9,18 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fuzzing.graph.attribute_domains import Choice, Computed
+from fuzzing.graph.attribute_domains import Choice, Computed, planned_attribute
 from fuzzing.graph.constants import make_constant
 from fuzzing.graph.intervals import Interval, add, hull, multiply, widen, within
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import GraphLimits, NodeContext
 from fuzzing.graph.operator_spec import (
     PRIMARY_INPUT,
     AttributeSpec,
     ConstantInput,
     DataInput,
+    GraphLimits,
+    NodeContext,
     OperatorSpec,
-    planned_attribute,
 )
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.sum_bounds import max_output_elements

@@ -9,9 +9,15 @@ from fuzzing.graph.attribute_domains import Choice, Computed, IntRange
 from fuzzing.graph.constants import make_scalar
 from fuzzing.graph.intervals import BOOLEAN, FULL_RANGES, Interval, full_range
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.node_context import NodeContext
 from fuzzing.graph.onnx_writer import DTYPES
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, ConstantInput, DataInput, OperatorSpec
+from fuzzing.graph.operator_spec import (
+    PRIMARY_INPUT,
+    AttributeSpec,
+    ConstantInput,
+    DataInput,
+    NodeContext,
+    OperatorSpec,
+)
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.elementwise import PLAIN
 from fuzzing.graph.rounding import STEP, after_rounding

@@ -6,8 +6,14 @@ from collections.abc import Sequence
 
 from fuzzing.graph.attribute_domains import Choice
 from fuzzing.graph.intervals import BOOLEAN, FULL_RANGES, full_range
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, DataInput, OperatorSpec, TorchForm
+from fuzzing.graph.operator_spec import (
+    PRIMARY_INPUT,
+    AttributeSpec,
+    DataInput,
+    NodeContext,
+    OperatorSpec,
+    TorchForm,
+)
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast_type, draw_further_shape
 from fuzzing.graph.operators.elementwise import PLAIN

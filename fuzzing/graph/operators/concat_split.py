@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fuzzing.graph.attribute_domains import Axis, Computed, IntRange
+from fuzzing.graph.attribute_domains import Axis, Computed, IntRange, planned_attribute
 from fuzzing.graph.constants import known_integers, requires_static_inputs
 from fuzzing.graph.intervals import Interval, full_range, hull
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import NodeContext, int64
 from fuzzing.graph.operator_spec import (
     PRIMARY_INPUT,
     AttributeSpec,
     ConstantInput,
     DataInput,
+    NodeContext,
     OperatorSpec,
-    planned_attribute,
+    int64,
 )
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from fuzzing.graph.attribute_domains import Choice, Computed
+from fuzzing.graph.attribute_domains import Choice, Computed, planned_attribute
 from fuzzing.graph.constants import make_scalar
 from fuzzing.graph.intervals import BOOLEAN, Interval, hull
 from fuzzing.graph.ir import Builder, Constant, Graph, Subgraph
-from fuzzing.graph.node_context import NodeContext
 from fuzzing.graph.operator_spec import (
     PRIMARY_INPUT,
     AttributeSpec,
     ConstantInput,
     DataInput,
+    NodeContext,
     OperatorSpec,
-    planned_attribute,
     primary_shape,
 )
 from fuzzing.graph.operators import register

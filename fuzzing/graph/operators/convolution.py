@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fuzzing.graph.attribute_domains import planned_attribute
 from fuzzing.graph.intervals import Interval, add
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, DataInput, OperatorSpec, planned_attribute
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, DataInput, NodeContext, OperatorSpec
 from fuzzing.graph.operators import register, sliding_windows
 from fuzzing.graph.operators.sliding_windows import NARROW
 from fuzzing.graph.operators.sum_bounds import addend, factor, max_output_elements, multiplied, total

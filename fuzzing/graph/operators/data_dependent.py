@@ -8,8 +8,15 @@ from fuzzing.graph.attribute_domains import Axis, Choice
 from fuzzing.graph.constants import known_integers, make_constant, requires_static_inputs
 from fuzzing.graph.intervals import Interval, full_range
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import GraphLimits, NodeContext
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, ConstantInput, DataInput, OperatorSpec
+from fuzzing.graph.operator_spec import (
+    PRIMARY_INPUT,
+    AttributeSpec,
+    ConstantInput,
+    DataInput,
+    GraphLimits,
+    NodeContext,
+    OperatorSpec,
+)
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import listed
 from fuzzing.graph.operators.layout import product

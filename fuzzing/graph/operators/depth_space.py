@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from fuzzing.graph.attribute_domains import Choice, Computed
 from fuzzing.graph.constants import requires_static_inputs
 from fuzzing.graph.intervals import full_range
-from fuzzing.graph.node_context import GraphLimits, NodeContext
-from fuzzing.graph.operator_spec import AttributeSpec, OperatorSpec
+from fuzzing.graph.operator_spec import AttributeSpec, GraphLimits, NodeContext, OperatorSpec
 from fuzzing.graph.operators import register
 from fuzzing.graph.types import ANY, TensorType
 from fuzzing.rng import Rng

@@ -6,9 +6,9 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
+from fuzzing.graph.attribute_domains import planned_attribute
 from fuzzing.graph.intervals import Interval, intersect
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, DataInput, OperatorSpec, planned_attribute
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, DataInput, NodeContext, OperatorSpec
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast
 from fuzzing.graph.operators.sliding_windows import NARROW

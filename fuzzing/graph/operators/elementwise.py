@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from fuzzing.graph.intervals import FULL_RANGES, Interval, full_range, magnitude, within
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import AttributeSpec, OperatorSpec, TorchForm
+from fuzzing.graph.operator_spec import AttributeSpec, NodeContext, OperatorSpec, TorchForm
 from fuzzing.graph.operators import register
 from fuzzing.graph.rounding import after_rounding, bounded_domain, exponents, widened
 from fuzzing.graph.types import FLOATS, NUMBERS, SIGNED, TensorType

@@ -8,8 +8,16 @@ from fuzzing.graph.attribute_domains import Choice, Computed
 from fuzzing.graph.constants import known_integers, requires_static_inputs
 from fuzzing.graph.intervals import Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.node_context import GraphLimits, NodeContext, int64
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, ConstantInput, DataInput, OperatorSpec
+from fuzzing.graph.operator_spec import (
+    PRIMARY_INPUT,
+    AttributeSpec,
+    ConstantInput,
+    DataInput,
+    GraphLimits,
+    NodeContext,
+    OperatorSpec,
+    int64,
+)
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.concat_split import max_growth
 from fuzzing.graph.rounding import after_rounding, share

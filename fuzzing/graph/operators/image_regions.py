@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fuzzing.graph.attribute_domains import Choice, Computed, IntRange, IntTuple
+from fuzzing.graph.attribute_domains import Choice, Computed, IntRange, IntTuple, planned_attribute
 from fuzzing.graph.constants import known_integers, make_constant, requires_static_inputs
 from fuzzing.graph.intervals import FULL_RANGES, Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.node_context import NodeContext, int64
 from fuzzing.graph.operator_spec import (
     PRIMARY_INPUT,
     AttributeSpec,
     ConstantInput,
+    NodeContext,
     OperatorSpec,
-    planned_attribute,
+    int64,
 )
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.concat_split import max_growth

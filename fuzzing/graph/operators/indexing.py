@@ -12,8 +12,7 @@ from fuzzing.graph.attribute_domains import Axis, IntRange
 from fuzzing.graph.constants import make_constant, requires_static_inputs
 from fuzzing.graph.intervals import full_range
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, ConstantInput, OperatorSpec
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, ConstantInput, NodeContext, OperatorSpec
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.concat_split import max_growth
 from fuzzing.graph.types import ANY, TensorType

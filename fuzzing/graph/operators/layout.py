@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fuzzing.graph.attribute_domains import Axis, Choice, Permutation
+from fuzzing.graph.attribute_domains import Axis, Choice, Permutation, planned_attribute
 from fuzzing.graph.constants import known_integers
 from fuzzing.graph.intervals import full_range
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import GraphLimits, NodeContext, int64
 from fuzzing.graph.operator_spec import (
     PRIMARY_INPUT,
     AttributeSpec,
     ConstantInput,
+    GraphLimits,
+    NodeContext,
     OperatorSpec,
-    planned_attribute,
+    int64,
 )
 from fuzzing.graph.operators import register
 from fuzzing.graph.types import ANY, Dim, TensorType

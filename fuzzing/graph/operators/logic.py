@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from fuzzing.graph.attribute_domains import Choice
 from fuzzing.graph.intervals import BOOLEAN, FULL_RANGES, Interval, full_range, intersect
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, DataInput, OperatorSpec
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, DataInput, NodeContext, OperatorSpec
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast_type, draw_further_shape
 from fuzzing.graph.types import BOOL, INTEGERS, SIGNED, UNSIGNED, TensorType

@@ -5,17 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from fuzzing.graph.attribute_domains import planned_attribute
 from fuzzing.graph.constants import make_constant
 from fuzzing.graph.intervals import FULL_RANGES, Interval, hull, multiply, scale, widen
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import (
-    PRIMARY_INPUT,
-    ConstantInput,
-    DataInput,
-    OperatorSpec,
-    planned_attribute,
-)
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, ConstantInput, DataInput, NodeContext, OperatorSpec
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.sliding_windows import NARROW
 from fuzzing.graph.types import FLOATS, Shape, TensorType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fuzzing.graph.attribute_domains import Choice, Computed, IntRange
+from fuzzing.graph.attribute_domains import Choice, Computed, IntRange, planned_attribute
 from fuzzing.graph.constants import (
     bounds,
     known_integers,
@@ -15,14 +15,14 @@ from fuzzing.graph.constants import (
 )
 from fuzzing.graph.intervals import UNIT, Interval, full_range, hull
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import NodeContext, int64
 from fuzzing.graph.onnx_writer import DTYPES
 from fuzzing.graph.operator_spec import (
     PRIMARY_INPUT,
     AttributeSpec,
     ConstantInput,
+    NodeContext,
     OperatorSpec,
-    planned_attribute,
+    int64,
 )
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.concat_split import max_growth, repeat_numbers

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fuzzing.graph.attribute_domains import Axis, Choice, Computed
+from fuzzing.graph.attribute_domains import Axis, Choice, Computed, planned_attribute
 from fuzzing.graph.intervals import Interval, add, multiply, scale, widen, within
-from fuzzing.graph.node_context import GraphLimits, NodeContext
 from fuzzing.graph.operator_spec import (
     PRIMARY_INPUT,
     AttributeSpec,
     DataInput,
+    GraphLimits,
+    NodeContext,
     OperatorSpec,
-    planned_attribute,
 )
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.sliding_windows import NARROW

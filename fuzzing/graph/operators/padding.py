@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fuzzing.graph.attribute_domains import Choice, Computed
+from fuzzing.graph.attribute_domains import Choice, Computed, planned_attribute
 from fuzzing.graph.constants import (
     bounds,
     known_integers,
@@ -16,8 +16,7 @@ from fuzzing.graph.constants import (
 )
 from fuzzing.graph.intervals import Interval, full_range, hull
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import NodeContext, int64
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, ConstantInput, OperatorSpec, planned_attribute
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, ConstantInput, NodeContext, OperatorSpec, int64
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.concat_split import max_growth
 from fuzzing.graph.operators.indexing import listed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fuzzing.graph import operators
 from fuzzing.graph.constants import make_constant, make_scalar
 from fuzzing.graph.ir import Attribute, Builder, Node
-from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import NodeContext
 
 
 class PatternBuilder:

@@ -7,8 +7,14 @@ import math
 from fuzzing.graph.constants import make_constant
 from fuzzing.graph.intervals import Interval, widen, within
 from fuzzing.graph.ir import Builder, Constant
-from fuzzing.graph.node_context import GraphLimits, NodeContext
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, ConstantInput, DataInput, OperatorSpec
+from fuzzing.graph.operator_spec import (
+    PRIMARY_INPUT,
+    ConstantInput,
+    DataInput,
+    GraphLimits,
+    NodeContext,
+    OperatorSpec,
+)
 from fuzzing.graph.operators import register_pattern
 from fuzzing.graph.operators.pattern_builder import PatternBuilder
 from fuzzing.graph.operators.sliding_windows import NARROW

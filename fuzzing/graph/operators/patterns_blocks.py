@@ -6,8 +6,7 @@ import math
 
 from fuzzing.graph.intervals import Interval, add, hull, widen, within
 from fuzzing.graph.ir import Builder
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, ConstantInput, DataInput, OperatorSpec
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, ConstantInput, DataInput, NodeContext, OperatorSpec
 from fuzzing.graph.operators import register_pattern
 from fuzzing.graph.operators.pattern_builder import PatternBuilder
 from fuzzing.graph.operators.products import columns

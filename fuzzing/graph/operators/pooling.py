@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fuzzing.graph.attribute_domains import Choice
+from fuzzing.graph.attribute_domains import Choice, planned_attribute
 from fuzzing.graph.intervals import Interval, full_range, hull, widen
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import NodeContext, int64
 from fuzzing.graph.operator_spec import (
     PRIMARY_INPUT,
     AttributeSpec,
     ConstantInput,
+    NodeContext,
     OperatorSpec,
     OutputRanges,
     TorchForm,
-    planned_attribute,
+    int64,
 )
 from fuzzing.graph.operators import register, sliding_windows
 from fuzzing.graph.operators.sliding_windows import NARROW

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fuzzing.graph.attribute_domains import Choice
+from fuzzing.graph.attribute_domains import Choice, planned_attribute
 from fuzzing.graph.intervals import Interval, full_range, hull, intersect, moderate_range
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, DataInput, OperatorSpec, planned_attribute
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, DataInput, NodeContext, OperatorSpec
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import (
     broadcast_type,

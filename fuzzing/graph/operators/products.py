@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fuzzing.graph.attribute_domains import Computed
+from fuzzing.graph.attribute_domains import Computed, planned_attribute
 from fuzzing.graph.intervals import MODERATE_RANGES, Interval, add, intersect, scale, widen
-from fuzzing.graph.node_context import GraphLimits, NodeContext
 from fuzzing.graph.operator_spec import (
     PRIMARY_INPUT,
     AttributeSpec,
     DataInput,
+    GraphLimits,
+    NodeContext,
     OperatorSpec,
-    planned_attribute,
 )
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast

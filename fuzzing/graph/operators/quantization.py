@@ -10,19 +10,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fuzzing.graph.attribute_domains import Choice
+from fuzzing.graph.attribute_domains import Choice, planned_attribute
 from fuzzing.graph.constants import bounds, make_constant
 from fuzzing.graph.intervals import FULL_RANGES, Interval, full_range, moderate_range, subtract, within
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import NodeContext
 from fuzzing.graph.onnx_types import DTYPES
-from fuzzing.graph.operator_spec import (
-    PRIMARY_INPUT,
-    AttributeSpec,
-    ConstantInput,
-    OperatorSpec,
-    planned_attribute,
-)
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, ConstantInput, NodeContext, OperatorSpec
 from fuzzing.graph.operators import register
 from fuzzing.graph.types import INTEGERS, TensorType
 

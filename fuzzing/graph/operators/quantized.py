@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from fuzzing.graph.constants import make_scalar
 from fuzzing.graph.intervals import FULL_RANGES, Interval, full_range
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, ConstantInput, DataInput, OperatorSpec
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, ConstantInput, DataInput, NodeContext, OperatorSpec
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.convolution import ATTRIBUTE_SPECS, convolved, terms, torch_text, weigh
 from fuzzing.graph.operators.products import product, second

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fuzzing.graph.attribute_domains import Choice, Computed
+from fuzzing.graph.attribute_domains import Choice, Computed, planned_attribute
 from fuzzing.graph.constants import make_constant
 from fuzzing.graph.intervals import Interval, hull, within
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import NodeContext
 from fuzzing.graph.operator_spec import (
     PRIMARY_INPUT,
     AttributeSpec,
     ConstantInput,
     DataInput,
     InputSpec,
+    NodeContext,
     OperatorSpec,
     TorchForm,
-    planned_attribute,
 )
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.sliding_windows import NARROW

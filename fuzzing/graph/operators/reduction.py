@@ -9,14 +9,15 @@ from typing import NamedTuple
 from fuzzing.graph.attribute_domains import Choice, Computed
 from fuzzing.graph.intervals import Interval, full_range, magnitude
 from fuzzing.graph.ir import Attribute
-from fuzzing.graph.node_context import NodeContext, int64
 from fuzzing.graph.operator_spec import (
     ANY_RANK,
     PRIMARY_INPUT,
     AttributeSpec,
     ConstantInput,
     InputSpec,
+    NodeContext,
     OperatorSpec,
+    int64,
 )
 from fuzzing.graph.operators import register
 from fuzzing.graph.rounding import (

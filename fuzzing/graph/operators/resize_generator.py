@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import NodeContext
 from fuzzing.graph.operators.concat_split import max_growth
 from fuzzing.graph.operators.layout import shuffled_axes
 from fuzzing.graph.types import FLOATS

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fuzzing.graph.attribute_domains import Choice, Computed
+from fuzzing.graph.attribute_domains import Choice, Computed, planned_attribute
 from fuzzing.graph.constants import known_integers, make_constant, numbers
 from fuzzing.graph.intervals import Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.node_context import NodeContext, int64
 from fuzzing.graph.operator_spec import (
     PRIMARY_INPUT,
     AttributeSpec,
     ConstantInput,
+    NodeContext,
     OperatorSpec,
-    planned_attribute,
+    int64,
 )
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.resize_generator import COORDINATES, NEAREST, draw, find_common_factor

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from fuzzing.graph.attribute_domains import Axis, Choice, Computed
+from fuzzing.graph.attribute_domains import Axis, Choice, Computed, planned_attribute
 from fuzzing.graph.constants import make_constant, requires_static_inputs
 from fuzzing.graph.intervals import BOOLEAN, FULL_RANGES, Interval, add, full_range, hull, multiply
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.node_context import NodeContext, int64
 from fuzzing.graph.operator_spec import (
     PRIMARY_INPUT,
     AttributeSpec,
     ConstantInput,
     DataInput,
+    NodeContext,
     OperatorSpec,
-    planned_attribute,
+    int64,
 )
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.concat_split import all_ranges, primary_type_range, repeat_numbers

@@ -8,14 +8,15 @@ from fuzzing.graph.attribute_domains import Axis, Choice
 from fuzzing.graph.constants import bounds, make_scalar
 from fuzzing.graph.intervals import FULL_RANGES, Interval, full_range, hull
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import NodeContext, int64
 from fuzzing.graph.operator_spec import (
     ANY_RANK,
     PRIMARY_INPUT,
     AttributeSpec,
     ConstantInput,
     DataInput,
+    NodeContext,
     OperatorSpec,
+    int64,
 )
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast_type, draw_further_shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from fuzzing.graph.attribute_domains import Computed
+from fuzzing.graph.attribute_domains import Computed, planned_attribute
 from fuzzing.graph.constants import (
     bounds,
     known_integers,
@@ -16,8 +16,7 @@ from fuzzing.graph.constants import (
 )
 from fuzzing.graph.intervals import Interval, full_range
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.node_context import NodeContext, int64
-from fuzzing.graph.operator_spec import AttributeSpec, ConstantInput, OperatorSpec, planned_attribute
+from fuzzing.graph.operator_spec import AttributeSpec, ConstantInput, NodeContext, OperatorSpec, int64
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.layout import product
 from fuzzing.graph.types import ANY, TensorType

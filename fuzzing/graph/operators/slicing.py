@@ -8,8 +8,7 @@ from typing import NamedTuple
 from fuzzing.graph.constants import known_integers, make_constant, optional_integers, requires_static_inputs
 from fuzzing.graph.intervals import full_range
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, ConstantInput, OperatorSpec
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, ConstantInput, NodeContext, OperatorSpec
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import NEGATIVE, index_dtype
 from fuzzing.graph.operators.layout import shuffled_axes

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import AttributeSpec, planned_attribute
+from fuzzing.graph.attribute_domains import planned_attribute
+from fuzzing.graph.operator_spec import AttributeSpec, NodeContext
 from fuzzing.graph.types import FLOATS
 
 #: bfloat16 came with opset 22.

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fuzzing.graph.attribute_domains import Choice
+from fuzzing.graph.attribute_domains import Choice, planned_attribute
 from fuzzing.graph.constants import make_scalar
 from fuzzing.graph.intervals import Interval, widen
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.node_context import GraphLimits, NodeContext
 from fuzzing.graph.operator_spec import (
     PRIMARY_INPUT,
     AttributeSpec,
     ConstantInput,
     DataInput,
+    GraphLimits,
+    NodeContext,
     OperatorSpec,
-    planned_attribute,
 )
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.sum_bounds import factor, max_output_elements, summands, total

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from fuzzing.graph.intervals import FULL_RANGES, MODERATE_RANGES, Interval, multiply, widen
-from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import NodeContext
 from fuzzing.graph.types import FLOATS, TensorType
 
 #: The share of what a type carries that a sum of products may use; the rest is for what is added to it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fuzzing.graph.intervals import FULL_RANGES, Interval, full_range
-from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import NodeContext
 from fuzzing.graph.operators.arithmetic import ranges, register_broadcasting, total
 from fuzzing.graph.rounding import after_rounding, share
 from fuzzing.graph.types import FLOATS, NUMBERS

@@ -15,7 +15,7 @@ from fuzzing.execute.limits import Limits
 from fuzzing.execute.process_usage import resident_bytes, unnamed_file_bytes
 from fuzzing.execute.sandbox.isolation import LANDLOCK, NAMESPACES
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
 
 BACKEND = str(Path(__file__).parent / "misbehaving_backend.py")

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from fuzzing.graph import Attribute, TensorType
 from fuzzing.graph.attribute_domains import Axis, Choice, Computed, IntRange, IntTuple, Permutation
-from fuzzing.graph.node_context import GraphLimits, NodeContext
-from fuzzing.graph.operator_spec import Domain, OperatorSpec
+from fuzzing.graph.operator_spec import Domain, GraphLimits, NodeContext, OperatorSpec
 from fuzzing.rng import Rng
 
 OPERATOR = OperatorSpec("Some", 13)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fuzzing.graph import TensorType, intervals, operators
 from fuzzing.graph.constants import make_scalar
 from fuzzing.graph.intervals import FULL_RANGES, Interval
-from fuzzing.graph.node_context import GraphLimits, NodeContext
+from fuzzing.graph.operator_spec import GraphLimits, NodeContext
 from fuzzing.graph.rounding import (
     after_rounding,
     factor_per_element,

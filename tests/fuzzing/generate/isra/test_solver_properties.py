@@ -20,8 +20,8 @@ from fuzzing.generate.isra import GeneratedGraph, GeneratorSettings, Solver
 from fuzzing.generate.output_concatenation import count_concatenation_nodes
 from fuzzing.graph import operators
 from fuzzing.graph.intervals import FULL_RANGES
-from fuzzing.graph.node_context import GraphLimits
 from fuzzing.graph.onnx_writer import to_bytes, to_onnx
+from fuzzing.graph.operator_spec import GraphLimits
 from fuzzing.rng import derive_seed
 
 ISRA = tuple(name for name in sets.get("isra").in_degrees if name in operators.specifications(21))

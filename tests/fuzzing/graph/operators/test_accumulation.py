@@ -5,8 +5,8 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from fuzzing.graph import TensorType, operators
-from fuzzing.graph.node_context import NodeContext
 from fuzzing.graph.onnx_writer import to_onnx
+from fuzzing.graph.operator_spec import NodeContext
 from fuzzing.graph.types import FLOATS
 from fuzzing.rng import Rng
 from tests.support.operators import check, check_torch, fill, single

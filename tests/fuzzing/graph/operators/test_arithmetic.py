@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as shapes
 
 from fuzzing.graph import TensorType, operators
 from fuzzing.graph.intervals import Interval
-from fuzzing.graph.node_context import GraphLimits, NodeContext
+from fuzzing.graph.operator_spec import GraphLimits, NodeContext
 from fuzzing.graph.operators.arithmetic import broadcast, draw_further_shape, draw_second_shape, total
 from fuzzing.rng import Rng
 from tests.support.operators import check, check_torch, single

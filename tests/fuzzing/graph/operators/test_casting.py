@@ -4,7 +4,7 @@ import pytest
 
 from fuzzing.graph import operators
 from fuzzing.graph.intervals import Interval
-from fuzzing.graph.node_context import GraphLimits
+from fuzzing.graph.operator_spec import GraphLimits
 from fuzzing.graph.operators.casting import converted
 from fuzzing.graph.types import ANY
 from tests.support.operators import check, check_torch, single

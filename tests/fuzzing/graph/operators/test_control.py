@@ -6,8 +6,8 @@ import pytest
 
 from fuzzing.graph import Attribute, Builder, Constant, Subgraph, TensorType, operators
 from fuzzing.graph.constants import make_scalar
-from fuzzing.graph.node_context import NodeContext
 from fuzzing.graph.onnx_writer import to_onnx
+from fuzzing.graph.operator_spec import NodeContext
 from tests.support.boundary_values import use_boundary_values
 from tests.support.nodes import floats, inferred
 from tests.support.operators import check, single

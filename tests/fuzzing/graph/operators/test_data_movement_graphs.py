@@ -11,7 +11,7 @@ import torch
 from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver
 from fuzzing.graph import operators
-from fuzzing.graph.node_context import GraphLimits
+from fuzzing.graph.operator_spec import GraphLimits
 from fuzzing.graph.torch_writer import to_torch
 from fuzzing.graph.types import TensorType
 from fuzzing.rng import derive_seed

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fuzzing.graph import TensorType, operators
 from fuzzing.graph.intervals import Interval
-from fuzzing.graph.node_context import GraphLimits
+from fuzzing.graph.operator_spec import GraphLimits
 from fuzzing.graph.operators.elementwise import sines, single_minimum_range
 from tests.support.operators import check, check_torch
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzing.graph import operators
-from fuzzing.graph.node_context import GraphLimits, NodeContext
+from fuzzing.graph.operator_spec import GraphLimits, NodeContext
 from fuzzing.graph.operators.indexing import tuples
 from fuzzing.rng import Rng
 from tests.support.nodes import floats, shapes

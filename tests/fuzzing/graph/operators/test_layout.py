@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.graph.node_context import GraphLimits
+from fuzzing.graph.operator_spec import GraphLimits
 from tests.support.nodes import floats, longs, shapes
 from tests.support.operators import check, check_torch
 

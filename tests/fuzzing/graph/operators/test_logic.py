@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fuzzing.graph import TensorType, operators
 from fuzzing.graph.intervals import Interval
-from fuzzing.graph.node_context import GraphLimits, NodeContext
+from fuzzing.graph.operator_spec import GraphLimits, NodeContext
 from fuzzing.graph.types import INTEGERS
 from fuzzing.rng import Rng
 from tests.support.operators import check, check_torch

@@ -13,8 +13,8 @@ from onnx import ModelProto, numpy_helper
 
 from fuzzing.graph import operators
 from fuzzing.graph.ir import Graph
-from fuzzing.graph.node_context import NodeContext
 from fuzzing.graph.onnx_reader import from_onnx
+from fuzzing.graph.operator_spec import NodeContext
 from fuzzing.graph.types import TensorType
 
 _NAMES = (

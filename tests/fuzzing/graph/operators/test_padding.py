@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fuzzing.graph.node_context import GraphLimits
+from fuzzing.graph.operator_spec import GraphLimits
 from tests.support.nodes import floats, longs, shapes
 from tests.support.operators import check, check_torch
 

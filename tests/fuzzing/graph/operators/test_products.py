@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fuzzing.graph import operators
-from fuzzing.graph.node_context import GraphLimits
+from fuzzing.graph.operator_spec import GraphLimits
 from tests.support.boundary_values import use_boundary_values
 from tests.support.nodes import floats, inferred
 from tests.support.operators import check, check_torch, single

@@ -6,7 +6,7 @@ import pytest
 
 from fuzzing.errors import UnwritableError
 from fuzzing.graph import Attribute, Graph, Node
-from fuzzing.graph.node_context import GraphLimits
+from fuzzing.graph.operator_spec import GraphLimits
 from fuzzing.graph.torch_writer import to_torch
 from tests.support.boundary_values import use_boundary_values
 from tests.support.nodes import floats, inferred

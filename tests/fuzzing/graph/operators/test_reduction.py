@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fuzzing.graph import Builder, Constant, TensorType, operators
-from fuzzing.graph.node_context import GraphLimits, NodeContext, int64
+from fuzzing.graph.operator_spec import GraphLimits, NodeContext, int64
 from fuzzing.rng import Rng
 from tests.support.operators import check, check_torch, single
 

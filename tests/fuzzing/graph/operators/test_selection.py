@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from fuzzing.graph import Builder, TensorType, operators
-from fuzzing.graph.node_context import GraphLimits, NodeContext
+from fuzzing.graph.operator_spec import GraphLimits, NodeContext
 from tests.support.operators import check, check_torch, single
 
 

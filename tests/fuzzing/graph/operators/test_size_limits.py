@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fuzzing.graph import operators
-from fuzzing.graph.node_context import GraphLimits
+from fuzzing.graph.operator_spec import GraphLimits
 from tests.support.operators import single
 
 GROWING = (

@@ -9,8 +9,15 @@ from fuzzing.graph import Builder, Constant, Subgraph, TensorType
 from fuzzing.graph.attribute_domains import Choice
 from fuzzing.graph.intervals import Interval
 from fuzzing.graph.ir import Node
-from fuzzing.graph.node_context import GraphLimits, NodeContext, int64
-from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, ConstantInput, OperatorSpec
+from fuzzing.graph.operator_spec import (
+    PRIMARY_INPUT,
+    AttributeSpec,
+    ConstantInput,
+    GraphLimits,
+    NodeContext,
+    OperatorSpec,
+    int64,
+)
 from fuzzing.graph.type_inference import find_specification
 from fuzzing.graph.types import ABSENT
 from fuzzing.rng import Rng
