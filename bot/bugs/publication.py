@@ -3,66 +3,80 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime
 
 from bot.bugs import issue_filing, transitions
 from bot.campaigns.report.summary import Summary
+from bot.campaigns.services import CampaignProblem
 from bot.config import RepositoryConfig
-from bot.reports import renderer
 from bot.reports.campaign_reports import CampaignReports
+from bot.reports.check_runs import build_untested_check_run
 from bot.reports.report import Group
-from bot.store import Session, bugs, campaigns, findings, outbox
+from bot.store import Session, bugs, campaigns, findings, outbox, targets
 from bot.store.models import Classification
 from fuzzing.triage.signature import UNSORTED
 
-#: Classifications of compiler bugs; flaky and fixed findings are excluded.
-_BUGS = frozenset({Classification.REGRESSION, Classification.ALREADY_BROKEN})
+#: Classification of compiler bugs → why none is filed, "" if they may be. Other findings, such as flaky
+#: and fixed ones, are only shown in the report.
+_NOT_FILED = {Classification.REGRESSION: "", Classification.ALREADY_BROKEN: "already broken at base"}
 
 
 class CampaignPublisher(CampaignReports):
     """Reports of campaigns that also record bugs and post effects."""
 
     def publish(self, session: Session, summary: Summary) -> None:
-        """Findings → bugs → effects, in one transaction and by key: a second call changes nothing.
-
-        1. Each group of findings that is a bug is recorded, with the reason if no issue is filed. 2. The
-        report drafts its effects; issues with such a reason are dropped, others wait for their checks. 3. The
-        drafts go to the outbox, and jobs are enqueued for the checks and for retests of unseen bugs.
-        """
+        """Findings → bugs → effects, in one transaction and by key: a second call changes nothing."""
         report, config, at = self.report(summary), RepositoryConfig.from_json(summary.config), self.clock()
-        not_filed = set()
+        suppressed = set()
         for group in report.groups:
-            if group.classification not in _BUGS:
+            if group.classification not in _NOT_FILED:
                 continue
             if group.signature.startswith(UNSORTED):
-                not_filed.add(group.signature)
+                suppressed.add(group.signature)
                 continue
-            reason = issue_filing.record_bug(
-                session,
-                summary.target,
-                group.signature,
-                group.title,
-                group.example.operator,
-                at,
-                reason_not_filed(summary, group),
-                _sighting(summary, group.signature),
-            )
-            bug = bugs.find(session, summary.target, group.signature)
-            assert bug is not None
-            findings.assign_bug(session, summary.campaign_id, group.signature, bug.id)
+            reason = _record_bug(session, summary, group, at)
             # Some cases of a bug may have failed before: those do not suppress the new ones.
             if reason and group.classification is Classification.REGRESSION:
-                not_filed.add(group.signature)
+                suppressed.add(group.signature)
         drafts = self.draft_effects(session, report, config, at)
-        drafts = issue_filing.hold_for_checks(drafts, not_filed, config.reports.mode)
-        posted = outbox.post(
-            session,
-            drafts,
-            campaign_id=summary.campaign_id,
-            issues_per_day=config.reports.issues_per_day,
-            at=at,
-        )
+        drafts = issue_filing.hold_for_checks(drafts, suppressed, config.reports.mode)
+        per_day = config.reports.issues_per_day
+        posted = outbox.post(session, drafts, campaign_id=summary.campaign_id, issues_per_day=per_day, at=at)
         issue_filing.request_all_checks(session, posted, drafts, at)
         transitions.request_retests(session, summary.campaign_id, at)
+
+    def publish_problem(self, session: Session, problem: CampaignProblem) -> None:
+        """Posts one check run with the error and how to fix it, or with why no case had to run."""
+        stable_name = targets.stable_name(session, problem.target)
+        config = campaigns.get(session, problem.campaign_id).config
+        draft = build_untested_check_run(
+            problem.target,
+            stable_name,
+            problem.head,
+            problem.campaign_id,
+            problem.reason,
+            problem.kind,
+            gate=bool(config.get("pull_requests", {}).get("gate")),
+        )
+        outbox.post(session, [draft], campaign_id=problem.campaign_id, issues_per_day=0, at=self.clock())
+
+
+def _record_bug(session: Session, summary: Summary, group: Group, at: datetime) -> str:
+    """Records the bug of a group of findings; returns why no issue is filed, "" if one may be."""
+    reason = issue_filing.record_bug(
+        session,
+        summary.target,
+        group.signature,
+        group.title,
+        group.example.operator,
+        at,
+        reason_not_filed(summary, group),
+        _sighting(summary, group.signature),
+    )
+    bug = bugs.find(session, summary.target, group.signature)
+    assert bug is not None
+    findings.assign_bug(session, summary.campaign_id, group.signature, bug.id)
+    return reason
 
 
 def reason_not_filed(summary: Summary, group: Group) -> str:
@@ -71,7 +85,7 @@ def reason_not_filed(summary: Summary, group: Group) -> str:
     Code in a pull request or a merge queue may never be merged: the report informs its author, and the bug is
     filed when a campaign on a watched branch sees it.
     """
-    if reason := renderer.reason_not_filed(group.classification):
+    if reason := _NOT_FILED[group.classification]:
         return reason
     if summary.pull is not None:
         return f"in a pull request, #{summary.pull}: issues are about watched branches"

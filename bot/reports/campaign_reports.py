@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.campaigns.report.summary import FindingFacts, ReducedFacts, Summary, ToolchainFacts
-from bot.campaigns.services import CampaignProblem, Script
+from bot.campaigns.services import Script
 from bot.config import RepositoryConfig
 from bot.reports import pull, renderer
 from bot.reports.campaign_view import (
@@ -21,19 +21,18 @@ from bot.reports.campaign_view import (
     ToolchainView,
     VerdictCount,
 )
-from bot.reports.check_runs import build_untested_check_run
 from bot.reports.reference_outputs import add_reference_outputs
 from bot.reports.report import Group, Report, build_report
 from bot.reports.reproducer_short import ending
 from bot.reports.templates import pluralize
-from bot.store import Session, campaigns, now, outbox, targets
+from bot.store import Session, now
 from bot.store.models import Classification, Side
 from bot.store.outbox import EffectDraft
 from fuzzing.cases import Corpus, TestCase
 
 
 class CampaignReports:
-    """Writes and publishes reports of campaigns.
+    """Renders the reports of campaigns.
 
     corpus       folder of their cases
     folder       campaign's id → folder of its artifacts
@@ -85,21 +84,6 @@ class CampaignReports:
                     scripts += [_script(one) for one in alone.groups if one.script]
                 made.append(scripts)
         return made
-
-    def publish_problem(self, session: Session, problem: CampaignProblem) -> None:
-        """Posts one check run with the error and how to fix it, or with why no case had to run."""
-        stable_name = targets.stable_name(session, problem.target)
-        config = campaigns.get(session, problem.campaign_id).config
-        draft = build_untested_check_run(
-            problem.target,
-            stable_name,
-            problem.head,
-            problem.campaign_id,
-            problem.reason,
-            problem.kind,
-            gate=bool(config.get("pull_requests", {}).get("gate")),
-        )
-        outbox.post(session, [draft], campaign_id=problem.campaign_id, issues_per_day=0, at=self.clock())
 
     def report(self, summary: Summary) -> Report:
         """The report of a campaign, ready to render."""

@@ -65,20 +65,6 @@ def draft_effects(report: Report, config: Config, page: str = "") -> list[Effect
     return drafts
 
 
-def reason_not_filed(classification: Classification) -> str:
-    """Why bugs of a classification are not filed, "" if they are; recorded with the bug."""
-    return {
-        Classification.REGRESSION: "",
-        Classification.ALREADY_BROKEN: "already broken at base",
-        Classification.SUPPORT_LOST: "unsupported at head: shown in the report, never filed",
-        Classification.FIXED: "passes at head",
-        Classification.FLAKY: "did not repeat in fresh processes",
-        Classification.FLAKY_PROGRAM: "the program itself is nondeterministic",
-        Classification.INFRASTRUCTURE: "infrastructure failure; run again",
-        Classification.INCONCLUSIVE: "base is unknown",
-    }[classification]
-
-
 def write_artifacts(report: Report, folder: Path) -> tuple[Path, ...]:
     """Writes report.md, report.html, report.json and reproducers/; returns their paths, without stored cases.
 

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from bot.github.dry_run import DryRunSink
 from bot.github.outbox_queue import OutboxQueue
-from bot.reports.renderer import draft_effects, reason_not_filed
+from bot.reports.renderer import draft_effects
 from bot.store import bugs, outbox
-from bot.store.models import EffectState
+from bot.store.models import Classification, EffectState
 from bot.worker import Worker
 from tests.bot.github.outbox_kit import START, campaign, database
 from tests.bot.reports import sample_campaign
+
+NOT_FILED = {Classification.REGRESSION: "", Classification.ALREADY_BROKEN: "already broken at base"}
 
 
 def test_a_campaign_is_reported_once(tmp_path: Path) -> None:
@@ -27,7 +29,7 @@ def test_a_campaign_is_reported_once(tmp_path: Path) -> None:
                     group.signature,
                     group.title,
                     START,
-                    reason_not_filed(group.classification),
+                    NOT_FILED.get(group.classification, "not a bug"),
                 )
             drafts = draft_effects(report, sample_campaign.config())
             posted = outbox.post(session, drafts, campaign_id=number, issues_per_day=2, at=START)
