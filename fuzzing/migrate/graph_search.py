@@ -47,7 +47,7 @@ def migrate(
         raise InfrastructureError(f"{NAME} needs onnx: pip install onnx ({error})") from error
     from fuzzing.generate import case_builder
     from fuzzing.generate.graph_search.search import Search, SearchSettings
-    from fuzzing.graph.node_context import GraphLimits
+    from fuzzing.graph.operator_spec import GraphLimits
 
     if blocks < 0:
         raise UsageError(f"--blocks {blocks}: a model has at least one block")

@@ -13,7 +13,7 @@ from fuzzing.generate.graph_search.blocks import Block, BlockCorpus
 from fuzzing.generate.graph_search.calculator import Calculator
 from fuzzing.generate.graph_search.draft import GraphDraft
 from fuzzing.generate.graph_search.networks import Network
-from fuzzing.graph.node_context import GraphLimits
+from fuzzing.graph.operator_spec import GraphLimits
 from fuzzing.graph.types import TensorType
 from fuzzing.rng import Rng
 

@@ -11,8 +11,7 @@ from fuzzing.generate.graph_search.draft import GraphDraft
 from fuzzing.graph.constants import make_scalar
 from fuzzing.graph.intervals import FULL_RANGES, MODERATE_RANGES, Interval
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.node_context import NodeContext
-from fuzzing.graph.operator_spec import DataInput, OperatorSpec
+from fuzzing.graph.operator_spec import DataInput, NodeContext, OperatorSpec
 from fuzzing.graph.operators.arithmetic import broadcast, draw_further_shape, draw_second_shape
 from fuzzing.graph.types import Shape, TensorType
 

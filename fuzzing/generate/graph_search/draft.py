@@ -16,9 +16,8 @@ from fuzzing.graph import intervals, operators
 from fuzzing.graph.constants import make_scalar
 from fuzzing.graph.intervals import FULL_RANGES, Interval
 from fuzzing.graph.ir import Attribute, Builder, Constant, Graph, Node
-from fuzzing.graph.node_context import GraphLimits, NodeContext, int64
 from fuzzing.graph.onnx_types import DTYPES
-from fuzzing.graph.operator_spec import OperatorSpec
+from fuzzing.graph.operator_spec import GraphLimits, NodeContext, OperatorSpec, int64
 from fuzzing.graph.types import Shape, TensorType
 from fuzzing.rng import Rng
 

@@ -16,7 +16,7 @@ from fuzzing.generate.graph_search.assembly import (
 )
 from fuzzing.generate.graph_search.blocks import FUSION, PAPER, Block, BlockCorpus, load_corpus
 from fuzzing.generate.graph_search.choosers import CHOOSERS, Choice
-from fuzzing.graph.node_context import GraphLimits
+from fuzzing.graph.operator_spec import GraphLimits
 from fuzzing.mutate.graphs import networks as mutations
 from fuzzing.rng import Rng
 

@@ -13,8 +13,8 @@ from fuzzing.generate.graph_search.blocks import FUSION, PAPER, Block, load_corp
 from fuzzing.generate.graph_search.choosers import MAX_CHILDREN, MAX_DEPTH, TreeChooser, TreeNode, potential
 from fuzzing.generate.graph_search.search import Search, SearchSettings, SearchStep
 from fuzzing.generate.isra.settings import GeneratorSettings
-from fuzzing.graph.node_context import GraphLimits
 from fuzzing.graph.onnx_writer import to_onnx
+from fuzzing.graph.operator_spec import GraphLimits
 from fuzzing.rng import Rng, derive_seed
 from tests.support.graph_validation import validate
 
