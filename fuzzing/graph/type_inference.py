@@ -10,6 +10,9 @@ from fuzzing.graph.ir import Constant, Graph, Node, Subgraph
 from fuzzing.graph.operator_spec import ConstantInput, NodeContext, OperatorSpec, TypedGraph
 from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
 
+#: What the shape function of a specification raises for operands that it does not allow.
+INFERENCE_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
 
 @dataclass
 class _TypeView:
@@ -37,11 +40,19 @@ def complete_types(graph: Graph) -> Graph:
         nodes.append(made)
         if all(view.types[edge].static or view.types[edge] == ABSENT for edge in node.outputs):
             continue
-        for edge, type_ in zip(node.outputs, infer_output_types(graph, view, made) or (), strict=False):
+        for edge, type_ in zip(node.outputs, _determined_types(graph, view, made), strict=False):
             view.types[edge] = _merge_types(view.types[edge], type_)
     if not changed and view.types == list(graph.types):
         return graph
     return replace(graph, types=tuple(view.types), nodes=tuple(nodes))
+
+
+def _determined_types(graph: Graph, view: TypedGraph, node: Node) -> tuple[TensorType, ...]:
+    """The types of a node's outputs; none if its operands are not legal, such as a Slice by steps of 0."""
+    try:
+        return infer_output_types(graph, view, node) or ()
+    except INFERENCE_ERRORS:
+        return ()
 
 
 def _complete_subgraphs(node: Node, types: Sequence[TensorType]) -> Node:

@@ -44,6 +44,7 @@ class FindingReducer:
     adopted        case → its reduced case, if that stands for the finding
     why            case → why it is not reduced
     tried          cases reduced by this campaign, before a restart too → why that failed, or ""
+    met            cases with other bugs, met while others were reduced
     """
 
     context: Context
@@ -58,6 +59,7 @@ class FindingReducer:
     adopted: dict[str, ExtraCase] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
     tried: dict[str, str] = field(default_factory=dict)
+    met: set[str] = field(default_factory=set)
 
     @property
     def budget(self) -> float:
@@ -172,6 +174,7 @@ class FindingReducer:
         """Classifies reduced cases; adopts each or makes it a finding of its own. Returns new regressions."""
         others = [other for small in self.small.values() for other in small.others[:OTHERS]]
         cases = [small.case for small in self.small.values()]
+        self.met.update(set(others) - set(cases) - self.found.keys())
         seen = run_extra_cases(
             self.context, self.config, self.head, self.base, [*cases, *others], self._check_budget
         )
@@ -188,6 +191,12 @@ class FindingReducer:
         return [
             one for one in self._add(made) if Classification(one.classification) is Classification.REGRESSION
         ]
+
+    def drop_unreduced(self) -> None:
+        """Drops failures met on the way that were not reduced themselves: nothing shows what they are."""
+        for case in self.met - self.adopted.keys():
+            self.found.pop(case, None)
+            self.why.pop(case, None)
 
     def _same(self, case: str, outcome: Outcome) -> bool:
         """Whether an outcome shows the symptom of the finding's own case at head."""

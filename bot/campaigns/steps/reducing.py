@@ -36,6 +36,7 @@ def reduce(context: Context) -> None:
         work.reduce(reduction_selection.select_for_reduction(found.values(), work.size))
         work.reduce(work.adopt_reductions())  # other failures met on the way
         work.adopt_reductions()
+        work.drop_unreduced()
     _sign(work)
     asked = len(work.adopted) + len(work.why)
     if asked:

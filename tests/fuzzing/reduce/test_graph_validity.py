@@ -14,9 +14,11 @@ from fuzzing.reduce.graph_state import GraphState
 from fuzzing.reduce.graph_validity import find_violations, is_valid
 
 
-def state_of(text: str, **inputs: object) -> GraphState:
+def state_of(text: str, opset: int = 18, **inputs: object) -> GraphState:
     """The graph of a model in ONNX's text format; inputs are what it is given."""
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g {text}').SerializeToString()
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : {opset}]> g {text}'
+    ).SerializeToString()
     graph = from_onnx(model)
     names = {edge: f"e{edge}" for edge in range(len(graph.types))}
     values = {
@@ -55,6 +57,46 @@ OUTSIDE = {
     "a frame longer than the signal": state_of(
         "(float[1,4,1] x, float[8] w) => (float[a,b,c,d] y) <int64 s = {1}> { y = STFT(x, s, w) }"
     ),
+    "axes that are a scalar": state_of(
+        "(float[2,2] x, int64 a) => (float[n,m] y) { y = ReduceSum(x, a) }", a=np.int64(1)
+    ),
+    "one axis twice": state_of(
+        "(float[2,2] x) => (float[n,m] y) <int64[2] a = {1, -1}> { y = ReduceSum(x, a) }"
+    ),
+    "an axis beyond the rank": state_of("(float[4] x) => (float[4] y) { y = Softmax<axis = 1>(x) }"),
+    "a scale longer than what is normalized": state_of(
+        "(float[2,1] x, float[5] s) => (float[2,1] y) { y = LayerNormalization(x, s) }"
+    ),
+    "an index out of bounds": state_of(
+        "(float[2] x, int64[1] i) => (float[1] y) { y = Gather(x, i) }", i=np.array([2])
+    ),
+    "updates of another shape": state_of(
+        "(float[4,1] x, int64[2,1] i, float[2,2] u) => (float[4,1] y) { y = ScatterND(x, i, u) }",
+        i=np.zeros((2, 1), np.int64),
+    ),
+    "a step of 0": state_of(
+        "(float[4] x, int64[1] a) => (float[n] y) <int64[1] b = {1}, int64[1] s = {0}> "
+        "{ y = Slice(x, b, b, a, s) }",
+        a=np.zeros(1, np.int64),
+    ),
+    "a GRU without its hidden size": state_of(
+        "(float[1,3,2] x, float[1,15,2] w, float[1,15,5] r) => (float[a,b,c,d] y) { y = GRU(x, w, r) }"
+    ),
+    "a remainder of floats without fmod": state_of(
+        "(float[2] x, float[2] d) => (float[2] y) { y = Mod(x, d) }"
+    ),
+    "a scale for each index of another axis": state_of(
+        "(uint8[1,3] x, float[2] s) => (float[1,3] y) { y = DequantizeLinear(x, s) }"
+    ),
+    "more queries' heads than keys divide": state_of(
+        "(float[1,3,2,4] q, float[1,2,2,4] k, float[1,2,2,4] v) => (float[1,3,2,4] y) "
+        "{ y = Attention(q, k, v) }",
+        23,
+    ),
+    "a target that is no class": state_of(
+        "(float[2,3] x, int64[2] t) => (float l) { l = NegativeLogLikelihoodLoss(x, t) }",
+        t=np.array([0, 3]),
+    ),
     "a declared length that is not the computed one": state_of("(float[2] x) => (float[3] y) { y = Abs(x) }"),
 }
 
@@ -65,6 +107,10 @@ INSIDE = (
     "(float[2,2] x) => (float[4,2] y) <int64[2] r = {2, 1}> { y = Tile(x, r) }",
     "(float[1,2,3] x, float[2] s, float[2] b) => (float[1,2,3] y) { y = InstanceNormalization(x, s, b) }",
     "(float[1,1,4] b, float[1,1,1] s) => (int64[n,3] y) { y = NonMaxSuppression(b, s) }",
+    "(float[1,4] x, int64[1] i) => (float[1,1] y) { y = Gather<axis = 1>(x, i) }",
+    "(float[2,3] x) => (float[2,1] y) <int64[1] a = {-1}> { y = ReduceSum(x, a) }",
+    "(float[2,3] x, float[3] s) => (float[2,3] y) { y = LayerNormalization(x, s) }",
+    "(uint8[1,2] x, float[2] s) => (float[1,2] y) { y = DequantizeLinear(x, s) }",
     "(float[2,3] x, float[3] y) => (float[2,3] z) { a = Add(x, y)  z = Relu(a) }",
 )
 

@@ -1,0 +1,424 @@
+"""Rules of ONNX about the operands of one node, which its own shape inference does not enforce.
+
+ONNX's reference evaluator runs models that the standard forbids: a Split into more parts than there are
+elements, a Resize by 0. A compiler that rejects such a model has no bug. The rules are those of the
+operators' pages in the ONNX reference (https://onnx.ai/onnx/operators/). A rule holds where what it is about
+is unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fuzzing.graph.ir import Graph, Node
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+#: The elements of an edge that is a constant or an input of the graph; None for others.
+ValueOf = Callable[[int], "Array | None"]
+
+
+class Operands:
+    """The operands of one node: shapes, attributes, and values if known."""
+
+    def __init__(self, graph: Graph, node: Node, value_of: ValueOf) -> None:
+        self._graph, self._node, self._value_of = graph, node, value_of
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs."""
+        return len(self._node.outputs)
+
+    @property
+    def opset(self) -> int:
+        """The version of ONNX's own operators."""
+        return self._graph.opset
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """An attribute, or the default."""
+        return self._node.attributes.get(name, default)
+
+    def shape(self, place: int) -> Shape | None:
+        """The lengths of an input; None if it is omitted or its shape is open."""
+        edge = self._edge(place)
+        return None if edge is None or not (type_ := self._graph.types[edge]).static else type_.lengths
+
+    def dtype(self, place: int) -> str:
+        """The element type of an input; "" if it is omitted."""
+        edge = self._edge(place)
+        return "" if edge is None else self._graph.types[edge].dtype
+
+    def value(self, place: int) -> Array | None:
+        """The elements of an input, if they are known."""
+        edge = self._edge(place)
+        return None if edge is None else self._value_of(edge)
+
+    def _edge(self, place: int) -> int | None:
+        return self._node.inputs[place] if place < len(self._node.inputs) else None
+
+
+def obeys_rules(graph: Graph, node: Node, value_of: ValueOf) -> bool:
+    """Whether a node obeys the rules of its operator."""
+    rule = _RULES.get(node.op) if not node.domain else None
+    return rule is None or rule(Operands(graph, node, value_of))
+
+
+def _split(given: Operands) -> bool:
+    """Parts are not negative, add up to the length, and are as many as the outputs."""
+    shape, count = given.shape(0), given.get("num_outputs")
+    axis = given.get("axis", 0)
+    if count is not None and count != given.outputs:
+        return False
+    if shape is None:
+        return True
+    if not -len(shape) <= axis < len(shape):
+        return False
+    parts = given.value(1)
+    if parts is not None:
+        return parts.shape == (given.outputs,) and bool((parts >= 0).all()) and parts.sum() == shape[axis]
+    # All parts but the last have the length divided by `num_outputs`, rounded up.
+    return count is None or math.ceil(shape[axis] / count) * (count - 1) <= shape[axis]
+
+
+def _resize(given: Operands) -> bool:
+    """Scales and sizes are positive, one for each axis that is resized."""
+    shape = given.shape(0)
+    axes = given.get("axes")
+    count = len(axes) if axes is not None else None if shape is None else len(shape)
+    for place in (2, 3):
+        value = given.value(place)
+        if value is None or value.size == 0:
+            continue
+        if not (value > 0).all() or value.ndim != 1 or (count is not None and value.size != count):
+            return False
+    return True
+
+
+def _tile(given: Operands) -> bool:
+    """Repeats are a vector with one number for each axis, none of them negative."""
+    shape, repeats, value = given.shape(0), given.shape(1), given.value(1)
+    if repeats is not None and (len(repeats) != 1 or (shape is not None and repeats[0] != len(shape))):
+        return False
+    return value is None or bool((value >= 0).all())
+
+
+def _channel_vectors(given: Operands) -> bool:
+    """All inputs but the first are vectors with one number for each channel."""
+    shape = given.shape(0)
+    vectors = [vector for place in range(1, 5) if (vector := given.shape(place)) is not None]
+    if shape is None:
+        return all(len(vector) == 1 for vector in vectors)
+    return len(shape) >= 2 and all(vector == (shape[1],) for vector in vectors)
+
+
+def _instance_normalization(given: Operands) -> bool:
+    """As for channels, and there is at least one axis to normalize over."""
+    shape = given.shape(0)
+    return (shape is None or len(shape) >= 3) and _channel_vectors(given)
+
+
+def _non_max_suppression(given: Operands) -> bool:
+    """Boxes are [batches, boxes, 4], scores [batches, classes, boxes]."""
+    boxes, scores = given.shape(0), given.shape(1)
+    if boxes is None or scores is None:
+        return True
+    if len(boxes) != 3 or len(scores) != 3 or boxes[2] != 4:
+        return False
+    return boxes[0] == scores[0] and boxes[1] == scores[2]
+
+
+def _stft(given: Operands) -> bool:
+    """There is at least one frame: no frame is longer than the signal, and frames advance."""
+    signal, step, window, length = given.shape(0), given.value(1), given.shape(2), given.value(3)
+    if step is not None and not (step > 0).all():
+        return False
+    frame = (
+        window[0] if window else int(length.reshape(-1)[0]) if length is not None and length.size else None
+    )
+    if frame is None or signal is None:
+        return True
+    return len(signal) == 3 and 0 < frame <= signal[1]
+
+
+def _vectors(*places: int) -> Callable[[Operands], bool]:
+    """These inputs are vectors."""
+    return lambda given: all(len(shape) == 1 for at in places if (shape := given.shape(at)) is not None)
+
+
+def _reduction(given: Operands) -> bool:
+    """Axes are a vector, within the rank, each once."""
+    axes = given.get("axes")
+    return _vectors(1)(given) and _axes_fit(given.shape(0), given.value(1) if axes is None else axes)
+
+
+def _axes_fit(shape: Shape | None, axes: Any) -> bool:
+    if shape is None or axes is None:
+        return True
+    places = [int(axis) for axis in np.asarray(axes).reshape(-1)]
+    if any(not -len(shape) <= axis < len(shape) for axis in places):
+        return False
+    return len({axis % len(shape) for axis in places}) == len(places)
+
+
+def _slice(given: Operands) -> bool:
+    """Starts, ends, axes and steps are vectors of one length, axes are each once, steps are not 0."""
+    lengths = {shape for at in range(1, 5) if (shape := given.shape(at)) is not None}
+    steps = given.value(4)
+    if len(lengths) > 1 or not _vectors(1, 2, 3, 4)(given) or (steps is not None and not steps.all()):
+        return False
+    return _axes_fit(given.shape(0), given.value(3))
+
+
+def _axis(default: int) -> Callable[[Operands], bool]:
+    """The attribute `axis` is within the rank of the first input."""
+    return lambda given: _axes_fit(given.shape(0), [given.get("axis", default)])
+
+
+def _layer_normalization(given: Operands) -> bool:
+    """Scale and bias broadcast to the normalized axes."""
+    shape, axis = given.shape(0), given.get("axis", -1)
+    if not _axes_fit(shape, [axis]):
+        return False
+    if shape is None:
+        return True
+    normalized = shape[axis % len(shape) :]
+    return all(_broadcasts(scale, normalized) for at in (1, 2) if (scale := given.shape(at)) is not None)
+
+
+def _broadcasts(shape: Shape, to: Shape) -> bool:
+    """Whether a shape broadcasts to another without changing it."""
+    pairs = zip(reversed(shape), reversed(to), strict=False)
+    return len(shape) <= len(to) and all(one in (1, other) for one, other in pairs)
+
+
+def _recurrent(gates: int) -> Callable[[Operands], bool]:
+    """Weights, recurrence and bias agree with `hidden_size`, which runtimes require, and the input."""
+
+    def rule(given: Operands) -> bool:
+        hidden = given.get("hidden_size")
+        ways = 2 if given.get("direction", b"forward") in (b"bidirectional", "bidirectional") else 1
+        if not isinstance(hidden, int) or hidden <= 0:
+            return False
+        x, batch_first = given.shape(0), given.get("layout", 0)
+        sizes = {
+            1: None if x is None or len(x) != 3 else (ways, gates * hidden, x[2]),
+            2: (ways, gates * hidden, hidden),
+            3: (ways, 2 * gates * hidden),
+            4: None if x is None or len(x) != 3 else (x[0 if batch_first else 1],),
+        }
+        return (x is None or len(x) == 3) and all(
+            shape == want
+            for at, want in sizes.items()
+            if want is not None and (shape := given.shape(at)) is not None
+        )
+
+    return rule
+
+
+def _attention(given: Operands) -> bool:
+    """Keys and values have one batch, as many heads and positions as each other, and queries' size."""
+    shapes = [given.shape(at) for at in range(3)]
+    if any(shape is None for shape in shapes):
+        return True
+    q, k, v = (shape or () for shape in shapes)
+    heads = given.get("q_num_heads"), given.get("kv_num_heads")
+    if {len(q), len(k), len(v)} not in ({3}, {4}) or len({q[0], k[0], v[0]}) != 1:
+        return False
+    if len(q) == 3:
+        if None in heads or q[2] % heads[0] or k[2] % heads[1] or v[2] % heads[1] or heads[0] % heads[1]:
+            return False
+        fits = k[1] == v[1] and q[2] // heads[0] == k[2] // heads[1]
+    else:
+        fits = k[1:3] == v[1:3] and q[3] == k[3] and k[1] > 0 and q[1] % k[1] == 0
+    mask, past = given.shape(3), given.shape(4)
+    keys = k[-2] + (past[2] if past is not None and len(past) == 4 else 0)
+    return fits and (mask is None or (len(mask) >= 2 and mask[-1] <= keys and mask[-2] in (1, q[-2])))
+
+
+def _affine_grid(given: Operands) -> bool:
+    """One matrix for each image: [N, 2, 3] for N, C, H, W, or [N, 3, 4]; sizes are positive."""
+    theta, size = given.shape(0), given.value(1)
+    if size is not None and (size.ndim != 1 or size.size not in (4, 5) or not (size > 0).all()):
+        return False
+    if theta is None or size is None:
+        return True
+    return theta == (int(size[0]), size.size - 2, size.size - 1)
+
+
+def _scatter_nd(given: Operands) -> bool:
+    """Updates have the shape indices.shape[:-1] + data.shape[indices.shape[-1]:]."""
+    data, indices, updates = given.shape(0), given.shape(1), given.shape(2)
+    if data is None or indices is None:
+        return True
+    if not indices or not data or indices[-1] > len(data):
+        return False
+    fits = updates is None or updates == (*indices[:-1], *data[indices[-1] :])
+    return fits and _indices_fit(given.value(1), data[: indices[-1]])
+
+
+def _gather_nd(given: Operands) -> bool:
+    """Indices are within the axes after `batch_dims`."""
+    data, indices, batch = given.shape(0), given.shape(1), given.get("batch_dims", 0)
+    if data is None or indices is None:
+        return True
+    if not indices or batch >= min(len(data), len(indices)) or batch + indices[-1] > len(data):
+        return False
+    return data[:batch] == indices[:batch] and _indices_fit(given.value(1), data[batch : batch + indices[-1]])
+
+
+def _indices_fit(indices: Array | None, lengths: Shape) -> bool:
+    """Whether index vectors are within these lengths."""
+    if indices is None or not indices.size:
+        return True
+    bounds = np.array(lengths)
+    return bool(((indices >= -bounds) & (indices < bounds)).all())
+
+
+def _gather(given: Operands) -> bool:
+    """Indices are within the axis."""
+    return _axis(0)(given) and _indices_on_axis(given)
+
+
+def _indices_on_axis(given: Operands) -> bool:
+    shape = given.shape(0)
+    return shape is None or _indices_fit(given.value(1), (shape[given.get("axis", 0)],))
+
+
+def _gather_elements(given: Operands) -> bool:
+    """Indices have the rank of the data, are as long on other axes at most, and within the axis."""
+    data, indices = given.shape(0), given.shape(1)
+    if not _gather(given) or data is None or indices is None:
+        return data is None or _gather(given)
+    axis = given.get("axis", 0) % len(data)
+    pairs = zip(indices, data, strict=False)
+    return len(data) == len(indices) and all(
+        one <= other for at, (one, other) in enumerate(pairs) if at != axis
+    )
+
+
+def _scatter_elements(given: Operands) -> bool:
+    """As for gathering, with an update for each index."""
+    indices, updates = given.shape(1), given.shape(2)
+    return _gather_elements(given) and (indices is None or updates is None or indices == updates)
+
+
+def _mod(given: Operands) -> bool:
+    """Of floats only `fmod` is defined before opset 28, and nothing of integers by 0."""
+    divisor = given.value(1)
+    if given.dtype(0).startswith(("float", "bfloat")):
+        return given.opset >= 28 or bool(given.get("fmod", 0))
+    return divisor is None or bool(divisor.all())
+
+
+def _quantization(given: Operands) -> bool:
+    """A zero point for each scale; a scale for all, for each index of the axis, or for each block."""
+    x, scale, zero = given.shape(0), given.shape(1), given.shape(2)
+    if scale is None or (zero is not None and zero != scale):
+        return scale is None
+    if x is None or not scale or scale == (1,):
+        return True
+    axis, block = given.get("axis", 1), given.get("block_size", 0)
+    if block or not _axes_fit(x, [axis]):
+        return bool(block) and len(scale) == len(x)
+    return scale == (x[axis],)
+
+
+def _rotary_embedding(given: Operands) -> bool:
+    """Cosines and sines have one shape."""
+    cosines, sines = given.shape(1), given.shape(2)
+    return cosines is None or sines is None or cosines == sines
+
+
+def _loss(given: Operands) -> bool:
+    """A weight for each class; targets are classes, or the one that is ignored."""
+    scores, targets, weights = given.shape(0), given.value(1), given.shape(2)
+    if scores is None or len(scores) < 2:
+        return scores is None
+    if weights is not None and weights != (scores[1],):
+        return False
+    if targets is None:
+        return True
+    ignored = given.get("ignore_index")
+    classes = (targets >= 0) & (targets < scores[1])
+    return bool((classes if ignored is None else classes | (targets == ignored)).all())
+
+
+def _kernel_fits(given: Operands) -> bool:
+    """The attribute `kernel_shape`, if there is one, is that of the filters."""
+    kernel, filters = given.get("kernel_shape"), given.shape(1)
+    return kernel is None or filters is None or tuple(kernel) == filters[2:]
+
+
+def _convolution(given: Operands) -> bool:
+    """Batch, channels and at least one more axis; filters divide into the groups."""
+    x, w, group = given.shape(0), given.shape(1), given.get("group", 1)
+    if x is None or w is None:
+        return True
+    if len(x) < 3 or len(w) != len(x) or group <= 0:
+        return False
+    bias = given.shape(2)
+    if not _kernel_fits(given):
+        return False
+    return x[1] == w[1] * group and w[0] % group == 0 and (bias is None or bias == (w[0],))
+
+
+_RULES: dict[str, Callable[[Operands], bool]] = {
+    "AffineGrid": _affine_grid,
+    "ArgMax": _axis(0),
+    "ArgMin": _axis(0),
+    "Attention": _attention,
+    "BatchNormalization": _channel_vectors,
+    "ConstantOfShape": _vectors(0),
+    "Conv": _convolution,
+    "DeformConv": _kernel_fits,
+    "DequantizeLinear": _quantization,
+    "Expand": _vectors(1),
+    "GRU": _recurrent(3),
+    "Gather": _gather,
+    "GatherElements": _gather_elements,
+    "GatherND": _gather_nd,
+    "Hardmax": _axis(-1),
+    "InstanceNormalization": _instance_normalization,
+    "LSTM": _recurrent(4),
+    "LayerNormalization": _layer_normalization,
+    "LogSoftmax": _axis(-1),
+    "LpNormalization": _axis(-1),
+    "Mod": _mod,
+    "NegativeLogLikelihoodLoss": _loss,
+    "NonMaxSuppression": _non_max_suppression,
+    "Pad": _vectors(1, 3),
+    "QuantizeLinear": _quantization,
+    "RMSNormalization": _layer_normalization,
+    "RNN": _recurrent(1),
+    "Reshape": _vectors(1),
+    "Resize": _resize,
+    "RotaryEmbedding": _rotary_embedding,
+    "STFT": _stft,
+    "ScatterElements": _scatter_elements,
+    "ScatterND": _scatter_nd,
+    "Slice": _slice,
+    "Softmax": _axis(-1),
+    "SoftmaxCrossEntropyLoss": _loss,
+    "Split": _split,
+    "Squeeze": _reduction,
+    "Tile": _tile,
+    "TopK": _axis(-1),
+} | dict.fromkeys(
+    (
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceLogSum",
+        "ReduceLogSumExp",
+        "ReduceMax",
+        "ReduceMean",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceSum",
+        "ReduceSumSquare",
+    ),
+    _reduction,
+)

@@ -1,0 +1,59 @@
+"""Whether a graph is a legal ONNX model: its types, shapes and operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from fuzzing.errors import IllTypedError
+from fuzzing.graph.ir import Graph, Node
+from fuzzing.graph.operand_rules import ValueOf, obeys_rules
+from fuzzing.graph.transformations import retype
+from fuzzing.graph.type_inference import INFERENCE_ERRORS, find_specification, infer_output_types
+from fuzzing.graph.types import ABSENT, TensorType
+
+
+def find_violations(graph: Graph, value_of: ValueOf) -> frozenset[str]:
+    """The rules that a graph breaks, each with its operator: `Split: operands`, `types`."""
+    found = {f"{node.op}: {rule}" for node in graph.nodes for rule in _broken_rules(graph, node, value_of)}
+    if found:
+        return frozenset(found)  # ONNX's inference may crash on such a model
+    try:
+        inferred = retype(replace(graph, names={}))
+    except IllTypedError:
+        return frozenset({"types"})
+    agree = all(_types_agree(one, other) for one, other in zip(graph.types, inferred.types, strict=True))
+    legal = agree and not any(map(_is_negative, inferred.types))
+    return frozenset() if legal else frozenset({"types"})
+
+
+def _broken_rules(graph: Graph, node: Node, value_of: ValueOf) -> Iterator[str]:
+    if any(_is_negative(graph.types[edge]) for edge in (*node.used_edges(), *node.outputs)):
+        yield "negative length"
+        return
+    if not obeys_rules(graph, node, value_of):
+        yield "operands"
+        return
+    if find_specification(graph, node) is None:
+        return
+    try:
+        types = infer_output_types(graph, graph, node)
+    except INFERENCE_ERRORS:
+        yield "shapes"  # the specification's shape function has no result for operands that it does not allow
+        return
+    for edge, type_ in zip(node.outputs, types or (), strict=False):
+        known = graph.types[edge]
+        if _is_negative(type_) or (known != ABSENT and not _types_agree(known, type_)):
+            yield "shapes"
+
+
+def _types_agree(one: TensorType, other: TensorType) -> bool:
+    """Whether an edge may have both types: equal, but for lengths that one of them leaves open."""
+    if one.dtype != other.dtype or one.shape is None or other.shape is None:
+        return one.dtype == other.dtype
+    pairs = zip(one.shape, other.shape, strict=False)
+    return one.rank == other.rank and all(a == b or None in (a, b) for a, b in pairs)
+
+
+def _is_negative(type_: TensorType) -> bool:
+    return any(length is not None and length < 0 for length in type_.shape or ())
