@@ -18,6 +18,7 @@ from bot.campaigns.plan.case_source import CaseSource
 from bot.campaigns.report.summary import Summary
 from bot.commit_files import ReadFile
 from bot.runners.protocol import OnEvent, Runner
+from bot.runners.repository_test import RunResult
 from bot.store import now
 from bot.store.campaigns import Session
 from fuzzing.outcomes import Outcome
@@ -302,6 +303,8 @@ class Services:
     corpus      folder of the cases; None for the one in the data folder
     try_script  (script, interpreter) → exit code, in a confined process; for a short script, 1 if it
                 ended with the text given as third argument
+    run_test    runs a test of the repository, confined: (interpreter, files by path, arguments of Python,
+                timeout in s)
     run_tool    runs `python -m MODULE ARGS...` of the data plane, passes on its events, ends soon after
                 `stop`
     """
@@ -315,6 +318,7 @@ class Services:
     make_shard: ShardMaker
     runner: Runner
     try_script: Callable[..., int]
+    run_test: Callable[[str, Mapping[str, str], Sequence[str], float], RunResult]
     run_tool: Callable[[str, Sequence[str], OnEvent, threading.Event], None]
     sign: Sign
     reports: Reports

@@ -19,6 +19,7 @@ from bot.config import names
 from bot.config.names import check_backend_name, check_profile_name, check_source_name, check_strategy_name
 from bot.config.sections import (
     LimitsConfig,
+    ProposalsConfig,
     PullRequestsConfig,
     ReductionConfig,
     ReportsConfig,
@@ -147,6 +148,7 @@ class RepositoryConfig(Section):
         examples=[{"nightly": {"cron": "0 3 * * *", "budget": "1h"}}],
     )
     reports: ReportsConfig = Field(default_factory=ReportsConfig)
+    proposals: ProposalsConfig = Field(default_factory=ProposalsConfig)
 
     @field_validator("frontend")
     @classmethod

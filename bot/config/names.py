@@ -189,6 +189,12 @@ def provisioners() -> tuple[str, ...]:
     return tuple(sorted(name for name, one in found if one.keywords.get("configurable") == "True"))
 
 
+def test_writers() -> tuple[str, ...]:
+    """Every writer of tests, sorted: the files of `bot.proposals.writers`, which imports this package."""
+    folder = Path(__file__).parent.parent / "proposals" / "writers"
+    return tuple(sorted(path.stem.replace("_", "-") for path in folder.glob("[!_]*.py")))
+
+
 def suggestion(word: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown word: the closest known word, and all known words."""
     names = list(known)
@@ -248,6 +254,11 @@ def check_device_name(word: str, backend: str) -> str:
 def check_provisioner_name(word: str) -> str:
     """Checks the name of a provisioner."""
     return _check_name("provisioner for repositories", word, provisioners())
+
+
+def check_writer_name(word: str) -> str:
+    """Checks the name of a test writer."""
+    return _check_name("writer of tests", word, test_writers())
 
 
 def _check_name(kind: str, word: str, known: tuple[str, ...]) -> str:

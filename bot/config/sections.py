@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from bot.config.cron import parse_triggers
-from bot.config.names import check_provisioner_name, check_source_name
+from bot.config.names import check_provisioner_name, check_source_name, check_writer_name
 from bot.config.units import Duration, Size
 
 
@@ -68,6 +68,12 @@ def _version(text: Any) -> str:
 
 def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
+
+
+def _comment(text: str) -> str:
+    if any(line and not line.startswith("#") for line in text.splitlines()):
+        raise ValueError("must be a comment: each line begins with #")
+    return text.rstrip()
 
 
 def _cron(text: str) -> str:
@@ -151,6 +157,28 @@ class ToolchainConfig(Section):
         max_length=20,
         description="Further packages, each pinned exactly.",
         examples=[["numpy==1.26.4"]],
+    )
+
+
+class ProposalsConfig(Section):
+    """`proposals`: regression tests as draft pull requests, on `/assay propose`."""
+
+    enabled: bool = Field(
+        False, description="Whether tests may be proposed; the App needs `contents: write`.", examples=[True]
+    )
+    open: int = Field(1, ge=1, le=10, description="Open pull requests with tests, at most.", examples=[1])
+    writer: Annotated[str, AfterValidator(check_writer_name)] | None = Field(
+        None,
+        description="The suite of the tests. Default: the one whose files exist.",
+        examples=["pytest-function"],
+    )
+    path: Path = Field(
+        "tests/test_compiler_regressions.py",
+        description="The file for tests of the writer `pytest-function`.",
+        examples=["tests/test_bugs.py"],
+    )
+    header: Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_comment)] | None = Field(
+        None, description="The comment at the top of that file.", examples=["# SPDX-License-Identifier: MIT"]
     )
 
 

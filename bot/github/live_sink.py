@@ -51,14 +51,16 @@ class GitHubSink:
         raise error
 
     def _send(self, effect: ClaimedEffect) -> Sent:
-        return self._kind(effect).send(self.github_api.client(effect.target, REPORTER), effect)
+        kind = self._kind(effect)
+        return kind.send(self.github_api.client(effect.target, kind.scope), effect)
 
     def find(self, effect: ClaimedEffect) -> Sent | None:
         """The effect if we published it."""
         try:
             with expected_shape(f"the {effect.kind} in {effect.target}"):
-                client = self.github_api.client(effect.target, REPORTER)
-                return self._kind(effect).find(client, effect, self.github_api.identity.login())
+                kind = self._kind(effect)
+                client = self.github_api.client(effect.target, kind.scope)
+                return kind.find(client, effect, self.github_api.identity.login())
         except NotFoundError as error:
             self._raise_specific(effect, error)
 

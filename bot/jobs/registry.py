@@ -1,4 +1,4 @@
-"""Job kinds by name: one file each in `bot/bugs/jobs`, `bot/pulls/jobs`, `bot/targets/jobs`."""
+"""Job kinds by name: one file each in the package `jobs` of bugs, proposals, pulls and targets."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ class JobKind:
     answers: bool = True
 
 
-_KINDS: Registry[JobKind] = Registry("job kind", "bot.bugs.jobs", "bot.pulls.jobs", "bot.targets.jobs")
+_KINDS: Registry[JobKind] = Registry(
+    "job kind", "bot.bugs.jobs", "bot.proposals.jobs", "bot.pulls.jobs", "bot.targets.jobs"
+)
 
 
 def job_kind(

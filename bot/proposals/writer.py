@@ -67,6 +67,7 @@ class Writer:
     path, class_name  the file that holds such tests, and its class
     expects_failures  whether the suite accepts a test of an open bug that is marked as failing
     timeout_s    of one run of the test
+    companions   other files that the test needs, as far as the repository has them
     """
 
     name: ClassVar[str]
@@ -78,6 +79,7 @@ class Writer:
     class_name: ClassVar[str] = ""
     expects_failures: ClassVar[bool] = False
     timeout_s: ClassVar[float] = 120.0
+    companions: ClassVar[tuple[str, ...]] = ()
 
     def place(self, regression: Regression, tree: Tree, settings: ProposalSettings) -> Place | None:
         """Where the test belongs; None if the tree is not of this suite."""

@@ -13,7 +13,7 @@ import structlog
 
 from bot.reports.buttons import RERUN
 from bot.reports.report import idempotency_key
-from bot.store import Session, audit, jobs, now, pulls
+from bot.store import Session, audit, jobs, now, proposals, pulls
 from bot.store.campaigns import after_commit
 from bot.store.models import Job, JobState, Pull
 from bot.store.pulls import EVALUATE_PULL, OPEN, UpdateResult
@@ -64,6 +64,7 @@ def apply_update(
         end_campaigns(session, pull, explain_superseded(pull), at, except_head=pull.head)
     if pull.state == OPEN or known.ambiguous:  # if ambiguous, the evaluation reads which state is later
         schedule_evaluation(session, pull.target, pull.number, at + debounce, at, wake=wake)
+    proposals.follow(session, pull.target, pull.number, pull.state, at)
     if pull.state != OPEN:
         end_closed(session, pull, at)
     return pull

@@ -14,7 +14,7 @@ from bot.reports.campaign_view import ToolchainView
 from bot.reports.reference_outputs import add_reference_outputs
 from bot.reports.reproducer_pair import render_pair
 from bot.reports.reproducer_short import render_short
-from bot.store import Session, audit, bug_details, findings
+from bot.store import Session, audit, bug_details, findings, proposals
 from bot.store.models import Bug, Toolchain
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.outcomes import Outcome
@@ -41,6 +41,7 @@ def collect_bug_facts(session: Session, bug: Bug, corpus: Path) -> BugFacts:
         runs=[Run(toolchain.label, outcome) for toolchain, outcome in runs],
         sightings=bug_details.sightings(session, bug),
         retests=retests,
+        proposal=proposals.find(session, bug.target, bug.signature),
         audit_events=audit.of(session, bug.target, f"bug:{bug.id}"),
         labels=bug_details.labels(session, [one.toolchain for one in retests]),
     )

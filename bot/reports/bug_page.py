@@ -14,7 +14,7 @@ from bot.reports.campaign_view import ToolchainView
 from bot.reports.reproducer import pip_command
 from bot.reports.templates import render
 from bot.store.bug_details import BugSighting
-from bot.store.models import AuditEvent, Bug, Retest
+from bot.store.models import AuditEvent, Bug, Proposal, Retest
 from fuzzing.cases import TestCase
 from fuzzing.outcomes import Outcome
 
@@ -38,6 +38,7 @@ class BugFacts:
     runs        outcomes on all toolchains, the oldest first
     numbers     its outputs element by element: the events of `fuzzing.execute.output_values`
     comparison  rows of `fuzzing.execute.compiler_comparison`
+    proposal    the regression test that was proposed for it
     """
 
     bug: Bug
@@ -57,6 +58,7 @@ class BugFacts:
     retests: Sequence[Retest] = ()
     audit_events: Sequence[AuditEvent] = ()
     labels: Mapping[str, str] = field(default_factory=dict)  # toolchain → label, for retests
+    proposal: Proposal | None = None
 
 
 def page(facts: BugFacts) -> str:
@@ -128,9 +130,22 @@ def as_json(facts: BugFacts) -> dict[str, Any]:
             }
             for one in facts.retests
         ],
+        "proposal": _proposal_json(facts.proposal) if facts.proposal else None,
         "audit_events": [
             {"at": a.at.isoformat(), "who": a.actor, "what": a.action, "why": a.reason}
             for a in facts.audit_events
         ],
         "facts": {name: value for name, value in bug.facts.items() if name != "signature"},
+    }
+
+
+def _proposal_json(one: Proposal) -> dict[str, Any]:
+    return {
+        "state": one.state,
+        "reason": one.reason,
+        "number": one.number,
+        "url": one.url or None,
+        "path": one.path,
+        "test": one.test,
+        "proof": one.proof,
     }

@@ -25,7 +25,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, defer
 
 from bot.errors import InternalError, UsageError
-from bot.store import bugs, suppression
+from bot.store import bugs, proposals, suppression
 from bot.store.models import Bug, BugState, Campaign, Effect, EffectState, KillSwitch, SuppressionCause
 from bot.store.suppression import ISSUE as ISSUE
 
@@ -406,6 +406,8 @@ def mark_sent(
     effect.number = number if number is not None else effect.number
     if later:
         effect.attempts = 0
+    if effect.kind == proposals.PULL_REQUEST:
+        proposals.mark_opened(session, key, url, number, at)
     if effect.kind == ISSUE and effect.bug_id is not None:
         said = "written down, not sent" if _is_dry_run(effect) else "reported"
         bugs.mark_reported(session, effect.bug_id, number, f"{said}: {url}", at)
@@ -475,6 +477,8 @@ def give_up(
     """Marks the effect as failed until a person releases it or the cause ends; `reason` is what to do."""
     effect = session.get_one(Effect, key)
     suppression.fail(effect, reason, cause)
+    if effect.kind == proposals.PULL_REQUEST:
+        proposals.mark_failed(session, key, reason, at)
     if effect.kind == ISSUE and effect.bug_id is not None:
         bugs.mark_unreported(session, effect.bug_id, f"its issue could not be sent: {reason}", at)
 

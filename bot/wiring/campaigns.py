@@ -14,6 +14,7 @@ from bot.campaigns.services import Reports, Services
 from bot.config import RepositoryConfig, read_repository_config, resolve_config
 from bot.runners import Runner, make_runner, run_tool
 from bot.runners.protocol import OnEvent
+from bot.runners.repository_test import run_test
 from bot.runners.reproducer_run import try_script
 from bot.settings import Settings, report_url
 from bot.toolchains import provision, resolve
@@ -35,6 +36,7 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "make_shard": make_shard,
         "runner": runner(),
         "try_script": try_script,
+        "run_test": run_test,
         "run_tool": _run_tool,
         "sign": compute_signature,
         "reports": reports(settings.data_dir, partial(report_url, settings)),

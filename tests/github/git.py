@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,28 @@ class Git:
             lines += [f"D {path}"] if text is None else [f"M 100644 inline {path}", _data(text)]
         self.run("fast-import", "--quiet", "--force", stdin="\n".join([*lines, ""]).encode())
         return self.head(branch)
+
+    def kind(self, sha: str) -> str:
+        """The type of an object: commit, tree or blob; "" for none."""
+        found = self.run("cat-file", "-t", sha, failing=True) if re.fullmatch("[0-9a-f]{40}", sha) else ""
+        return found.strip()
+
+    def tree_with(self, base: str, files: Mapping[str, str]) -> str:
+        """The id of a tree with further files."""
+        with tempfile.TemporaryDirectory() as folder:
+            index = {"GIT_INDEX_FILE": f"{folder}/index"}
+            _git(self.path, "read-tree", base or "--empty", extra=index)
+            for path, text in files.items():
+                blob = self.run("hash-object", "-w", "--stdin", stdin=text.encode()).strip()
+                _git(self.path, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", extra=index)
+            return _git(self.path, "write-tree", extra=index).strip()
+
+    def commit_of(self, tree: str, parents: Sequence[str], message: str, author: str) -> str:
+        """A commit on no branch."""
+        self._commits += 1
+        given = [part for one in parents for part in ("-p", one)]
+        who = {"GIT_AUTHOR_NAME": author, "GIT_AUTHOR_DATE": f"{_BORN + self._commits} +0000"}
+        return _git(self.path, "commit-tree", tree, *given, "-m", message, extra=who).strip()
 
     def head(self, branch: str) -> str:
         """The commit of a branch, "" if there is none."""
@@ -188,9 +211,15 @@ def _data(text: str) -> str:
     return f"data {len(text.encode())}\n{text}"
 
 
-def _git(folder: Path, *arguments: str, stdin: bytes = b"", failing: bool = False) -> str:
+def _git(
+    folder: Path,
+    *arguments: str,
+    stdin: bytes = b"",
+    failing: bool = False,
+    extra: Mapping[str, str] | None = None,
+) -> str:
     people = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in _WHO.items()}
-    environment = {"PATH": os.environ["PATH"]} | _ENVIRONMENT | people
+    environment = {"PATH": os.environ["PATH"]} | _ENVIRONMENT | people | dict(extra or {})
     done = subprocess.run(
         ["git", *arguments], cwd=folder, env=environment, input=stdin, capture_output=True, check=False
     )

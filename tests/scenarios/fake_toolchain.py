@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from bot.bisection.releases import Range, releases
 from bot.bugs.release_bisection import YEARS
 from bot.errors import UsageError
 from bot.runners.protocol import OnEvent
+from bot.runners.repository_test import RunResult
 from bot.toolchains import ReadyToolchain, ToolchainSpec
 from fuzzing.cases import Corpus
 from fuzzing.execute.shard import Shard
@@ -88,8 +89,13 @@ def provision(spec: ToolchainSpec, data_dir: Path, progress: Callable[[str], Non
     assert release in BROKEN, spec.label
     versions = {"openvino": release, "python": "3.11.7"}
     return ReadyToolchain(
-        spec, fakes.digest_of(release), "/nowhere/bin/python", versions, (f"openvino=={release}",)
+        spec, fakes.digest_of(release), f"/nowhere/{release}/bin/python", versions, (f"openvino=={release}",)
     )
+
+
+#: The code of every case's model.
+MODEL = '''model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
+g (float[2] x) => (float[2] y) { y = Relu(x) }""")'''
 
 
 class Runner:
@@ -145,6 +151,8 @@ class Tools(fakes.Tools):
         """Runs one; there are no others than these."""
         if module == "fuzzing.reduce":
             self._reduce(Shard.read(Path(args[0])), on_event, stop)
+        elif "--outline" in args:
+            on_event({"id": args[-1], "program": "a program", "code": MODEL})
         elif module == "fuzzing.localize":
             fact = {"what": "converter", "found": ["convert"], "how": "traced", "confirmed": True}
             on_event({"event": "fact", **fact})
@@ -177,7 +185,21 @@ def fake_services(data_dir: Path) -> dict[str, Any]:
     """The fields of `bot.campaigns.services.Services` that this stands in for; the cases are written too."""
     fakes.write_corpus(data_dir / "corpus")
     runner = Runner()
-    return {"provision": provision, "runner": runner, "run_tool": Tools(runner), "try_script": _shows}
+    return {
+        "provision": provision,
+        "runner": runner,
+        "run_tool": Tools(runner),
+        "try_script": _shows,
+        "run_test": _run_test,
+    }
+
+
+def _run_test(
+    python: str, files: Mapping[str, str], arguments: Sequence[str], _timeout_s: float
+) -> RunResult:
+    """A proposed test that passes on the good release only."""
+    assert any(path in argument for path in files for argument in arguments)
+    return RunResult(ran=True, passed=GOOD in python, seconds=0.1, output="")
 
 
 def _shows(_text: str, _python: str, _ending: str = "") -> int:

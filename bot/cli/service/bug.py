@@ -115,6 +115,8 @@ def _show(facts: BugFacts, html: Path | None) -> None:
         console.print(f"  {run.outcome.verdict.value:13} {escape(run.label)}  {escape(run.outcome.summary)}")
     for row in facts.comparison:
         console.print(f"  {row['verdict']:13} {escape(row['label'])}, here")
+    if (test := facts.proposal) is not None:
+        console.print(f"  test {escape(f'{test.test} in {test.path}: {test.state}, {test.reason}')}")
     for event in facts.audit_events:
         what = escape(f"{event.actor} {event.action}: {event.reason}")
         console.print(f"  {event.at:%Y-%m-%d %H:%M}  {what}")

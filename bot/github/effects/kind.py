@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from bot.errors import InternalError, RefusalError
 from bot.github.client import Client
+from bot.github.identity import REPORTER, TokenScope
 from bot.github.limits import marker
 from bot.github.requests import Request, Sent, checked_target
 from bot.github.responses import expected_shape
@@ -22,6 +23,7 @@ class EffectKind:
     """One kind of effect on GitHub.
 
     name     as in the outbox
+    scope    of the token that it is sent with
     permission  the permission it needs, as GitHub writes it
     editable   whether it is updated in place
     always_search  whether it is searched for even if it is new to the outbox
@@ -29,6 +31,7 @@ class EffectKind:
     """
 
     name: ClassVar[str]
+    scope: ClassVar[TokenScope] = REPORTER
     permission: ClassVar[str]
     editable: ClassVar[bool] = False
     always_search: ClassVar[bool] = False

@@ -22,6 +22,7 @@ class OnnxRuntimePythonWriter(Writer):
     first_party = "onnxruntime"
     path = "onnxruntime/test/python/onnxruntime_test_python.py"
     class_name = "TestInferenceSession"
+    companions: ClassVar[tuple[str, ...]] = ("onnxruntime/test/python/helper.py",)
 
     def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:
         """The parts of the model, and the level of optimization at which it fails."""

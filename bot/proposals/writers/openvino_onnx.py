@@ -21,6 +21,21 @@ class OpenVinoOnnxWriter(Writer):
     name = "openvino-onnx"
     backend = "openvino"
     frontend = "onnx"
+    companions: ClassVar[tuple[str, ...]] = (
+        f"{_FOLDER}/conftest.py",
+        f"{_FOLDER}/pytest.ini",
+        f"{_FOLDER}/onnx_tests/conftest.py",
+        *(
+            f"{_FOLDER}/common/{name}.py"
+            for name in (
+                "__init__",
+                "constants",
+                "layer_test_class",
+                "onnx_layer_test_class",
+                "utils/__init__",
+            )
+        ),
+    )
     style: ClassVar[CodeStyle] = CodeStyle(line_length=120, quotes="preserve")
 
     def place(self, regression: Regression, tree: Tree, settings: ProposalSettings) -> Place | None:

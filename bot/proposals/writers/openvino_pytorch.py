@@ -27,6 +27,13 @@ class OpenVinoPytorchWriter(Writer):
     name = "openvino-pytorch"
     backend = "openvino"
     frontend = "torch"
+    companions: ClassVar[tuple[str, ...]] = (
+        _BASE,
+        "tests/layer_tests/conftest.py",
+        "tests/layer_tests/pytest.ini",
+        f"{_FOLDER}/conftest.py",
+        *(f"tests/layer_tests/common/{name}.py" for name in ("__init__", "constants", "utils/__init__")),
+    )
     style: ClassVar[CodeStyle] = CodeStyle(line_length=120, quotes="preserve")
 
     def place(self, regression: Regression, tree: Tree, settings: ProposalSettings) -> Place | None:

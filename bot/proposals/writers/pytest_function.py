@@ -17,7 +17,7 @@ from bot.reports.reproducer_short import render_short
 class PytestFunctionWriter(Writer):
     """The file that the configuration names, for any compiler with a short reproducer."""
 
-    name = "pytest"
+    name = "pytest-function"
 
     def place(self, regression: Regression, tree: Tree, settings: ProposalSettings) -> Place | None:
         """The configured file, new or not."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from bot.proposals.regression import Regression
 from bot.proposals.torch_forms import torch_form
@@ -27,6 +27,7 @@ class PyTorchWriter(Writer):
     backend = "inductor"
     frontend = "torch"
     expects_failures = True
+    companions: ClassVar[tuple[str, ...]] = ("test/inductor/test_torchinductor.py", "test/dynamo/utils.py")
 
     def place(self, regression: Regression, tree: Tree, settings: ProposalSettings) -> Place | None:
         """The file of the failing part, if the repository has it."""

@@ -22,6 +22,7 @@ class TinygradOnnxWriter(Writer):
     first_party = "tinygrad"
     path = "test/external/external_test_onnx_ops.py"
     class_name = "TestMainOnnxOps"
+    companions: ClassVar[tuple[str, ...]] = ("extra/__init__.py", "extra/onnx_helpers.py", "pyproject.toml")
 
     def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:
         """The parts of the model; `single` if it is one operator that gets its inputs in order."""

@@ -13,6 +13,7 @@ from bot.store.models.campaigns import (
 )
 from bot.store.models.inbox import Command, Delivery
 from bot.store.models.outbox import CachedResponse, Effect, KillSwitch, RateLimitPause, RateUsage
+from bot.store.models.proposals import Proposal
 from bot.store.models.states import (
     BugState,
     CampaignState,
@@ -21,6 +22,7 @@ from bot.store.models.states import (
     DeliveryState,
     EffectState,
     JobState,
+    ProposalState,
     Side,
     SuppressionCause,
     TargetState,
@@ -51,6 +53,8 @@ __all__ = [
     "Mute",
     "OutcomeRow",
     "PeriodicTask",
+    "Proposal",
+    "ProposalState",
     "Pull",
     "RateLimitPause",
     "RateUsage",

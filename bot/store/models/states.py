@@ -95,6 +95,15 @@ class JobState(str, Enum):
     FAILED = "failed"
 
 
+class ProposalState(str, Enum):
+    """State of a proposed test (`bot.store.proposals`)."""
+
+    OPEN = "open"  # also while its pull request waits to be opened
+    MERGED = "merged"
+    REFUSED = "refused"  # a person closed it
+    FAILED = "failed"  # GitHub refused to open it
+
+
 class EffectState(str, Enum):
     """State of an effect."""
 

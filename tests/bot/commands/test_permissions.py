@@ -29,6 +29,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "/assay reduce": (BUGS, WRITERS),
     "/assay bisect": (BUGS, WRITERS),
     "/assay test": (BUGS, WRITERS),
+    "/assay propose": (BUGS, WRITERS),
     "/assay dup #5": (BUGS, WRITERS),
     "/assay undup": (BUGS, WRITERS),
     "/assay invalid": (BUGS, WRITERS),

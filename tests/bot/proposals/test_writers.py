@@ -30,7 +30,7 @@ WRITTEN: dict[str, tuple[str, Regression]] = {
     "openvino-pytorch": ("openvino", regression("openvino", torch_text())),
     "openvino-onnx": ("openvino", regression("openvino", cumsum())),
     "tinygrad-onnx": ("tinygrad", regression("tinygrad", cumsum())),
-    "pytest": ("other", regression("iree", cumsum())),
+    "pytest-function": ("other", regression("iree", cumsum())),
 }
 
 
@@ -153,7 +153,7 @@ def test_no_test_is_longer_than_a_person_would_write() -> None:
 
 def test_the_configuration_names_the_file_and_its_header() -> None:
     settings = ProposalSettings(path="ci/test_bugs.py", header="# SPDX-License-Identifier: MIT")
-    proposal = propose(WRITTEN["pytest"][1], Tree(lambda _: None), settings)
+    proposal = propose(WRITTEN["pytest-function"][1], Tree(lambda _: None), settings)
     assert proposal.path == "ci/test_bugs.py"
     assert proposal.after.startswith("# SPDX-License-Identifier: MIT\n\nimport ")
 

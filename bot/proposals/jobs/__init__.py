@@ -1,0 +1,1 @@
+"""Job kinds of proposals: one file each, registered by `@job_kind`."""

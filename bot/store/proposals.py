@@ -1,0 +1,102 @@
+"""Proposed regression tests: which are open, and what became of each.
+
+open ──merged──▶ merged
+  ├──closed by a person──▶ refused    never proposed again
+  └──GitHub refuses it──▶ failed      may be proposed again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from bot.store import audit
+from bot.store.models import Proposal, ProposalState
+
+PULL_REQUEST = "pull_request"  # the kind of effect that opens one
+_MERGED = "merged"
+
+
+def find(session: Session, target: str, signature: str) -> Proposal | None:
+    """The proposal for a bug."""
+    query = select(Proposal).where(Proposal.target == target, Proposal.signature == signature)
+    return session.scalars(query).one_or_none()
+
+
+def in_state(session: Session, target: str, state: ProposalState) -> Sequence[Proposal]:
+    """The proposals of a target in a state, oldest first."""
+    query = select(Proposal).where(Proposal.target == target, Proposal.state == state.value)
+    return session.scalars(query.order_by(Proposal.id)).all()
+
+
+def ending(session: Session, target: str, signature: str) -> str:
+    """What became of the bug's test, if that keeps another from being proposed; "" if it does not."""
+    known = find(session, target, signature)
+    if known is None or known.state == ProposalState.FAILED.value:
+        return ""
+    where = f"#{known.number}" if known.number is not None else "a pull request that is being opened"
+    said = {
+        ProposalState.OPEN.value: f"{where} proposes a test for this bug",
+        ProposalState.MERGED.value: f"{where} added a test for this bug",
+        ProposalState.REFUSED.value: f"{where} was closed, so no test is proposed for this bug again",
+    }
+    return said[known.state]
+
+
+def obstacle(session: Session, target: str, signature: str, most: int) -> str:
+    """Why no test may be proposed for a bug now; "" if one may. At most `most` are open in a repository."""
+    if why := ending(session, target, signature):
+        return why
+    waiting = in_state(session, target, ProposalState.OPEN)
+    if len(waiting) < most:
+        return ""
+    listed = ", ".join(f"#{one.number}" if one.number is not None else one.test for one in waiting)
+    return f"{listed} is open, and proposals.open is {most}: merge or close it first"
+
+
+def record(session: Session, proposal: Proposal) -> None:
+    """Adds an open proposal in place of one that failed."""
+    known = find(session, proposal.target, proposal.signature)
+    if known is not None:
+        session.delete(known)
+        session.flush()
+    session.add(proposal)
+    _audit(session, proposal, "proposed", f"test {proposal.test} in {proposal.path}", proposal.created_at)
+
+
+def mark_opened(session: Session, effect: str, url: str, number: int | None, at: datetime) -> None:
+    """Records the pull request of a sent effect; the number is None in dry runs."""
+    for one in session.scalars(select(Proposal).where(Proposal.effect == effect)):
+        one.url, one.number, one.updated_at = url, number, at
+        one.reason = f"opened: {url}" if number is not None else f"written down, not sent: {url}"
+
+
+def mark_failed(session: Session, effect: str, reason: str, at: datetime) -> None:
+    """Records that GitHub refuses the effect; the bug's test may be proposed again."""
+    for one in session.scalars(select(Proposal).where(Proposal.effect == effect)):
+        if one.state == ProposalState.OPEN.value and one.number is None:
+            one.state, one.reason, one.updated_at = ProposalState.FAILED.value, reason, at
+            _audit(session, one, "refused", reason, at)
+
+
+def follow(session: Session, target: str, number: int, state: str, at: datetime) -> None:
+    """Records what became of a pull request, by GitHub's state: open, closed or merged."""
+    query = select(Proposal).where(Proposal.target == target, Proposal.number == number)
+    for one in session.scalars(query):
+        now = _STATES.get(state)
+        if now is None or one.state == now.value:
+            continue
+        one.state, one.updated_at = now.value, at
+        one.reason = f"#{number} is {state}"
+        _audit(session, one, "proposal_" + now.value, one.reason, at)
+
+
+#: GitHub's state of a pull request → ours. A reopened one counts as open again.
+_STATES = {"open": ProposalState.OPEN, "closed": ProposalState.REFUSED, _MERGED: ProposalState.MERGED}
+
+
+def _audit(session: Session, one: Proposal, action: str, reason: str, at: datetime) -> None:
+    audit.record(session, one.target, action, f"proposal:{one.test}", reason, at)

@@ -1,0 +1,184 @@
+"""Pull requests of proposed tests: branch, commit and pull request, each made exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.github.dry_run import DryRunSink
+from bot.github.github_api import GitHubApi
+from bot.github.identity import Credentials
+from bot.github.limits import marker
+from bot.github.live_sink import GitHubSink
+from bot.github.outbox_queue import OutboxQueue
+from bot.github.rate_limiter import RateLimiter
+from bot.store.database import Database
+from bot.store.outbox import EffectDraft
+from bot.worker import Worker
+from tests.bot.github.outbox_kit import campaign, database, post, row
+from tests.github.double import GitHubDouble
+from tests.github.repository_double import RepositoryDouble
+from tests.github.server import Fault
+
+NAME, KEY, BRANCH, PATH = "octo/compiler", "p" * 32, "assay/bug-1-test-relu-nan", "tests/test_relu.py"
+TEST = "def test_relu_nan():\n    assert True\n"
+
+
+@pytest.fixture
+def github(tmp_path: Path) -> Iterator[GitHubDouble]:
+    with GitHubDouble(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def repository(github: GitHubDouble) -> RepositoryDouble:
+    made = github.repository(NAME)
+    made.commit({"op.cc": "1\n", "tests/test_old.py": "def test_old(): pass\n"})
+    github.accept("octo", **github.hub.permissions | {"contents": "write"})
+    return made
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Database]:
+    made = database(tmp_path)
+    campaign(made, target=NAME)
+    yield made
+    made.close()
+
+
+class Sender:
+    """The service's sender; `later` lets its waits and leases pass."""
+
+    def __init__(self, store: Database, github: GitHubDouble, folder: Path) -> None:
+        self._late, self._github = timedelta(0), github
+        who = Credentials(app_id=github.app_id, private_key=github.private_key)
+        self.api = GitHubApi(who, github.url, rate_limiter=RateLimiter(store, gap_s=0))
+        queue = OutboxQueue(store, GitHubSink(self.api), self._clock, DryRunSink(folder / "outbox"))
+        self._worker = Worker(queue)
+
+    def _clock(self) -> object:
+        return self._github.hub.world.clock() + self._late
+
+    def drain(self) -> None:
+        while self._worker.run_once():
+            pass
+
+    def later(self) -> None:
+        self._late += timedelta(hours=2)
+        self.drain()
+
+
+@pytest.fixture
+def sender(store: Database, github: GitHubDouble, tmp_path: Path) -> Iterator[Sender]:
+    made = Sender(store, github, tmp_path)
+    yield made
+    made.api.close()
+
+
+def propose(store: Database, repository: RepositoryDouble) -> None:
+    payload = {
+        "title": "Add a regression test for NaN of Relu",
+        "body": f"Why.\n\n{marker(KEY)}\n",
+        "head": BRANCH,
+        "base": "main",
+        "draft": True,
+        "commit": {"parent": repository.head(), "path": PATH, "content": TEST, "message": "Add a test"},
+    }
+    post(store, EffectDraft("pull_request", KEY, NAME, payload))
+
+
+def check(repository: RepositoryDouble) -> None:
+    """One draft pull request with one commit, which adds the file and leaves the others."""
+    (pull,) = repository.pulls
+    assert pull.pull is not None
+    assert (pull.pull.draft, pull.pull.head_ref, pull.pull.base_ref, pull.state) == (
+        True,
+        BRANCH,
+        "main",
+        "open",
+    )
+    (commit,) = repository.record.git.between(repository.head(), repository.head(BRANCH))
+    assert (commit.message, commit.author) == ("Add a test", "assay-test[bot]")
+    (file,) = repository.record.git.files(repository.head(), commit.sha)
+    assert (file["filename"], file["status"]) == (PATH, "added")
+    assert repository.record.git.read(commit.sha, PATH) == TEST.encode()
+
+
+def test_a_draft_with_one_commit(store: Database, repository: RepositoryDouble, sender: Sender) -> None:
+    propose(store, repository)
+    sender.drain()
+    check(repository)
+    there = row(store, KEY)
+    assert (there.state, there.number) == ("sent", repository.pulls[0].number)
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+@pytest.mark.parametrize("path", ["git/trees", "git/commits", "git/refs", "pulls"])
+def test_an_interruption_makes_nothing_twice(
+    path: str,
+    arrived: bool,
+    store: Database,
+    repository: RepositoryDouble,
+    sender: Sender,
+    github: GitHubDouble,
+) -> None:
+    github.faults.append(Fault(0, arrived=arrived, method="POST", path=f"/repos/.*/{path}"))
+    propose(store, repository)
+    sender.drain()
+    assert row(store, KEY).state in ("pending", "sending")
+    sender.later()
+    check(repository)
+    assert row(store, KEY).state == "sent"
+
+
+def test_what_people_add_to_the_branch_stays(
+    store: Database, repository: RepositoryDouble, sender: Sender, github: GitHubDouble
+) -> None:
+    github.faults.append(Fault(0, method="POST", path="/repos/.*/pulls"))
+    propose(store, repository)
+    sender.drain()
+    theirs = repository.commit({PATH: "def test_better(): pass\n"}, branch=BRANCH, author="ada")
+    sender.later()
+    assert repository.head(BRANCH) == theirs
+    assert len(repository.pulls) == 1
+
+
+def test_one_that_was_closed_meanwhile_is_not_opened_again(
+    store: Database, repository: RepositoryDouble, sender: Sender, github: GitHubDouble
+) -> None:
+    github.faults.append(Fault(0, arrived=True, method="POST", path="/repos/.*/pulls"))
+    propose(store, repository)
+    sender.drain()
+    repository.close_pull(repository.pulls[0].number, by="octo")
+    sender.later()
+    (pull,) = repository.pulls
+    assert pull.state == "closed"
+    assert row(store, KEY).number == pull.number
+
+
+def test_without_the_permission_it_says_which(
+    store: Database, repository: RepositoryDouble, sender: Sender, github: GitHubDouble
+) -> None:
+    github.accept("octo", **github.hub.permissions)
+    propose(store, repository)
+    sender.drain()
+    there = row(store, KEY)
+    assert there.state == "failed"
+    assert "contents=write" in there.reason
+    assert repository.pulls == []
+
+
+def test_a_dry_run_writes_all_requests(tmp_path: Path) -> None:
+    made = database(tmp_path)
+    campaign(made, mode="dry-run", target=NAME)
+    payload = {"title": "t", "body": "b", "head": BRANCH, "base": "main", "draft": True}
+    commit = {"parent": "a" * 40, "path": PATH, "content": TEST, "message": "m"}
+    post(made, EffectDraft("pull_request", KEY, NAME, payload | {"commit": commit}))
+    Worker(OutboxQueue(made, DryRunSink(tmp_path / "outbox"))).run_once()
+    made.close()
+    (written,) = (tmp_path / "outbox").rglob("*.json")
+    for path in ("/pulls", "/git/trees", "/git/commits", "/git/refs"):
+        assert f'"/repos/{NAME}{path}"' in written.read_text()

@@ -1,0 +1,80 @@
+"""Which tests may be proposed, and what became of each."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.store import Database, Session, proposals
+from bot.store.models import Base, Proposal
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Database:
+    made = Database(f"sqlite:///{tmp_path}/assay.db")
+    Base.metadata.create_all(made.engine)
+    return made
+
+
+def add(session: Session, signature: str, number: int | None = None) -> Proposal:
+    row = Proposal(
+        target="o/n", signature=signature, effect=f"key-{signature}", branch="b", path="tests/test_a.py",
+        test="test_a", writer="pytest-function", created_at=NOW, updated_at=NOW,
+    )  # fmt: skip
+    proposals.record(session, row)
+    session.flush()
+    if number is not None:
+        proposals.mark_opened(session, row.effect, f"https://github.com/o/n/pull/{number}", number, NOW)
+    return row
+
+
+def obstacle(session: Session, signature: str, most: int = 1) -> str:
+    return proposals.obstacle(session, "o/n", signature, most)
+
+
+def test_one_is_open_in_a_repository(store: Database) -> None:
+    with store.transaction() as session:
+        assert obstacle(session, "a") == ""
+        add(session, "a", 7)
+        assert obstacle(session, "a") == "#7 proposes a test for this bug"
+        assert obstacle(session, "b") == "#7 is open, and proposals.open is 1: merge or close it first"
+        assert obstacle(session, "b", most=2) == ""
+        assert proposals.obstacle(session, "o/other", "a", 1) == ""
+
+
+def test_one_that_is_not_opened_yet_counts(store: Database) -> None:
+    with store.transaction() as session:
+        add(session, "a")
+        assert obstacle(session, "b").startswith("test_a is open")
+
+
+@pytest.mark.parametrize(
+    ("state", "said"), [("closed", "is proposed for this bug again"), ("merged", "added a")]
+)
+def test_an_end_is_an_end_for_that_bug_only(state: str, said: str, store: Database) -> None:
+    with store.transaction() as session:
+        add(session, "a", 7)
+        proposals.follow(session, "o/n", 7, state, NOW)
+        assert said in obstacle(session, "a")
+        assert obstacle(session, "b") == ""
+
+
+def test_a_reopened_one_is_open(store: Database) -> None:
+    with store.transaction() as session:
+        add(session, "a", 7)
+        for state in ("closed", "open"):
+            proposals.follow(session, "o/n", 7, state, NOW)
+        assert obstacle(session, "b").startswith("#7 is open")
+
+
+def test_what_github_refuses_may_be_proposed_again(store: Database) -> None:
+    with store.transaction() as session:
+        add(session, "a")
+        proposals.mark_failed(session, "key-a", "lacks contents=write", NOW)
+        assert obstacle(session, "a") == ""
+        again = add(session, "a", 8)
+        assert proposals.find(session, "o/n", "a") is again

@@ -1,0 +1,85 @@
+"""A regression test as a pull request: asked for in an issue, opened as a draft, closed, never again."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.store import proposals
+from bot.store.models import Proposal, ProposalState
+from tests.github.repository_double import RepositoryDouble
+from tests.github.state import Issue
+from tests.scenarios.deployment import Deployment
+from tests.scenarios.fake_toolchain import BAD, GOOD, configured
+
+pytestmark = pytest.mark.slow
+
+WANTED = "proposals:\n  enabled: true\n"
+
+
+@pytest.fixture
+def issue(deployment: Deployment, repository: RepositoryDouble) -> Issue:
+    """The issue of a bug that was fixed; ada may write, and the App may write contents."""
+    repository.collaborator("ada", "write")
+    permissions = deployment.hub.installation("octo").permissions | {"contents": "write"}
+    deployment.hub.accept("octo", **permissions)
+    push(deployment, repository, BAD)
+    push(deployment, repository, GOOD)
+    (found,) = [one for one in repository.issues if "Add" in one.title]
+    return found
+
+
+def push(deployment: Deployment, repository: RepositoryDouble, release: str, config: str = WANTED) -> None:
+    files = {"requirements.txt": f"openvino=={release}\n", ".github/assay.yml": configured() + config}
+    repository.commit(files, message=f"Use {release}{config}")
+    deployment.wait_until_idle()
+
+
+def ask(deployment: Deployment, repository: RepositoryDouble, issue: Issue) -> str:
+    """What is answered to `/assay propose`."""
+    known = {one.id for one in repository.comments(issue.number)}
+    repository.comment(issue.number, "ada", "/assay propose")
+    deployment.wait_until_idle()
+    answers = [one for one in repository.comments(issue.number) if one.id not in known]
+    said = "\n".join(one.body for one in answers if one.author.type == "Bot")
+    return said.replace("\\", "").replace("\u200b", "")  # escaped for Markdown
+
+
+def rows(deployment: Deployment, repository: RepositoryDouble) -> list[Proposal]:
+    with deployment.database() as database, database.reading() as session:
+        found = [
+            one for state in ProposalState for one in proposals.in_state(session, repository.name, state)
+        ]
+        session.expunge_all()
+    return found
+
+
+def test_a_test_is_proposed_once_and_never_again_after_it_was_closed(
+    deployment: Deployment, repository: RepositoryDouble, issue: Issue
+) -> None:
+    said = ask(deployment, repository, issue)
+    assert "test_add_compile of tests/test_compiler_regressions.py passes" in said
+    (pull,) = repository.pulls
+    assert pull.pull is not None
+    assert (pull.pull.draft, pull.pull.base_ref, pull.state) == (True, "main", "open")
+    assert "fails in 3 of 3 runs" in str(pull.body)
+    assert "passes in 3 of 3 runs" in str(pull.body)
+    assert f"/{repository.name}/issues/{issue.number}" in str(pull.body)
+    written = repository.record.git.read(pull.pull.head_sha, "tests/test_compiler_regressions.py")
+    assert written is not None
+    assert b"def test_add_compile():" in written
+
+    assert f"#{pull.number} proposes a test for this bug" in ask(deployment, repository, issue)
+    repository.close_pull(pull.number, by="ada")
+    deployment.wait_until_idle()
+    (row,) = rows(deployment, repository)
+    assert (row.state, row.number) == (ProposalState.REFUSED.value, pull.number)
+    assert "was closed, so no test is proposed for this bug again" in ask(deployment, repository, issue)
+    assert len(repository.pulls) == 1
+
+
+def test_nothing_is_proposed_where_nobody_asked_for_it(
+    deployment: Deployment, repository: RepositoryDouble, issue: Issue
+) -> None:
+    push(deployment, repository, GOOD, config="")
+    assert "proposals: {enabled: true}" in ask(deployment, repository, issue)
+    assert (repository.pulls, rows(deployment, repository)) == ([], [])
