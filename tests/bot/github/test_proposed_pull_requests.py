@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -59,7 +59,7 @@ class Sender:
         queue = OutboxQueue(store, GitHubSink(self.api), self._clock, DryRunSink(folder / "outbox"))
         self._worker = Worker(queue)
 
-    def _clock(self) -> object:
+    def _clock(self) -> datetime:
         return self._github.hub.world.clock() + self._late
 
     def drain(self) -> None:
