@@ -213,7 +213,7 @@ class ReleaseProbe:
             self._on_line(line)
 
         ready = self._make(spec, self._data_dir, progress)
-        self.cost.installs += len(steps) > 1  # one that is found made has nothing to tell but that
+        self.cost.installs += any(not step.endswith((" before", "there")) for step in steps)
         return ready
 
     def _shard(self, toolchain: Build, runs: int) -> Shard:

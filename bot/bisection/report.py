@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from bot.bisection.commit_range import CommitRange
 from bot.bisection.decision_rule import RevisionStatus
 from bot.bisection.release_probe import BisectionQuery, ReleaseProbe, ReleaseResult, tally
 from bot.bisection.releases import Range
@@ -15,6 +16,7 @@ from bot.reports.text import cut, one_line
 from fuzzing.oracles.tolerance_profiles import DEFAULT
 from fuzzing.outcomes import Verdict
 
+_SUBJECT = 80  # characters of a commit's subject
 _SUMMARY = 96  # characters of what a release did, for a line of a terminal
 _STATUS_LABELS = {
     RevisionStatus.CLEAN: ("✓", "clean"),
@@ -26,7 +28,7 @@ _STATUS_LABELS = {
 
 def result_to_json(
     query: BisectionQuery,
-    wanted: Range,
+    wanted: Range | CommitRange,
     releases: Sequence[str],
     answer: BisectionResult,
     release_probe: ReleaseProbe,
@@ -102,17 +104,17 @@ def _row(probed: ReleaseResult, judged: JudgedRevision, *, any_reworded: bool) -
 
 
 def format_lines(answer: dict[str, Any]) -> list[str]:
-    """The result as text: answer, evidence, cost, and a table of the releases tried."""
-    cost = answer["cost"]
+    """The result as text: answer, evidence, cost, and a table of the releases or commits tried."""
+    cost, noun = answer["cost"], "commit" if "commits" in answer else "release"
     replayed = f", {cost['replayed']} known from before" if cost["replayed"] else ""
-    tried = f"tried {cost['probes']} of {pluralize(answer['releases'], 'release')}: "
+    tried = f"tried {cost['probes']} of {pluralize(answer['releases'], noun)}: "
     spent = f"{pluralize(cost['installs'], 'install')}, {pluralize(cost['runs'], 'run')}{replayed}"
     return [
         _headline(answer),
         *(f"  {line}" for line in _evidence_lines(answer)),
         f"  {tried}{spent}, {seconds(cost['seconds'])}",
         "",
-        *_table(answer["probed"]),
+        *_table(answer["probed"], _short if "commits" in answer else str),
     ]
 
 
@@ -129,18 +131,18 @@ def rerun_command(answer: Mapping[str, Any]) -> str:
 
 def _headline(answer: dict[str, Any]) -> str:
     kind, where = ResultKind(answer["kind"]), answer["range"]
-    package = where.partition(":")[0]
+    noun = "commit" if "commits" in answer else "release"
     fixed = answer["asked"] == "fixed by"
-    release, before = (answer[key] and f"{package} {answer[key]}" for key in ("release", "before"))
+    release, before = (_named(answer, key) for key in ("release", "before"))
     if kind is ResultKind.ERROR:
         return f"{where}: no answer: {_error_reason(answer)}"
     if kind is ResultKind.HORIZON and answer.get("untried"):
         known = f"{before} still fails" if fixed else f"{release} fails already"
         return f"{known}: the time limit was reached before a release that does not"
     if kind is ResultKind.HORIZON and fixed:
-        return f"{before} still fails: no release in {where} fixes it"
+        return f"{before} still fails: no {noun} in {where} fixes it"
     if kind is ResultKind.HORIZON:
-        return f"{release} fails already: no older release in {where} is clean"
+        return f"{release} fails already: no older {noun} in {where} is clean"
     if kind is ResultKind.NEVER:
         return f"{release or before} does not fail: no change in {where}"
     if not (release and before):
@@ -154,6 +156,27 @@ def _headline(answer: dict[str, Any]) -> str:
     return f"{doubt}{verb} in {release}; {before} {was}"
 
 
+def _named(answer: Mapping[str, Any], key: str) -> str:
+    """The release or commit that a key of the result names, "" if none."""
+    if "commits" in answer:
+        return _describe(answer["commits"][key], whole=key == "release") if answer[key] else ""
+    return f"{answer['range'].partition(':')[0]} {answer[key]}" if answer[key] else ""
+
+
+def _describe(commit: Mapping[str, Any], *, whole: bool) -> str:
+    """A commit for people, with its author and pull request if it is the one that is named."""
+    name = f"commit {_short(commit['sha'])}"
+    if not whole:
+        return name
+    pull = f", pull request #{commit['pull_request']}" if commit["pull_request"] else ""
+    merged = f", merged by {_short(commit['merge'])}" if commit.get("merge") else ""
+    return f"{name} ({cut(commit['subject'], _SUBJECT)}; by {commit['author']}{pull}{merged})"
+
+
+def _short(sha: str) -> str:
+    return sha[:12]
+
+
 def _error_reason(answer: dict[str, Any]) -> str:
     for row in answer["probed"]:
         if row["judgement"] == RevisionStatus.TROUBLE.value:
@@ -163,24 +186,28 @@ def _error_reason(answer: dict[str, Any]) -> str:
 
 def _evidence_lines(answer: dict[str, Any]) -> list[str]:
     grounds = []
+    name = _short if "commits" in answer else str
     unclear = [one for one in answer["between"] if one not in answer.get("untried", ())]
     if unclear:
-        grounds.append(f"could not be judged: {', '.join(unclear)}")
+        grounds.append(f"could not be judged: {', '.join(map(name, unclear))}")
     left = [one for one in answer["between"] if one in answer.get("untried", ())]
     if left:
         grounds.append(f"not tried within the time limit: {', '.join(left)}")
     if answer.get("doubt"):
         failing = answer["before" if answer["asked"] == "fixed by" else "release"]
-        grounds.append(f"{failing} fails with another message, taken for the same bug: {answer['doubt']}")
+        grounds.append(
+            f"{name(failing)} fails with another message, taken for the same bug: {answer['doubt']}"
+        )
     if answer["confidence"]:
         percent = min(99.9, int(answer["confidence"] * 1000) / 10)
         grounds.append(f"confidence {percent:g} %, at a rate of failure of {answer['rate']:.0%}")
     return grounds
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _table(rows: Sequence[dict[str, Any]], name: Callable[[str], str]) -> list[str]:
     cells = [
-        (*_STATUS_LABELS[RevisionStatus(row["judgement"])], row["release"], _verdicts(row)) for row in rows
+        (*_STATUS_LABELS[RevisionStatus(row["judgement"])], name(row["release"]), _verdicts(row))
+        for row in rows
     ]
     widths = [max(len(cell[column]) for cell in cells) for column in range(4)] if cells else []
     shown = []

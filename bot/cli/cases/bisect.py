@@ -1,15 +1,24 @@
-"""Find the release in which a case began to fail, or stopped failing."""
+"""Find the release or commit in which a case began to fail, or stopped failing."""
 
 from __future__ import annotations
 
 import json
 import threading
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
+from bot.bisection.commit_range import (
+    CommitRange,
+    Sources,
+    choose_sources,
+    describe_commit,
+    tagged_range,
+)
 from bot.bisection.decision_rule import DecisionRule
 from bot.bisection.journal import Journal
 from bot.bisection.release_probe import BisectionQuery, ReleaseProbe, bisect_releases
@@ -23,14 +32,18 @@ from bot.cli.common.options import (
     corpus_option,
     data_set_option,
     json_option,
+    validate_configuration,
 )
 from bot.cli.exits import Exit
+from bot.commit_files import CommitFiles
 from bot.errors import UsageError
 from bot.file_lock import file_lock
+from bot.github.local_repository import LocalRepository
 from bot.runners import LocalRunner
 from bot.runners.protocol import Event, OnEvent
 from bot.settings import load_settings
 from bot.toolchains.installer import Installer
+from bot.toolchains.overlay import find_layout
 from fuzzing import backends
 from fuzzing.cases import TestCase
 from fuzzing.execute.shard import Shard
@@ -42,10 +55,16 @@ from fuzzing.outcomes import Outcome, Verdict
 @click.option(
     "--releases",
     "release_range",
-    required=True,
     metavar="PACKAGE:OLDEST..NEWEST",
     help="Releases to search, such as openvino:2023.0..2026.4, both ends included.",
 )
+@click.option(
+    "--repo",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Search commits of the compiler's repository in this folder; with --releases, those between the two "
+    "releases found.",
+)
+@click.option("--commits", metavar="GOOD..BAD", help="With --repo, the commits to search.")
 @click.option("--backend", help="Compiler to use. [default: that of the package]")
 @corpus_option
 @data_set_option
@@ -62,7 +81,9 @@ from fuzzing.outcomes import Outcome, Verdict
 @json_option
 def command(
     case: str,
-    release_range: str,
+    release_range: str | None,
+    repo: Path | None,
+    commits: str | None,
     backend: str | None,
     corpus: Path | None,
     data_set: int | None,
@@ -74,14 +95,28 @@ def command(
     repeats: int,
     as_json: bool,
 ) -> Exit:
-    """Find the release in which a case began to fail, or stopped failing.
+    """Find the release or commit in which a case began to fail, or stopped failing.
 
-    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Installs as few
-    releases as possible, each into its own environment. Environments and results are kept, so an interrupted
-    bisection resumes. Exit code 1 if the change was found, 0 if the range holds none.
+    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Makes as few
+    toolchains as possible, each in its own environment: releases are installed; the Python sources of commits
+    are laid over one wheel. Environments and results are kept, so an interrupted bisection resumes. Exit code
+    1 if the change was found, 0 if the range holds none.
     """
-    wanted = Range.parse(release_range)
-    configuration = configure_backend(backend or _backend(wanted.package), device, given, profile)
+    if commits and repo is None:
+        raise UsageError("--commits needs --repo")
+    if not release_range and not commits:
+        raise UsageError("name what to search: --releases, or --repo with --commits or --releases")
+    if release_range and commits:
+        raise UsageError("--releases and --commits exclude each other; with --releases, --repo searches on")
+    wanted = Range.parse(release_range) if release_range else None
+    repository = LocalRepository(repo, load_settings().data_dir / "objects") if repo else None
+    between = CommitRange.parse(commits, repository) if commits and repository else None
+    if backend is None and wanted is not None:
+        backend = _backend(wanted.package)
+    if backend is None and repository is not None and between is not None:
+        backend = find_layout(CommitFiles(repository, "", between.bad)).backend
+    configuration = configure_backend(str(backend), device, given, profile)
+    rule, data_dir = DecisionRule(full=repeats), load_settings().data_dir
     with find_case(case, corpus, data_set) as (store, found):
         if found.program.kind not in configuration.backend.kinds:
             kinds = ", ".join(configuration.backend.kinds)
@@ -90,15 +125,26 @@ def command(
             corpus=store.root,
             case=found,
             backend=configuration.name,
-            package=wanted.package,
+            package=wanted.package if wanted else configuration.backend.package,
             device=configuration.device,
             options=configuration.options,
             profile=configuration.profile,
             fixed_by=fixed_by,
             any_failure=any_failure,
         )
-        answer = _bisect(query, wanted, DecisionRule(full=repeats), load_settings().data_dir)
-    click.echo(json.dumps(answer) if as_json else "\n".join(format_lines(answer)))
+        search = _Search(query, rule, data_dir)
+        answers = [search.releases(wanted)] if wanted else []
+        if repository and answers:
+            between = tagged_range(repository, answers[0])
+            if between is None:
+                click.echo("the releases found have no tags in --repo: name --commits", err=True)
+        if repository and between:
+            answers.append(search.commits(repository, between))
+    answer = answers[-1]
+    if as_json:
+        click.echo(json.dumps(answer | {"releases_answer": answers[0]} if len(answers) > 1 else answer))
+    else:
+        click.echo("\n\n".join("\n".join(format_lines(one)) for one in answers))
     return _exit(answer)
 
 
@@ -134,26 +180,74 @@ def _backend(package: str) -> str:
     return named[0]
 
 
-def _bisect(query: BisectionQuery, wanted: Range, rule: DecisionRule, data_dir: Path) -> dict[str, Any]:
-    """Searches the releases and prints progress to stderr."""
+@dataclass(frozen=True)
+class _Search:
+    """Searches releases or commits, and prints progress to stderr."""
 
-    def print_progress(line: str) -> None:
-        click.echo(line, err=True)
+    query: BisectionQuery
+    rule: DecisionRule
+    data_dir: Path
 
-    begin = time.monotonic()
-    folder = data_dir / "bisections"
-    folder.mkdir(parents=True, exist_ok=True)
-    found = releases(wanted, Installer(folder), folder / "releases")
-    print_progress(
-        f"{wanted}: {len(found)} releases, at most {max_probed(len(found))} to try unless some are skipped"
-    )
-    ordered = found[::-1] if query.fixed_by else found
-    journal = Journal(folder, query.identity)
-    with file_lock(journal.path.with_suffix(".lock")):
-        release_probe = ReleaseProbe(query, ordered, data_dir, journal, _Runner(query.case), print_progress)
-        answer, release_probe = bisect_releases(release_probe, len(ordered), rule)
-    took = time.monotonic() - begin
-    return result_to_json(query, wanted, ordered, answer, release_probe, took)
+    def releases(self, wanted: Range) -> dict[str, Any]:
+        """The release with the change."""
+        folder = self._folder()
+        found = releases(wanted, Installer(folder), folder / "releases")
+        _print_progress(
+            f"{wanted}: {len(found)} releases, "
+            f"at most {max_probed(len(found))} to try unless some are skipped"
+        )
+        return self._search(self.query, wanted, found)
+
+    def commits(self, repository: LocalRepository, between: CommitRange) -> dict[str, Any]:
+        """The commit with the change; of a merge, the commit of the merged branch if that has it."""
+        config = validate_configuration({"backend": self.query.backend})
+        sources = choose_sources(repository, between, config, self.data_dir, _print_progress)
+        answer = self._search_commits(sources, between)
+        merge = str(answer["release"] or "")
+        branch = sources.merged(merge) if answer["kind"] == ResultKind.FOUND.value else None
+        if branch is None or branch.good == branch.bad:
+            return answer
+        _print_progress(f"{merge[:12]} is a merge: searching the commits that it brought")
+        inner = self._search_commits(sources, branch)
+        if inner["kind"] != ResultKind.FOUND.value:
+            return answer  # the branch alone does not show it: the merge brought it
+        inner["commits"]["release"]["merge"] = merge
+        return inner
+
+    def _search_commits(self, sources: Sources, between: CommitRange) -> dict[str, Any]:
+        shas = sources.revisions(between)
+        _print_progress(
+            f"{between}: {len(shas)} commits differ in the compiler's Python sources, "
+            f"at most {max_probed(len(shas))} to try unless some are skipped"
+        )
+        if native := sources.out_of_reach(between):
+            _print_progress(f"{native} commits change native code, which only a build has: not searched")
+        answer = self._search(sources.query(self.query), between, shas)
+        named = {
+            key: describe_commit(sources.repository.message(answer[key])) if answer[key] else None
+            for key in ("release", "before")
+        }
+        return answer | {"commits": named, "over": sources.like.label}
+
+    def _search(
+        self, query: BisectionQuery, wanted: Range | CommitRange, found: Sequence[str]
+    ) -> dict[str, Any]:
+        begin = time.monotonic()
+        ordered = found[::-1] if query.fixed_by else found
+        journal = Journal(self._folder(), query.identity)
+        with file_lock(journal.path.with_suffix(".lock")):
+            probe = ReleaseProbe(query, ordered, self.data_dir, journal, _Runner(query.case), _print_progress)
+            answer, probe = bisect_releases(probe, len(ordered), self.rule)
+        return result_to_json(query, wanted, ordered, answer, probe, time.monotonic() - begin)
+
+    def _folder(self) -> Path:
+        folder = self.data_dir / "bisections"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+def _print_progress(line: str) -> None:
+    click.echo(line, err=True)
 
 
 def _exit(answer: dict[str, Any]) -> Exit:

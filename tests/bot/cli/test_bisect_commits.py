@@ -1,0 +1,148 @@
+"""`assay bisect --repo`: a history made here, its commits really laid over a wheel, the case really run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.bisection.search import max_probed
+from bot.cli import main
+from bot.cli.cases import bisect
+from bot.cli.common.options import validate_configuration
+from bot.config import RepositoryConfig
+from bot.config import layouts as known_layouts
+from bot.config.layouts import SourceLayout
+from bot.toolchains import overlay
+from fuzzing.cases import Corpus
+from tests.bot.bisection.tiny_index import BACKEND, GOOD, NO_IMPORT, WRONG, make_index
+from tests.bot.cli.command_helpers import GOOD as CASE
+from tests.bot.toolchains.test_overlay import commit, git
+from tests.support.wheels import make_wheel
+
+pytestmark = pytest.mark.slow
+
+CODE = "tinyc/__init__.py"
+NOTES = "tinyc/notes.py"
+LAYOUT = SourceLayout(
+    backend=BACKEND,
+    package="tinyc",
+    marker=CODE,
+    paths={"tinyc": "tinyc"},
+    native=("src/",),
+    tag=r"v(\d+\.\d+)\.",
+)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with the release 1.0, the index that has its wheel, and a corpus with the case."""
+    for name, value in make_index(tmp_path, {}).items():
+        monkeypatch.setenv(name, value)
+    make_wheel(tmp_path / "index", "tinyc", "1.0.0", extra_files={CODE: GOOD.encode()})
+    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path / "data"))
+    Corpus(tmp_path / "data" / "corpus").add(CASE)
+    monkeypatch.setattr(known_layouts, "layouts", lambda: (LAYOUT,))
+    monkeypatch.setattr(overlay, "smoke_test", lambda _spec, _python: "")  # it has other models than x + y
+
+    def configuration(_given: Any) -> RepositoryConfig:
+        return validate_configuration({"backend": "onnxruntime"}).model_copy(update={"backend": BACKEND})
+
+    monkeypatch.setattr(bisect, "validate_configuration", configuration)
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    commit(folder, {CODE: GOOD})
+    git(folder, "tag", "v1.0.0")
+    return folder
+
+
+def run(capsys: pytest.CaptureFixture[str], folder: Path, commits: str, *options: str) -> dict[str, Any]:
+    """The answer for a range; exit code 1, as the change was found."""
+    arguments = (
+        "--repo",
+        str(folder),
+        "--commits",
+        commits,
+        "--backend",
+        BACKEND,
+        "--repeats",
+        "2",
+        "--json",
+    )
+    with pytest.raises(SystemExit) as left:
+        main(["bisect", CASE.id[:12], *arguments, *options])
+    written = capsys.readouterr()
+    assert left.value.code == 1, written.err
+    answer: dict[str, Any] = json.loads(written.out)
+    return answer
+
+
+def test_the_commit_is_named_with_author_and_pull_request(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place in range(3):
+        commit(repository, {NOTES: f"NOTE = {place}\n"})
+        commit(repository, {"README.md": f"{place}\n"})
+    before = commit(repository, {NOTES: "NOTE = 3\n"})
+    culprit = commit(repository, {CODE: WRONG}, "Rework add (#12)")
+    for place in range(4, 7):
+        commit(repository, {NOTES: f"NOTE = {place}\n"})
+    answer = run(capsys, repository, "v1.0.0..main")
+    assert (answer["kind"], answer["release"], answer["before"]) == ("found", culprit, before)
+    named = {"sha": culprit, "author": "a", "subject": "Rework add (#12)", "pull_request": 12}
+    assert answer["commits"]["release"] == named
+    assert answer["releases"] == 9, "commits that change no source of the compiler are left out"
+    assert len({row["toolchain"] for row in answer["probed"]}) <= max_probed(9)
+    assert answer["confidence"] > 0.9
+    again = run(capsys, repository, "v1.0.0..main")
+    assert (again["release"], again["cost"]["installs"], again["cost"]["runs"]) == (culprit, 0, 0)
+
+
+def test_a_fix_that_reverts_beside_a_commit_that_cannot_be_imported(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = commit(repository, {CODE: WRONG}, "Rework add (#12)")
+    commit(repository, {CODE: NO_IMPORT})
+    last = commit(repository, {CODE: WRONG, NOTES: "NOTE = 1\n"})
+    git(repository, "rm", "--quiet", NOTES)
+    fix = commit(repository, {CODE: GOOD}, 'Revert "Rework add (#12)" (#13)')
+    answer = run(capsys, repository, f"{broken}..main", "--fixed-by")
+    assert (answer["release"], answer["before"]) == (fix, last)
+    assert answer["commits"]["release"]["pull_request"] == 13
+
+
+def test_of_a_merge_the_commit_that_it_brought(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    git(repository, "checkout", "--quiet", "-b", "topic")
+    commit(repository, {NOTES: "NOTE = 1\n"})
+    culprit = commit(repository, {CODE: WRONG}, "Rework add")
+    commit(repository, {NOTES: "NOTE = 2\n"})
+    git(repository, "checkout", "--quiet", "main")
+    commit(repository, {"tinyc/other.py": "OTHER = 1\n"})
+    git(repository, "merge", "--quiet", "--no-ff", "-m", "Merge pull request #7 from octo/topic", "topic")
+    merge = git(repository, "rev-parse", "HEAD")
+    answer = run(capsys, repository, "v1.0.0..main")
+    assert answer["commits"]["release"] | {"merge": merge} == answer["commits"]["release"]
+    assert answer["release"] == culprit
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("--commits", "v1.0.0..main"), "--commits needs --repo"),
+        ((), "name what to search"),
+        (("--repo", "{}", "--commits", "main"), "write GOOD..BAD"),
+        (("--repo", "{}", "--commits", "main..v1.0.0"), "does not descend from"),
+        (("--repo", "{}", "--commits", "v1.0.0..gone"), "has no commit 'gone'"),
+    ],
+)
+def test_mistakes(
+    repository: Path, arguments: tuple[str, ...], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(repository, {NOTES: "NOTE = 1\n"})
+    with pytest.raises(SystemExit) as left:
+        main(["bisect", CASE.id[:12], "--backend", BACKEND, *(one.format(repository) for one in arguments)])
+    assert left.value.code == 2
+    assert what in capsys.readouterr().err
