@@ -62,7 +62,10 @@ def _capture(rewrite: Nodes) -> Callable[[], None]:
 
 
 def _call(name: str, change: Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, Any, Any]]) -> Nodes:
-    """Changes calls of one function or method; `change` gives the new target (None: the same) and arguments."""
+    """Changes calls of one function or method.
+
+    change  gives the new target (None: the same) and the new arguments
+    """
 
     def rewrite(kind: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         own = target if isinstance(target, str) else getattr(target, "__name__", "")

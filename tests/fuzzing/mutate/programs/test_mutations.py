@@ -40,16 +40,16 @@ INPUTS = (torch.tensor([[1.0, -2.0, 3.0], [0.5, 0.25, -1.0]]), torch.tensor([[0.
 SEED = Seed(TEXT, (("v0", Recipe("uniform", "float32", (2, 3), 0, 1, 0)),), INPUTS)
 
 
-def mutants(name: str, text: str = TEXT) -> Iterator[Mutant]:
-    """What 200 draws of a mutation make of a program."""
+def mutants(name: str, text: str = TEXT, step: int = 7) -> Iterator[Mutant]:
+    """What 200 draws of a mutation make of a program, as step number `step`."""
     program = ProgramTree.parse(text)
     recorded = profile(program, INPUTS)
     for number in range(200):
-        parameters = mutations.get(name).propose(Proposal(program, recorded, Rng(number), 7))
+        parameters = mutations.get(name).propose(Proposal(program, recorded, Rng(number), step))
         if parameters is not None:
-            changed = mutations.get(name).apply(program, 7, parameters)
+            changed = mutations.get(name).apply(program, step, parameters)
             assert changed is not None
-            yield Mutant(Seed(text, SEED.inputs, INPUTS), (Step(name, 7, parameters),), changed.text)
+            yield Mutant(Seed(text, SEED.inputs, INPUTS), (Step(name, step, parameters),), changed.text)
 
 
 @pytest.mark.parametrize("name", mutations.names())
@@ -107,6 +107,27 @@ def test_conditions_compare_no_nearly_equal_floats() -> None:
             "v0.max()",
             "v2.max()",
         }
+
+
+def test_nothing_is_overwritten_where_the_restoring_is_skipped() -> None:
+    raising = TEXT.replace(
+        "    v6 = v3 * 2\n",
+        "    try:\n            {}[0]\n        except KeyError:\n            v6 = v3 * 2\n",
+    )
+    made = list(mutants("mutate-recover", raising))
+    assert made
+    assert {mutant.steps[0].parameters["before"] for mutant in made}.isdisjoint({"{}[0]"})
+    assert {find_difference(mutant) for mutant in made} == {""}
+
+
+def test_variables_of_other_functions_are_not_moved() -> None:
+    text = next(mutants("nonlocal-writes")).text
+    written = ProgramTree.parse(text).nonlocals
+    assert written
+    for mutant in mutants("functions", text, 8):
+        bodies = mutant.text.split("def f8")[1].split("f8(")[0]
+        assert not any(f"return {name}" in bodies for name in written)
+        assert find_difference(mutant) == ""
 
 
 def test_soundness_sees_another_value() -> None:
