@@ -120,7 +120,7 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    torch._logging.set_logs(all=logging.CRITICAL)
+    logging.disable(logging.CRITICAL)
     source = mutants(given.seed)
     cases = [next(source) for _ in range(given.mutants)]
     found = 0
