@@ -7,7 +7,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -220,7 +220,7 @@ def command(
         )
 
     config = configure_campaign(options, seconds)
-    names_of_rungs = parse_rungs(backend, rungs) if rungs else ()
+    rung_names = parse_rungs(backend, rungs) if rungs else ()
     if rungs and (release or repo or base):
         raise UsageError("--rungs tests an installed compiler; leave out --release, --base and --repo")
     arguments = _Arguments(
@@ -250,21 +250,9 @@ def command(
             if early is not None:
                 return _report_early(commits, *early, as_json=as_json)
             arguments = replace(arguments, commits=commits, base=commits.base)
-        if names_of_rungs:
-
-            def run_one(
-                rung: str, options: dict[str, str], seconds: float, only: Sequence[str] | None
-            ) -> RungResult:
-                progress_bars.note(f"rung {rung}")
-                config, own = configure_campaign(options, seconds), folder / rung
-                own.mkdir(exist_ok=True)
-                if only is None:
-                    return RungResult(rung, *_campaign(settings, config, own, arguments, progress_bars))
-                with linked_corpus(arguments.cases or corpus, corpus, only) as left:
-                    given = replace(arguments, cases=left, generation=())
-                    return RungResult(rung, *_campaign(settings, config, own, given, progress_bars))
-
-            done = run_rungs(backend, names_of_rungs, options, seconds, run_one)
+        if rung_names:
+            campaigns = _RungCampaigns(settings, configure_campaign, folder, corpus, arguments, progress_bars)
+            done = run_rungs(backend, rung_names, options, seconds, campaigns.run)
             return _report_rungs(done, report, as_json=as_json)
         result, _ = _campaign(settings, config, folder, arguments, progress_bars)
     if as_json:
@@ -273,6 +261,35 @@ def command(
     else:
         run_summary.print_summary(result, report, lambda case: _replay_arguments(arguments, case))
     return _exit_code([result], ("regression",) if arguments.base else ("regression", "inconclusive"))
+
+
+@dataclass(frozen=True)
+class _RungCampaigns:
+    """Runs the campaigns of rungs; each writes its report in a folder of its own.
+
+    configure  (options, seconds) → the configuration
+    """
+
+    settings: Settings
+    configure: Callable[[dict[str, str], float], RepositoryConfig]
+    folder: Path
+    corpus: Path
+    arguments: _Arguments
+    progress_bars: ProgressBars
+
+    def run(
+        self, rung: str, options: dict[str, str], seconds: float, only: Sequence[str] | None
+    ) -> RungResult:
+        """The campaign of a rung on the cases of the sources, or on `only` some of them."""
+        self.progress_bars.note(f"rung {rung}")
+        config, folder = self.configure(options, seconds), self.folder / rung
+        folder.mkdir(exist_ok=True)
+        cases = self.arguments.cases or self.corpus
+        chosen: AbstractContextManager[Path | None]
+        chosen = nullcontext() if only is None else linked_corpus(cases, self.corpus, only)
+        with chosen as left:
+            given = self.arguments if left is None else replace(self.arguments, cases=left, generation=())
+            return RungResult(rung, *_campaign(self.settings, config, folder, given, self.progress_bars))
 
 
 def _report_rungs(done: Sequence[RungResult], report: Path | None, *, as_json: bool) -> Exit:
