@@ -21,6 +21,9 @@ from typing import NamedTuple
 #: Distinct vectors of an operator that count as all there are (the paper's n_maxspc).
 MAX_SPC = 200
 
+#: The weight of the newest use in `recent_gain`: that of some ten uses together is two thirds.
+_RECENT = 0.1
+
 #: The five shares, in the paper's order.
 METRICS = ("OTC", "IDC", "ODC", "SEC", "SPC")
 
@@ -53,6 +56,7 @@ class _Seen:
     successors: set[str] = field(default_factory=set)
     vectors: set[Hashable] = field(default_factory=set)
     occurs: bool = False
+    gain: float = float("inf")
 
 
 class OperatorLevelCoverage:
@@ -82,7 +86,7 @@ class OperatorLevelCoverage:
         if bounds is None:
             return 0
         seen = self._seen[use.operator]
-        before = self._count(seen)
+        before, share = self._count(seen), self.of_operator(use.operator)["OLC"]
         seen.occurs = True
         if use.in_degree in bounds.in_degrees:
             seen.in_degrees.add(use.in_degree)
@@ -91,7 +95,14 @@ class OperatorLevelCoverage:
         seen.successors.update(name for name in use.successors if name in self.operators)
         if len(seen.vectors) < self._max_spc:
             seen.vectors.add(use.vector)
-        return self._count(seen) - before
+        gain = self._count(seen) - before
+        share = self.of_operator(use.operator)["OLC"] - share
+        seen.gain = share if before == 0 else seen.gain + (share - seen.gain) * _RECENT
+        return gain
+
+    def recent_gain(self, name: str) -> float:
+        """How much OLC of an operator a use of it added of late; infinite if it was never used."""
+        return self._seen[name].gain
 
     @staticmethod
     def _count(seen: _Seen) -> int:

@@ -29,7 +29,7 @@ from fuzzing.prioritize.instances import extract_instance
 
 _PROGRESS_EVERY = 250  # tests; some second or two apart
 #: Options of generated sources, by the names of their functions' parameters.
-_OPTIONS = ("seed", "count", "blocks", "reward", "feedback", "rules")
+_OPTIONS = ("seed", "count", "blocks", "reward", "feedback", "rules", "models")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--reward", help="what graph-search rewards [default: coverage]")
     parser.add_argument("--feedback", metavar="B", help="the compiler that other rewards of graph-search ask")
     parser.add_argument("--rules", help="of the source eagle: names of equivalence rules, by commas")
+    parser.add_argument("--models", help="of onnx-mutants: a model or a folder of models, not ONNX's tests")
     given = parser.parse_args(arguments)
     wanted = {name: getattr(given, name) for name in _OPTIONS}
     options = {name: value for name, value in wanted.items() if value is not None}

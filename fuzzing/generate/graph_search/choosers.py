@@ -27,8 +27,8 @@ MAX_CHILDREN = 3
 #: The share of a model's blocks that its path gives at most; measured by tests/benchmarks/graph_search.py, as
 #: models that repeat long paths repeat the pairs of operators on them.
 PATH_SHARE = 0.5
-#: The operators of low coverage, as a share of those not yet in the model.
-LOW_SHARE = 0.25
+#: The operators of large recent gain, as a share of those not yet in the model; measured there too.
+PROMISING = 0.5
 
 
 @dataclass
@@ -112,7 +112,7 @@ class TreeChooser:
         kept = math.ceil(count * PATH_SHARE)
         blocks = [one.block for one in node.path() if one.block is not None][-kept:]
         while len(blocks) < count:
-            blocks.append(self._low(blocks, shares, rng))
+            blocks.append(self._promising(blocks, rng))
         return Choice(tuple(blocks), node)
 
     def feed_back(self, choice: Choice, reward: float) -> None:
@@ -141,15 +141,17 @@ class TreeChooser:
         operator = rng.choice([name for name, share in free.items() if share == least])
         return rng.choice(self._corpus.containing(operator))
 
-    def _low(self, taken: Sequence[Block], shares: Mapping[str, float], rng: Rng) -> Block:
-        """Like `_lowest`, of an operator among those of low coverage.
+    def _promising(self, taken: Sequence[Block], rng: Rng) -> Block:
+        """A block with an operator that is in none of `taken` and whose uses added much coverage of late.
 
-        The lowest of all would join the same few operators in one model after another.
+        Coverage itself would not do: an operator that has little left to show keeps the lowest.
         """
         used = {name for block in taken for name in block.operators}
-        free = sorted((share, name) for name, share in shares.items() if name not in used)
-        low = free[: math.ceil(len(free) * LOW_SHARE)] or [(0.0, rng.choice(list(shares)))]
-        return rng.choice(self._corpus.containing(rng.choice(low)[1]))
+        free = [name for name in self._coverage.operators if name not in used] or list(
+            self._coverage.operators
+        )
+        free.sort(key=lambda name: -self._coverage.recent_gain(name))
+        return rng.choice(self._corpus.containing(rng.choice(free[: math.ceil(len(free) * PROMISING)])))
 
 
 def potential(node: TreeNode) -> float:

@@ -64,12 +64,12 @@ def draw(context: NodeContext, *, dilated: bool = True, ceiled: bool = False) ->
         given["strides"] = tuple([rng.between(1, most) for most in longest])
     if ceiled and rng.chance(0.3):
         given["ceil_mode"] = 0
-        if rng.chance(0.7) and not _overhangs(context, space, kernel):
+        if rng.chance(0.7) and not overhangs(context, space, kernel):
             given["ceil_mode"] = 1
     return kernel
 
 
-def _overhangs(context: NodeContext, space: Sequence[int], kernel: Sequence[int]) -> bool:
+def overhangs(context: NodeContext, space: Sequence[int], kernel: Sequence[int]) -> bool:
     """Whether with `ceil_mode` a window would begin behind the input.
 
     The reference says that it is ignored, but onnx's own shape inference counts it.
