@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import importlib
 import multiprocessing
 import os
 import sys
@@ -77,9 +78,7 @@ def _read_attribute(node: ast.AST) -> str | None:
 
 @cache
 def _frontend() -> ModuleType:
-    import tvm.relax.frontend.onnx.onnx_frontend as frontend
-
-    return frontend
+    return importlib.import_module("tvm.relax.frontend.onnx.onnx_frontend")
 
 
 @cache
