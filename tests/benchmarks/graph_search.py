@@ -27,8 +27,8 @@ from fuzzing.generate.graph_search.blocks import PAPER
 from fuzzing.generate.graph_search.choosers import TreeChooser, TreeNode
 from fuzzing.generate.graph_search.rewards import coverage_gain
 from fuzzing.generate.graph_search.search import Search, SearchSettings, SearchStep
-from fuzzing.graph.node_context import GraphLimits
 from fuzzing.graph.onnx_writer import to_onnx
+from fuzzing.graph.operator_spec import GraphLimits
 from fuzzing.rng import derive_seed
 from tests.benchmarks._common import machine, verdict
 

@@ -11,7 +11,7 @@ import pytest
 
 from fuzzing.backends.onnx_reference import OnnxReference
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
-from fuzzing.graph.ir import Array, Constant, Graph, Node
+from fuzzing.graph.ir import Constant, Graph, Node
 from fuzzing.graph.onnx_writer import to_bytes
 from fuzzing.graph.types import TensorType
 from fuzzing.migrate.onnx_mutants import mutate_case
@@ -33,13 +33,14 @@ def convolution() -> ModelMutant:
     )
     graph = Graph(18, (FLOATS, weights.type, made, made), (0,), {1: weights}, nodes, (3,))
     data = np.arange(50, dtype=np.float32).reshape(FLOATS.lengths)
-    return ModelMutant(graph, {0: Tensor.of(data)}, case(graph, data))
+    return ModelMutant(graph, {0: Tensor.of(data)})
 
 
-def case(graph: Graph, data: Array) -> TestCase:
+def case() -> TestCase:
+    graph, data = convolution().graph, convolution().values[0]
     return TestCase(
         OnnxModel(to_bytes(graph)),
-        (("v0", Tensor.of(data)),),
+        (("v0", data),),
         Provenance("test", "conv", "Conv", "onnx", "1"),
     )
 
@@ -108,7 +109,7 @@ def test_what_the_specification_forbids_is_refused(attributes: dict[str, object]
 def test_mutants_are_reproducible_and_run_in_the_reference() -> None:
     reference = OnnxReference()
     reference.load("CPU", {})
-    first, second = (list(mutate_case(convolution().origin, 7, 12)) for _ in range(2))
+    first, second = (list(mutate_case(case(), 7, 12)) for _ in range(2))
     assert first == second
     mutants = [item for item in first if isinstance(item, TestCase)]
     assert len({item.id for item in mutants}) == len(mutants) > 6
@@ -120,7 +121,7 @@ def test_mutants_are_reproducible_and_run_in_the_reference() -> None:
 
 
 def test_a_mutant_is_unlike_its_original() -> None:
-    model = read_model(convolution().origin)
+    model = read_model(case())
     assert model is not None
     for seed in range(10):
         found = draw_mutant(model, Rng(seed))

@@ -6,16 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from fuzzing.cases import Tensor, TestCase
+from fuzzing.cases import Tensor
 from fuzzing.errors import IllTypedError, UnreadableError, UnwritableError
-from fuzzing.graph.ir import Constant, Graph, Node
-from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.ir import Array, Constant, Graph, Node
+from fuzzing.graph.operator_spec import NodeContext
 from fuzzing.graph.transformations import retype
 from fuzzing.graph.type_inference import find_specification, infer_output_types
 from fuzzing.graph.types import TensorType
+from fuzzing.graph.validity import find_violations
 from fuzzing.mutate.graphs.models import windows
-from fuzzing.reduce.graph_state import GraphState
-from fuzzing.reduce.graph_validity import find_violations
 from fuzzing.registry import Registry
 from fuzzing.rng import Rng
 
@@ -29,12 +28,10 @@ class ModelMutant:
 
     graph   its inputs are static
     values  of its inputs, by edge
-    origin  the case it was made of
     """
 
     graph: Graph
     values: Mapping[int, Tensor]
-    origin: TestCase
 
     def data(self, edge: int) -> Tensor | None:
         """The value of an input or initializer; None for other edges."""
@@ -94,11 +91,13 @@ def validated(mutant: ModelMutant) -> ModelMutant | None:
     except (IllTypedError, *_REFUSALS):
         return None
     small = all(not type_.static or type_.elements <= MAX_ELEMENTS for type_ in typed.types)
-    names = {edge: f"e{edge}" for edge in range(len(typed.types))}
-    values = {names[edge]: tensor for edge, tensor in mutant.values.items()}
-    state = GraphState(replace(typed, names=names), values, mutant.origin)
+
+    def value_of(edge: int) -> Array | None:
+        tensor = mutant.data(edge)
+        return None if tensor is None else tensor.array()
+
     try:
-        legal = small and not find_violations(state)
+        legal = small and not find_violations(typed, value_of)
     except _REFUSALS:
         return None
     return replace(mutant, graph=typed) if legal else None

@@ -37,7 +37,7 @@ def read_model(case: TestCase) -> ModelMutant | None:
         types[edge] = TensorType(value.dtype, value.shape)
     if set(values) & set(graph.constants):
         return None
-    return ModelMutant(replace(graph, types=tuple(types)), values, case)
+    return ModelMutant(replace(graph, types=tuple(types)), values)
 
 
 def draw_mutant(model: ModelMutant, rng: Rng) -> tuple[ModelMutant, tuple[str, ...]] | None:

@@ -7,7 +7,7 @@ than the kernel, of which runtimes make different things.
 
 from __future__ import annotations
 
-from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import NodeContext
 from fuzzing.graph.operators import sliding_windows
 
 #: Convolutions: the place of their weights, and whether these are transposed (channels first).
