@@ -16,7 +16,7 @@ from bot.proposals.regression import Regression
 from bot.proposals.tree import Tree, folder_tree
 from bot.proposals.writer import ProposalSettings, writer_names
 from fuzzing.cases import Recipe, Tensor
-from fuzzing.outcomes import Phase, Verdict
+from fuzzing.outcomes import Evidence, Mismatch, Phase, Verdict
 from tests.bot.proposals.regressions import cumsum, regression, torch_sum, torch_text
 from tests.bot.proposals.trees import FILES, make_tree
 
@@ -133,6 +133,18 @@ def test_a_program_that_dynamo_does_not_capture_is_dynamos() -> None:
     assert proposal.name == "test_cumsum_dim_convert"
     assert proposal.command == ("test/dynamo/test_repros.py", "ReproTests.test_cumsum_dim_convert")
     assert "import torch._dynamo" not in proposal.after, "what the file has is not imported again"
+
+
+def test_a_wrong_type_is_checked_where_the_helper_can() -> None:
+    bug = regression("tvm", cumsum())
+    evidence = Evidence(mismatches=(Mismatch("y", "type", "float64, not float32"),))
+    wrong_type = replace(bug, outcome=replace(bug.outcome, evidence=evidence))
+    path = "tests/python/relax/test_frontend_onnx.py"
+    helper = "def check_correctness(model, inputs=None, check_dtypes=False):\n    pass\n"
+    proposal = propose(wrong_type, Tree(lambda name: helper.encode() if name == path else None))
+    assert proposal.name == "test_cum_sum_exclusive_reverse_dtype"
+    assert "check_dtypes=True)" in proposal.after
+    assert "check_dtypes" not in propose(wrong_type, tree_of("tvm")).after
 
 
 def test_long_inputs_become_random_numbers_not_bytes() -> None:
