@@ -20,7 +20,7 @@ def migrate(part: Part | None = None, seed: int = SEED, count: int = MUTANTS) ->
     """The mutants of the seed, in order."""
     import torch
 
-    from fuzzing.mutate.programs.test_names import format_test_name
+    from fuzzing.mutate.programs.mutant_names import format_test_name
 
     torch.set_num_threads(1)
     for number in range(count):
@@ -30,9 +30,9 @@ def migrate(part: Part | None = None, seed: int = SEED, count: int = MUTANTS) ->
 
 def make_case(number: int, seed: int = SEED) -> TestCase | Skip:
     """One mutant as a case; a Skip if it is not equal to its seed, which is a bug of a mutation."""
+    from fuzzing.mutate.programs.mutant_names import format_test_name
     from fuzzing.mutate.programs.mutants import make_mutant
     from fuzzing.mutate.programs.soundness import find_difference
-    from fuzzing.mutate.programs.test_names import format_test_name
 
     mutant, test = make_mutant(number, seed), format_test_name(number, seed)
     difference = find_difference(mutant)

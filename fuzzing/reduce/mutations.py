@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fuzzing.cases import TorchProgram
+from fuzzing.mutate.programs.mutant_names import parse_test_name
 from fuzzing.mutate.programs.mutants import Mutant, Step, apply_steps, make_mutant
-from fuzzing.mutate.programs.test_names import parse_test_name
 from fuzzing.reduce.engine import Attempt, ddmin
 from fuzzing.reduce.script import Script
 

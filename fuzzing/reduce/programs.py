@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from fuzzing.mutate.programs.test_names import parse_test_name
+from fuzzing.mutate.programs.mutant_names import parse_test_name
 from fuzzing.reduce import syntax
 from fuzzing.reduce.case_inputs import Inputs, cast_inputs, shrink_inputs, simplify_inputs
 from fuzzing.reduce.engine import Attempt, Pass, ReductionSpec, ddmin, find_single
