@@ -20,6 +20,10 @@ class Torch(TorchEager):
     reference: ClassVar[bool] = False
     unsupported: ClassVar[Tuple[UnsupportedPattern, ...]] = (
         *TorchEager.unsupported,
+        UnsupportedPattern("RuntimeError", r"(Batching rule not implemented for [\w:]+)", r"\1"),
+        UnsupportedPattern("RuntimeError", r"\A(vmap(?:: | over )[^\n.]*)", r"\1"),
+        UnsupportedPattern("RuntimeError", r"\A(When vmap-ing [^\n,]*)", r"\1"),
+        UnsupportedPattern("RuntimeError", r"Unsupported memory format", r"not this memory format"),
         UnsupportedPattern(
             "RuntimeError", r"unsupported tensor layout: (\w+)", r"it has no kernel for the layout \1"
         ),

@@ -31,6 +31,7 @@ _SOURCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _CODE = (
     "migrate",
     "cases",
+    "equivalence",
     "generate",
     "graph",
     "mutate",

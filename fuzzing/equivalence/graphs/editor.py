@@ -88,7 +88,9 @@ class Editor:
         """Puts nodes in the place of one; they compute its outputs."""
         place = next(at for at, other in enumerate(self.model.graph.node) if other.output == node.output)
         nodes = self.nodes
-        nodes[place : place + 1] = list(new)
+        nodes[place : place + 1] = added = list(new)
+        for item in added:  # copies have their original's name, and names must differ
+            item.ClearField("name")
         del self.model.graph.node[:]
         self.model.graph.node.extend(nodes)
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from fuzzing.equivalence import api_lists
 from fuzzing.equivalence.rule import Sides, register_rule
 from fuzzing.equivalence.subject import Subject
-from fuzzing.generate.docter.apis import signature_mentions
+from fuzzing.generate.docter.apis import resolve
+
+
+def _has_out(api: str) -> bool:
+    """Whether the signature, a docstring's first paragraph, has it; the word alone is no sign."""
+    return "out=" in (resolve(api).__doc__ or "").strip().partition("\n\n")[0]
 
 
 def _apis() -> tuple[str, ...]:
-    return tuple(api for api in api_lists.functions() if signature_mentions(api, "out"))
+    # torch.where has the argument in one of its two forms only.
+    return tuple(api for api in api_lists.functions() if api != "torch.where" and _has_out(api))
 
 
 @register_rule("out-argument", equation="f(i) = out after f(i, out=out)", apis=_apis)

@@ -20,7 +20,17 @@ def view(tensor):
 
 def _apis() -> tuple[str, ...]:
     # These show the memory itself.
-    shown = ("stride", "storage_offset", "as_strided", "is_contiguous", "view", "dim_order", "empty", "data")
+    shown = (
+        "stride",
+        "storage_offset",
+        "as_strided",
+        "is_contiguous",
+        "view",
+        "dim_order",
+        "empty",
+        "data",
+        "detach_",
+    )
     return tuple(
         api for api in api_lists.documented() if not any(word in api.rsplit(".", 1)[-1] for word in shown)
     )

@@ -28,7 +28,7 @@ def rewrite(subject: Subject) -> Sides | None:
     loop = "stacked([call(*[tensor[place] for tensor in batch]) for place in range(2)])"
     vectorised = (
         "torch.utils._pytree.tree_leaves(torch.vmap(lambda *inputs: "
-        "tuple(torch.utils._pytree.tree_leaves(call(*inputs))))(*batch))"
+        "tuple(map(torch.as_tensor, torch.utils._pytree.tree_leaves(call(*inputs)))))(*batch))"
     )
     return Sides(
         subject.program(loop, setup, helpers=_HELPER), subject.program(vectorised, setup, helpers=_HELPER)
