@@ -36,14 +36,23 @@ class CommitRange:
 
     @classmethod
     def parse(cls, text: str, repository: LocalRepository) -> CommitRange:
-        """Reads GOOD..BAD; raises UsageError if one is missing, or `good` does not lead to `bad`."""
+        """Reads GOOD..BAD; raises UsageError as `starting`, or if a commit is missing."""
         good, dots, bad = text.partition("..")
         if not (good and dots and bad) or bad.startswith("."):
             raise UsageError(f"--commits {text}: write GOOD..BAD, such as v0.25.0..main")
-        found = cls(repository.resolve(good), repository.resolve(bad))
-        if not repository.is_ancestor(found.good, found.bad):
-            raise UsageError(f"--commits {text}: {bad} does not descend from {good}; is the order reversed?")
-        return found
+        return cls.starting(repository, repository.resolve(good), repository.resolve(bad))
+
+    @classmethod
+    def starting(cls, repository: LocalRepository, good: str, bad: str) -> CommitRange:
+        """From `good`, or from where its branch parts from that of `bad`: a release's tag is on a branch.
+
+        Raises UsageError if `bad` leads to `good`, or they have no commit in common.
+        """
+        begin = repository.merge_base(good, bad)
+        if not begin or begin == bad:
+            why = "is the order reversed?" if begin else "they have no commit in common"
+            raise UsageError(f"--commits: {bad[:12]} does not come after {good[:12]}; {why}")
+        return cls(begin, bad)
 
     def __str__(self) -> str:
         return f"{self.good[:12]}..{self.bad[:12]}"
@@ -148,7 +157,7 @@ def choose_sources(
 def tagged_range(repository: LocalRepository, answer: Mapping[str, Any]) -> CommitRange | None:
     """The commits between the two releases that a bisection named; None if it or the repository has none."""
     before, release = (_release_commit(repository, str(answer[key] or "")) for key in ("before", "release"))
-    return CommitRange(before, release) if before and release else None
+    return CommitRange.starting(repository, before, release) if before and release else None
 
 
 def _release_commit(repository: LocalRepository, version: str) -> str:

@@ -75,10 +75,6 @@ class LocalRepository:
         """All parents, the first one first."""
         return tuple(self._run("rev-list", "--parents", "--max-count=1", sha).decode().split()[1:])
 
-    def is_ancestor(self, older: str, newer: str) -> bool:
-        """Whether one commit leads to another."""
-        return not self._try("merge-base", "--is-ancestor", older, newer).returncode
-
     def merge_base(self, one: str, other: str) -> str:
         """The commit at which two lines parted, "" if they have none in common."""
         done = self._try("merge-base", one, other)

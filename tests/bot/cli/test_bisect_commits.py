@@ -134,7 +134,7 @@ def test_of_a_merge_the_commit_that_it_brought(repository: Path, capsys: pytest.
         (("--commits", "v1.0.0..main"), "--commits needs --repo"),
         ((), "name what to search"),
         (("--repo", "{}", "--commits", "main"), "write GOOD..BAD"),
-        (("--repo", "{}", "--commits", "main..v1.0.0"), "does not descend from"),
+        (("--repo", "{}", "--commits", "main..v1.0.0"), "is the order reversed"),
         (("--repo", "{}", "--commits", "v1.0.0..gone"), "has no commit 'gone'"),
     ],
 )
