@@ -28,7 +28,7 @@ def make_once(folder: Path, usable: Callable[[Path], bool], make: Callable[[Path
         if folder.exists():
             if usable(folder):
                 return False
-            remove_tree(_move_aside(folder))
+            remove_tree(move_aside(folder))
         partial = Path(tempfile.mkdtemp(prefix=f"{folder.name}.partial-{os.getpid()}-", dir=folder.parent))
         try:
             partial.chmod(0o755)
@@ -40,8 +40,8 @@ def make_once(folder: Path, usable: Callable[[Path], bool], make: Callable[[Path
     return True
 
 
-def _move_aside(folder: Path) -> Path:
-    """Renames a broken folder first: an interrupted removal must not leave half of it in place."""
+def move_aside(folder: Path) -> Path:
+    """Renames a folder that is to be removed: an interrupted removal must not leave half of it in place."""
     place = Path(tempfile.mkdtemp(prefix=f"{folder.name}.partial-{os.getpid()}-", dir=folder.parent))
     folder.rename(place / "broken")
     return place

@@ -28,6 +28,7 @@ from bot.toolchains.probe import compile_bytecode, probe
 from bot.toolchains.registry import Folder, OnProgress, ReadyToolchain, ToolchainSpec, provisioner
 from bot.toolchains.smoke import smoke_test
 from bot.toolchains.source_digests import checked_files, folder_digest, source_of
+from bot.toolchains.uses import hold
 from bot.toolchains.wheel_pins import pin_release
 from fuzzing import backends
 from fuzzing.file_trees import remove_tree
@@ -129,9 +130,10 @@ class OverlayProvisioner:
 
         Raises BrokenSourcesError if the compiler cannot be imported or used with the commit's sources.
         """
+        folder = (data_dir / "toolchains").absolute() / spec.digest
+        hold(folder)
         wheel = replace(spec, provisioner="release", label=_wheel_label(spec), overlay=())
         ready = registry.get("release").provision(wheel, data_dir, progress)
-        folder = (data_dir / "toolchains").absolute() / spec.digest
 
         def build(partial: Path) -> None:
             progress(f"{spec.label}: laying the sources over the wheel")
@@ -144,7 +146,7 @@ class OverlayProvisioner:
                 partial.mkdir()
                 (partial / _FAILURE).write_text(str(error), encoding="utf-8")
             else:
-                (partial / _RECORD).write_text(json.dumps({"label": spec.label}), encoding="utf-8")
+                (partial / _RECORD).write_text(json.dumps(_record(spec)), encoding="utf-8")
 
         made = make_once(folder, _usable, build)
         progress(f"{spec.label}: {'made' if made else 'made before'}")
@@ -180,6 +182,16 @@ def _spec(
         commit=commit,
         unreachable=layout.unreachable(),
     )
+
+
+def _record(spec: ToolchainSpec) -> dict[str, object]:
+    """How a stranger gets the same."""
+    return {
+        "label": spec.label,
+        "requirements": spec.requirements,
+        "overlay": [one.path for one in spec.overlay],
+        "commit": spec.commit.sha if spec.commit else "",
+    }
 
 
 def _wheel_label(spec: ToolchainSpec) -> str:

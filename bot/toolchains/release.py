@@ -22,6 +22,7 @@ from bot.toolchains.cache import make_once
 from bot.toolchains.installer import IndexUnreachableError, Installer, UnknownReleaseError
 from bot.toolchains.probe import compile_bytecode, probe
 from bot.toolchains.registry import OnProgress, ReadFile, ReadyToolchain, ToolchainSpec, provisioner
+from bot.toolchains.uses import hold
 from fuzzing import backends
 from fuzzing.cases.programs import get_kind
 
@@ -68,6 +69,7 @@ class ReleaseProvisioner:
         root = (data_dir / "toolchains").absolute()
         root.mkdir(parents=True, exist_ok=True)
         folder = root / spec.digest
+        hold(folder)
         if make_once(folder, _usable, lambda partial: _build(partial, spec, progress)):
             progress(f"{spec.label}: installed")
         else:

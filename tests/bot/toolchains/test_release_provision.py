@@ -124,7 +124,7 @@ def test_an_uninstallable_release_says_what_to_fix(tmp_path: Path) -> None:
         "To fix: requirements.txt, line 1 pins it; releases nearby that can be installed: 1.0, 3.0"
     )
     assert len(lines) <= 4
-    assert [path.suffix for path in (tmp_path / "toolchains").iterdir()] == [".lock"]
+    assert sorted(path.suffix for path in (tmp_path / "toolchains").iterdir()) == [".lock", ".used"]
 
 
 @pytest.mark.usefixtures("index")
@@ -161,7 +161,7 @@ def test_a_relative_data_folder_will_do(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_compiler_that_does_not_import_is_no_toolchain(version: str, hint: str, tmp_path: Path) -> None:
     with pytest.raises(ProvisionError, match=hint):
         provision(spec(version), tmp_path, Steps())
-    assert [path.suffix for path in (tmp_path / "toolchains").iterdir()] == [".lock"]
+    assert sorted(path.suffix for path in (tmp_path / "toolchains").iterdir()) == [".lock", ".used"]
 
 
 @pytest.mark.usefixtures("index")

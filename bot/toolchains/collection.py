@@ -1,0 +1,145 @@
+"""What lies in the cache of toolchains, and its garbage collection."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.errors import UsageError
+from bot.file_lock import file_lock
+from bot.toolchains.cache import move_aside
+from bot.toolchains.uses import Use, unless_held, uses
+from fuzzing.file_trees import remove_tree
+
+RECORD = "assay-toolchain.json"
+FAILURE = "assay-failure.txt"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class CachedToolchain:
+    """A folder of the cache.
+
+    record   how it was made: `label`, `requirements`, `overlay`, `commit`, `hashes`; {} for a failure
+    failure  why it does not work, "" if it does
+    made     seconds since the epoch
+    size     bytes on disk; a file with several links counts in part for each
+    uses     the last ones, oldest first
+    held     whether a process uses it now
+    """
+
+    folder: Path
+    record: dict[str, Any]
+    failure: str
+    made: float
+    size: int
+    uses: tuple[Use, ...]
+    held: bool
+
+    @property
+    def label(self) -> str:
+        """For people; of a failure, its first line."""
+        return str(self.record.get("label") or self.failure.partition("\n")[0] or "incomplete")
+
+    @property
+    def used(self) -> float:
+        """When it was last used, or made."""
+        return max([self.made, *(one.at for one in self.uses)])
+
+    def to_json(self) -> dict[str, Any]:
+        """What `--json` says of it."""
+        return {
+            "digest": self.folder.name,
+            "label": self.label,
+            "record": self.record,
+            "failure": self.failure,
+            "made": self.made,
+            "used": self.used,
+            "bytes": self.size,
+            "uses": [{"at": one.at, "by": one.by} for one in self.uses],
+            "in_use": self.held,
+        }
+
+
+def toolchains(root: Path) -> list[CachedToolchain]:
+    """All of the cache, the last used one first."""
+    folders = [path for path in root.glob("*") if _DIGEST.fullmatch(path.name) and path.is_dir()]
+    return sorted(map(_read, folders), key=lambda one: -one.used)
+
+
+def find(root: Path, digest: str) -> CachedToolchain:
+    """The toolchain whose digest begins so; raises UsageError unless there is exactly one."""
+    found = [path for path in root.glob(f"{digest}*") if _DIGEST.fullmatch(path.name) and path.is_dir()]
+    if len(found) != 1:
+        how_many = f"{len(found)} toolchains begin" if found else "no toolchain begins"
+        raise UsageError(f"{how_many} with {digest!r}; `assay toolchains list` shows them")
+    return _read(found[0])
+
+
+def collect(
+    root: Path, max_bytes: int | None, max_age_s: float | None, *, dry_run: bool
+) -> Iterator[CachedToolchain]:
+    """Removes toolchains not used for so long, and the least recently used ones beyond a size; yields them.
+
+    Those that a process uses stay. Leftovers of makers that died go too.
+    """
+    now, total = time.time(), 0
+    for one in toolchains(root):
+        too_old = max_age_s is not None and now - one.used > max_age_s
+        too_many = max_bytes is not None and total + one.size > max_bytes
+        if one.held or not (too_old or too_many):
+            total += one.size
+        elif dry_run or _remove(one.folder):
+            yield one
+    if not dry_run:
+        _remove_leftovers(root)
+
+
+def _remove(folder: Path) -> bool:
+    """Whether it was removed; not if a process uses it by now."""
+    with unless_held(folder) as free, file_lock(folder.with_name(f"{folder.name}.lock")):
+        if not free or not folder.exists():
+            return False
+        remove_tree(move_aside(folder))
+        folder.with_name(f"{folder.name}.used").write_text("", encoding="utf-8")
+    return True
+
+
+def _remove_leftovers(root: Path) -> None:
+    for partial in root.glob("*.partial-*"):
+        digest = partial.name.partition(".")[0]
+        with file_lock(root / f"{digest}.lock"):  # its maker holds the lock; without one it is dead
+            if partial.exists():
+                remove_tree(partial)
+
+
+def _read(folder: Path) -> CachedToolchain:
+    record, failure = folder / RECORD, folder / FAILURE
+    kept = record if record.is_file() else failure if failure.is_file() else folder
+    with unless_held(folder) as free:
+        held = not free
+    return CachedToolchain(
+        folder,
+        json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {},
+        failure.read_text(encoding="utf-8") if failure.is_file() else "",
+        kept.stat().st_mtime,
+        _size(folder),
+        tuple(uses(folder)),
+        held,
+    )
+
+
+def _size(folder: Path) -> int:
+    """Bytes on disk below a folder; st_blocks counts 512 bytes each (stat(2))."""
+    total = 0.0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            stat = os.lstat(os.path.join(path, name))  # noqa: PTH118 - a Path for each of 30,000 files is slow
+            total += stat.st_blocks * 512 / stat.st_nlink
+    return int(total)

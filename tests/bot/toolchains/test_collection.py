@@ -1,0 +1,126 @@
+"""The cache of toolchains: what it lists, what garbage collection removes, and what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bot.cli import main
+from bot.errors import UsageError
+from bot.toolchains import collection, uses
+from bot.toolchains.cache import make_once
+
+OLD, NEWER, FAILED = "a" * 64, "b" * 64, "c" * 64
+_HOLDER = """
+import sys
+from pathlib import Path
+from bot.toolchains.uses import hold
+hold(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def add(root: Path, digest: str, *, age_s: float, size: int = 1 << 20, failure: str = "") -> Path:
+    """A toolchain, or a failure to make one, that was last used so long ago."""
+
+    def make(folder: Path) -> None:
+        (folder / "code").write_bytes(b"x" * size)
+        record = {
+            "label": f"tinyc {digest[0]}",
+            "requirements": ["tinyc==1"],
+            "commit": "f" * 40,
+            "overlay": ["tinyc"],
+        }
+        name, text = (
+            ("assay-failure.txt", failure) if failure else ("assay-toolchain.json", json.dumps(record))
+        )
+        (folder / name).write_text(text)
+        os.utime(folder / name, (time.time() - age_s,) * 2)
+
+    root.mkdir(exist_ok=True)
+    make_once(root / digest, lambda _folder: True, make)
+    return root / digest
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path))
+    place = tmp_path / "toolchains"
+    add(place, OLD, age_s=7200)
+    add(place, NEWER, age_s=60)
+    add(place, FAILED, age_s=600, failure="tinyc: cannot be imported:\nImportError: libadd.so")
+    return place
+
+
+def collected(root: Path, max_bytes: int | None = None, max_age_s: float | None = None) -> list[str]:
+    return [one.folder.name[0] for one in collection.collect(root, max_bytes, max_age_s, dry_run=False)]
+
+
+def left(root: Path) -> list[str]:
+    return [one.folder.name[0] for one in collection.toolchains(root)]
+
+
+def test_the_least_recently_used_go_first(root: Path) -> None:
+    assert left(root) == ["b", "c", "a"]
+    assert collected(root, max_bytes=5 << 19) == ["a"]
+    assert collected(root, max_age_s=300) == ["c"]
+    assert left(root) == ["b"]
+    assert collected(root, max_bytes=0) == ["b"]
+    assert not list(root.glob("*.partial-*"))
+
+
+def test_what_another_process_uses_stays_until_it_ends(root: Path) -> None:
+    command = [sys.executable, "-c", _HOLDER, str(root / OLD)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        assert collection.find(root, OLD[:8]).held
+        assert collected(root, max_bytes=0) == ["b", "c"]
+        process.kill()
+    assert [one.by for one in uses.uses(root / OLD)] == [f"-c {root / OLD} (process {process.pid})"]
+    assert collected(root, max_bytes=0) == ["a"]
+
+
+def test_a_use_is_younger_than_the_making(root: Path) -> None:
+    uses.hold(root / OLD)
+    uses.hold(root / OLD)
+    assert left(root)[0] == "a"
+    assert len(uses.uses(root / OLD)) == 1, "one line an hour"
+
+
+def test_leftovers_of_a_maker_that_died_go(root: Path) -> None:
+    (root / f"{OLD}.partial-1-x").mkdir()
+    collected(root, max_age_s=1e6)
+    assert not list(root.glob("*.partial-*"))
+    assert len(left(root)) == 3
+
+
+def test_what_was_removed_is_made_again(root: Path) -> None:
+    collected(root, max_bytes=0)
+    assert add(root, OLD, age_s=0).is_dir()
+    assert left(root) == ["a"]
+
+
+def test_the_commands(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(["toolchains", *arguments])
+        assert ended.value.code == 0
+        return capsys.readouterr().out
+
+    assert [line.split()[0][0] for line in run("list").splitlines()] == ["b", "c", "a"]
+    assert [one["digest"] for one in json.loads(run("list", "--json"))["toolchains"]] == [NEWER, FAILED, OLD]
+    assert "tinyc of commit ffff" in run("why", "aaaa")
+    assert "ImportError: libadd.so" in run("why", "cccc")
+    assert run("gc", "--max-age", "1h", "--dry-run").split()[0] == OLD[:16]
+    assert json.loads(run("gc", "--max-age", "1h", "--json"))["removed"][0]["digest"] == OLD
+    assert left(root) == ["b", "c"]
+    with pytest.raises(UsageError, match="no toolchain begins with 'aaaa'"):
+        collection.find(root, "aaaa")
