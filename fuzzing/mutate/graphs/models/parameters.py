@@ -12,7 +12,8 @@ from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver
 from fuzzing.graph import operators
 from fuzzing.graph.ir import Attribute, Constant, Node, Subgraph, TypeValue
-from fuzzing.graph.types import ANY
+from fuzzing.graph.operator_spec import GraphLimits
+from fuzzing.graph.types import ANY, TensorType
 from fuzzing.mutate.graphs.models.base import ModelMutant, register_mutation
 from fuzzing.rng import Rng, derive_seed
 
@@ -44,7 +45,7 @@ def mutate_parameters(mutant: ModelMutant, rng: Rng) -> ModelMutant | None:
     if name in attributes and not schema.attributes[name].required and rng.chance(_OMISSION):
         del attributes[name]
     else:
-        value = _draw(node, schema, name, graph.opset, rng, _dtype(mutant, node))
+        value = _draw(node, schema, name, graph.opset, rng, _first_input(mutant, node))
         if value is None or value == attributes.get(name):
             return None
         attributes[name] = value
@@ -52,10 +53,11 @@ def mutate_parameters(mutant: ModelMutant, rng: Rng) -> ModelMutant | None:
     return replace(mutant, graph=replace(graph, nodes=nodes))
 
 
-def _dtype(mutant: ModelMutant, node: Node) -> str:
-    """The element type of a node's first input, float32 where it has none."""
+def _first_input(mutant: ModelMutant, node: Node) -> tuple[str, int]:
+    """Element type and rank of a node's first input; a float32 vector's where it has none."""
     edge = next((edge for edge in node.inputs if edge is not None), None)
-    return "float32" if edge is None else mutant.graph.types[edge].dtype
+    type_ = TensorType("float32", (1,)) if edge is None else mutant.graph.types[edge]
+    return type_.dtype, type_.rank
 
 
 @cache
@@ -76,10 +78,10 @@ def _changeable(value: Attribute | None) -> bool:
 
 
 def _draw(
-    node: Node, schema: onnx.defs.OpSchema, name: str, opset: int, rng: Rng, dtype: str
+    node: Node, schema: onnx.defs.OpSchema, name: str, opset: int, rng: Rng, first: tuple[str, int]
 ) -> Attribute | None:
     """Another value: that of a generated node of this operator, or one near the present value or default."""
-    examples = [value for value in _examples(node.op, opset, dtype).get(name, ()) if _changeable(value)]
+    examples = [value for value in _examples(node.op, opset, *first).get(name, ()) if _changeable(value)]
     present = node.attributes.get(name, _default(schema, name))
     if examples and (present is None or isinstance(present, str) or rng.chance(0.5)):
         return rng.choice(examples)
@@ -108,12 +110,17 @@ def _default(schema: onnx.defs.OpSchema, name: str) -> Attribute | None:
 
 
 @cache
-def _examples(op: str, opset: int, dtype: str) -> dict[str, list[Attribute]]:
-    """The values that generated nodes of an operator have, by attribute, each once."""
+def _examples(op: str, opset: int, dtype: str, rank: int) -> dict[str, list[Attribute]]:
+    """The values that generated nodes of an operator have for an input like this, by attribute, each once."""
     if opset < operators.OLDEST or op not in operators.specifications(opset) or dtype not in ANY:
         return {}
     settings = GeneratorSettings(
-        nodes=(1, 1), opset=opset, operators=(op,), dtypes=(dtype,), picking_rate=0.0
+        nodes=(1, 1),
+        opset=opset,
+        operators=(op,),
+        dtypes=(dtype,),
+        picking_rate=0.0,
+        limits=GraphLimits(min_rank=max(rank, 0), max_rank=max(rank, 0)),
     )
     try:
         solver = Solver(settings)
