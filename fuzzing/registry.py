@@ -1,14 +1,14 @@
 """Registries: objects of one kind by name, registered by the files of a package.
 
-A package with such a kind has a `Registry` and its own decorator around `add`, which checks what may be
-registered. Standard library only; runs on Python 3.8.
+A package with such a kind has a `Registry`, and its `register` or an own decorator around `add`, which makes
+the entry. Standard library only; runs on Python 3.8.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Generic, TypeVar
 
@@ -50,6 +50,15 @@ class Registry(Generic[T]):
         """Registers `entry` under these names, replacing earlier ones."""
         self._entries.update(dict.fromkeys(names, entry))
 
+    def register(self, *names: str) -> Callable[[T], T]:
+        """Decorator: registers an entry under these names."""
+
+        def decorate(entry: T) -> T:
+            self.add(entry, *names)
+            return entry
+
+        return decorate
+
     def names(self) -> tuple[str, ...]:
         """All names, sorted. Imports every file."""
         for package in self._packages:
@@ -70,6 +79,10 @@ class Registry(Generic[T]):
                 f"no {self._kind} is called {name!r}; {hint}there are: {', '.join(self.names())}"
             )
         return self._entries[name]
+
+    def find(self, name: str) -> T | None:
+        """The object of this name, or None. Imports every file."""
+        return self._entries[name] if name in self.names() else None
 
     def _import(self, name: str) -> None:
         for package in self._packages:

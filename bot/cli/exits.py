@@ -24,9 +24,6 @@ from bot.errors import EXPECTED_ERRORS, RefusalError, SettingsError, UsageError
 from fuzzing.errors import Exit as Exit
 from fuzzing.errors import exit_code as error_exit_code
 
-REPORT_BUGS = "this is a bug of Assay; please report it with the lines above"
-
-
 #: Exit code after Ctrl-C: 128 + SIGINT, as in shells.
 INTERRUPTED = 130
 

@@ -20,7 +20,6 @@ from bot.github.resources import (
     AppInfo,
     CommentInfo,
     DeliveryInfo,
-    FileInfo,
     HookInfo,
     InstallationInfo,
     IssueInfo,
@@ -70,10 +69,6 @@ class Reader:
         path = f"/repos/{target}/pulls"
         found = self._client(target).pages(path, state="open", sort="updated", direction="desc")
         return parse_each(PullInfo.of, found)
-
-    def pull_files(self, target: str, number: int) -> list[FileInfo]:
-        """The files of a pull request, at most 3,000."""
-        return parse_each(FileInfo.of, self._client(target).pages(f"/repos/{target}/pulls/{number}/files"))
 
     def permission(self, target: str, login: str) -> str:
         """The role of a login in a repository: admin, maintain, write, triage, read or none."""

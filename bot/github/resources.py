@@ -71,30 +71,6 @@ class PullInfo:
 
 
 @dataclass(frozen=True)
-class FileInfo:
-    """A file of a pull request; `patch` is its part of the diff, "" if it is too large or binary."""
-
-    path: str
-    old_path: str
-    status: str  # added, removed, modified, renamed, copied, changed, unchanged
-    additions: int
-    deletions: int
-    patch: str
-
-    @classmethod
-    def of(cls, data: Json) -> FileInfo:
-        """Parses GitHub's `diff-entry`."""
-        return cls(
-            data["filename"],
-            data.get("previous_filename") or "",
-            data["status"],
-            data["additions"],
-            data["deletions"],
-            data.get("patch") or "",
-        )
-
-
-@dataclass(frozen=True)
 class RepositoryInfo:
     """A repository; `permissions` are ours, if GitHub returned them."""
 

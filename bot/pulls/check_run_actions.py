@@ -31,6 +31,7 @@ from bot.store.models import Campaign, Classification, Effect, Finding, JobState
 from bot.store.outbox import EffectDraft
 from bot.store.pulls import CHECK_RUN_ACTION
 from bot.webhooks.intents import CampaignIntent, CheckIntent, Ignored
+from fuzzing.registry import Registry
 
 MAX_NOTES = 5  # notes on top of a check run
 MAX_REDUCTIONS = 5  # bugs that one press reduces; `/assay reduce` takes the others
@@ -57,17 +58,9 @@ class ActionRequest:
 
 
 Action = Callable[[ActionRequest], str]
-_ACTIONS: dict[str, Action] = {}
-
-
-def check_run_action(*identifiers: str) -> Callable[[Action], Action]:
-    """Decorator: registers the action of a button, which returns its result in one sentence."""
-
-    def register(action: Action) -> Action:
-        _ACTIONS.update(dict.fromkeys(identifiers, action))
-        return action
-
-    return register
+_ACTIONS: Registry[Action] = Registry("check run action")
+#: Registers the action of buttons with these identifiers; it returns its result in one sentence.
+check_run_action = _ACTIONS.register
 
 
 def handle(
@@ -78,7 +71,7 @@ def handle(
     clock: Callable[[], datetime] = now,
 ) -> object:
     """Enqueues a job for a press, once for each delivery; ignores presses on other check runs."""
-    if intent.action not in _ACTIONS:
+    if intent.action not in _ACTIONS.names():
         return Ignored(f"Assay has no button {intent.action!r}")
     checks = pulls.find_check_runs(session, intent.target, intent.head, intent.external_id)
     if not checks:
@@ -121,7 +114,7 @@ def run_action(job_context: JobContext) -> None:
         )
         allowed = role in WRITE_ROLES
         if allowed:
-            said = _ACTIONS[action](request)
+            said = _ACTIONS.get(action)(request)
             _post_note(request, f"{sender}: {said}")
         else:
             said = f"{sender} pressed {action} without write access (role {role})"

@@ -26,7 +26,7 @@ from bot.reports.report import Group, Report, idempotency_key
 from bot.reports.sections import unmuted_regressions
 from bot.reports.sticky_comment import PreviousFinding, comment_key, draft_comment, rerun_command
 from bot.reports.templates import pluralize, render
-from bot.store import Session, audit, mutes, outcomes, pulls
+from bot.store import Session, audit, mutes, outcomes
 from bot.store.campaigns import get
 from bot.store.models import Classification, Effect, Pull
 from bot.store.outbox import EffectDraft
@@ -116,7 +116,7 @@ def _comment(
     if reason:
         audit.record(session, view.target, "silent", subject, reason, at, evidence=evidence)
         return None
-    last_comment = pulls.last_audit_event(session, view.target, subject, COMMENTED_EVENT)
+    last_comment = audit.last(session, view.target, subject, COMMENTED_EVENT)
     before = [] if last_comment is None else list(last_comment.evidence.get("told", ()))
     now = [_entry(group) for group in groups]
     known = {one["signature"] for one in now}

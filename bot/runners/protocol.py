@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any, Protocol
 
-from bot.errors import UsageError
+from fuzzing.registry import Registry
 
 Event = dict[str, Any]
 OnEvent = Callable[[Event], None]
@@ -61,24 +59,11 @@ class Runner(Protocol):
 
 
 RunnerFactory = Callable[[int], Runner]
-_FACTORIES: dict[str, RunnerFactory] = {}
-
-
-def runner(name: str) -> Callable[[RunnerFactory], RunnerFactory]:
-    """Registers what makes a runner with a number of slots."""
-
-    def register(make: RunnerFactory) -> RunnerFactory:
-        _FACTORIES[name] = make
-        return make
-
-    return register
+_RUNNERS: Registry[RunnerFactory] = Registry("runner", "bot.runners")
+#: Registers what makes a runner with a number of slots.
+runner = _RUNNERS.register
 
 
 def make_runner(name: str, slots: int) -> Runner:
-    """The runner of this name, for at most `slots` shards at once; raises UsageError if there is none."""
-    package = import_module("bot.runners")
-    for module in iter_modules(package.__path__):
-        import_module(f"bot.runners.{module.name}")
-    if name not in _FACTORIES:
-        raise UsageError(f"{name!r} is no runner; there are: {', '.join(sorted(_FACTORIES))}")
-    return _FACTORIES[name](slots)
+    """The runner of this name, for at most `slots` shards at once; raises UnknownNameError."""
+    return _RUNNERS.get(name)(slots)

@@ -345,12 +345,6 @@ def toolchain(session: Session, digest: str) -> Toolchain:
     return row
 
 
-def counts_by_state(session: Session) -> dict[str, int]:
-    """Number of campaigns in each state, zeros included."""
-    found = session.execute(select(Campaign.state, func.count()).group_by(Campaign.state))
-    return {state.value: 0 for state in CampaignState} | dict(found.all())
-
-
 def after_commit(session: Session, call: Callable[[], None]) -> None:
     """Calls `call` after the session's transaction commits; never if it rolls back."""
 

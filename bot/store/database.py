@@ -21,7 +21,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session, sessionmaker
@@ -154,11 +154,6 @@ class Database:
                 connection.cursor().execute("pragma wal_checkpoint(passive)")
             finally:
                 connection.close()
-
-    def ping(self) -> None:
-        """Raises InfrastructureError if the database cannot be read."""
-        with self._translated_errors(), self.engine.execution_options(read_only=True).connect() as connection:
-            connection.execute(text("select 1"))
 
     def close(self) -> None:
         """Closes every connection."""

@@ -155,12 +155,6 @@ def counts(session: Session, campaign_id: int, key: CacheKey) -> dict[Verdict, i
     return {Verdict(verdict): count for verdict, count in session.execute(query)}
 
 
-def counts_by_verdict(session: Session) -> dict[str, int]:
-    """Number of cached outcomes by verdict, over all toolchains; reads only the index."""
-    found = session.execute(select(OutcomeRow.verdict, func.count()).group_by(OutcomeRow.verdict))
-    return {verdict.value: 0 for verdict in Verdict} | dict(found.all())
-
-
 def verdicts(session: Session, campaign_id: int, key: CacheKey) -> Iterator[tuple[str, Verdict]]:
     """(case, verdict) of every planned case with an outcome under `key`, in rank order, streamed."""
     query = (

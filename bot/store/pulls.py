@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from bot.store.campaigns import insert_missing
 from bot.store.jobs import INTERNAL_ERROR
-from bot.store.models import AuditEvent, Campaign, CampaignState, Effect, Job, JobState, Pull
+from bot.store.models import Campaign, CampaignState, Effect, Job, JobState, Pull
 
 EVALUATE_PULL, CHECK_RUN_ACTION = "pull_evaluation", "check_run_action"
 OPEN = "open"  # Pull.state
@@ -255,14 +255,6 @@ def ended_with_open_check_run(session: Session, since: datetime) -> Sequence[Cam
         .order_by(Campaign.id)
     )
     return session.scalars(query).all()
-
-
-def last_audit_event(session: Session, target: str, subject: str, action: str) -> AuditEvent | None:
-    """The newest audit event with this action and subject."""
-    query = select(AuditEvent).where(
-        AuditEvent.target == target, AuditEvent.subject == subject, AuditEvent.action == action
-    )
-    return session.scalars(query.order_by(AuditEvent.id.desc()).limit(1)).first()
 
 
 def find_check_runs(session: Session, target: str, head: str, external_id: str) -> list[Effect]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from fuzzing.cases import Tolerance
-from fuzzing.errors import UnknownNameError
+from fuzzing.registry import Registry
 
 #: The default profile, the only one whose mismatches are rechecked.
 DEFAULT = "default"
@@ -78,31 +78,10 @@ COARSE_DTYPES = frozenset(
     }
 )
 
-_PROFILES: dict[str, Profile] = {}
-
-
-def register_profile(name: str) -> Callable[[Profile], Profile]:
-    """Decorator: registers a function as the profile `name`."""
-
-    def register(function: Profile) -> Profile:
-        _PROFILES[name] = function
-        return function
-
-    return register
-
-
-def get_profile(name: str) -> Profile:
-    """The profile `name`; raises UnknownNameError with the known names."""
-    try:
-        return _PROFILES[name]
-    except KeyError:
-        known = ", ".join(profile_names())
-        raise UnknownNameError(f"no tolerance profile is called {name!r}; there are: {known}") from None
-
-
-def profile_names() -> tuple[str, ...]:
-    """The names of all profiles, in alphabetical order."""
-    return tuple(sorted(_PROFILES))
+_PROFILES: Registry[Profile] = Registry("tolerance profile")
+register_profile = _PROFILES.register
+get_profile = _PROFILES.get
+profile_names = _PROFILES.names
 
 
 def format_configuration(options: Mapping[str, str], profile: str = DEFAULT) -> str:

@@ -79,24 +79,9 @@ Rank = Callable[[Sequence[Instance], Context], Iterator[Ranked]]
 _STRATEGIES: Registry[Rank] = Registry("strategy", "fuzzing.prioritize", deep=True)
 
 
-def register_strategy(*names: str) -> Callable[[Rank], Rank]:
-    """Decorator: registers a function as the strategy of these names."""
-
-    def register(function: Rank) -> Rank:
-        _STRATEGIES.add(function, *names)
-        return function
-
-    return register
-
-
-def names() -> tuple[str, ...]:
-    """The names of all strategies, sorted. Imports every file of this package and of those below it."""
-    return _STRATEGIES.names()
-
-
-def get(name: str) -> Rank:
-    """The strategy `name`; raises UnknownNameError with the known names."""
-    return _STRATEGIES.get(name)
+register_strategy = _STRATEGIES.register
+names = _STRATEGIES.names
+get = _STRATEGIES.get
 
 
 def shuffle(indices: Sequence[int], instances: Sequence[Instance], seed: int) -> list[int]:

@@ -11,16 +11,14 @@ A kind of program registers how its traits are read: one file in `fuzzing.triage
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import fuzzing.triage.trait_readers
 from fuzzing.cases import Recipe, Tensor, TestCase
 from fuzzing.cases.case import Input
 from fuzzing.cases.values import RAW_DTYPES
+from fuzzing.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -44,25 +42,14 @@ class Traits:
 
 
 TraitsReader = Callable[[TestCase], Traits]
-_READERS: dict[str, TraitsReader] = {}
-
-
-def register_traits(*kinds: str) -> Callable[[TraitsReader], TraitsReader]:
-    """Decorator: makes a function known as the one that reads the traits of these kinds of program."""
-
-    def register(function: TraitsReader) -> TraitsReader:
-        _READERS.update(dict.fromkeys(kinds, function))
-        return function
-
-    return register
+_READERS: Registry[TraitsReader] = Registry("traits reader", "fuzzing.triage.trait_readers")
+#: Registers a function that reads the traits of these kinds of program.
+register_traits = _READERS.register
 
 
 def read_traits(case: TestCase) -> Traits:
     """The traits of a case."""
-    for module in pkgutil.iter_modules(fuzzing.triage.trait_readers.__path__):
-        importlib.import_module(f"fuzzing.triage.trait_readers.{module.name}")
-    read = _READERS.get(case.program.kind)
-    return (read or traits_from_provenance)(case)
+    return (_READERS.find(case.program.kind) or traits_from_provenance)(case)
 
 
 def traits_from_provenance(case: TestCase) -> Traits:

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from bot.campaigns.classify.classification import CaseResults, ClassifiedCase, RerunCounts, classify
 from bot.campaigns.context import Context
 from bot.campaigns.run.repeats import repeat
-from bot.campaigns.run.shards import Environment, ShardOptions, record_outcomes, remaining_budget, run_shard
+from bot.campaigns.run.shards import (
+    Environment,
+    ShardOptions,
+    load_outcomes,
+    record_outcomes,
+    remaining_budget,
+    run_shard,
+)
 from bot.campaigns.services import Config
 from bot.store import outcomes
 from bot.store.models import Side
@@ -48,7 +55,7 @@ def run_extra_cases(
     step = context.step.state.value
     _run(context, config, ShardOptions(head, step, budget), wanted)
     failing = [
-        case for case, outcome in _load_outcomes(context, head, wanted).items() if outcome.verdict.is_failure
+        case for case, outcome in load_outcomes(context, head, wanted).items() if outcome.verdict.is_failure
     ]
     repeat(context, config, ShardOptions(head, step, budget, ablate=True), failing)
     if base is not None:
@@ -56,7 +63,7 @@ def run_extra_cases(
         _run(context, config, at_base, failing)
         passing = [
             c
-            for c, outcome in _load_outcomes(context, base, failing).items()
+            for c, outcome in load_outcomes(context, base, failing).items()
             if outcome.verdict is Verdict.PASS
         ]
         repeat(context, config, at_base, passing)
@@ -67,7 +74,7 @@ def run_extra_cases(
 
 
 def _run(context: Context, config: Config, shard_options: ShardOptions, cases: list[str]) -> None:
-    known = _load_outcomes(context, shard_options.environment, cases)
+    known = load_outcomes(context, shard_options.environment, cases)
     missing = [case for case in cases if case not in known]
     if missing and remaining_budget(context, shard_options) > 0:
         run_shard(
@@ -77,12 +84,6 @@ def _run(context: Context, config: Config, shard_options: ShardOptions, cases: l
             missing,
             lambda session, runs: record_outcomes(context, session, runs),
         )
-
-
-def _load_outcomes(context: Context, environment: Environment, cases: list[str]) -> dict[str, Outcome]:
-    with context.reading() as (session, _):
-        found = {case: outcomes.get(session, case, environment.key) for case in cases}
-    return {case: outcome for case, outcome in found.items() if outcome is not None}
 
 
 def _case_results(

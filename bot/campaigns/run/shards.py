@@ -230,3 +230,10 @@ class _OutcomeWriter(EventSink):
         context.progress(
             done, self._total, f"{done} of {self._total} runs at {shard_options.environment.side.value}"
         )
+
+
+def load_outcomes(context: Context, environment: Environment, cases: list[str]) -> dict[str, Outcome]:
+    """The stored outcomes of the cases that have one."""
+    with context.reading() as (session, _):
+        found = {case: outcomes.get(session, case, environment.key) for case in cases}
+    return {case: outcome for case, outcome in found.items() if outcome is not None}

@@ -13,11 +13,11 @@ from bot.campaigns.classify.resource_failures import RETRY_LIMIT_FACTOR, needs_r
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.run.repeats import repeat
-from bot.campaigns.run.shards import Environment, ShardOptions, load_environments, run_pending
+from bot.campaigns.run.shards import Environment, ShardOptions, load_environments, load_outcomes, run_pending
 from bot.campaigns.services import Config
 from bot.store import campaigns, outcomes
 from bot.store.models import CampaignState
-from fuzzing.outcomes import Outcome, Verdict
+from fuzzing.outcomes import Verdict
 
 #: Passing cases that are run again. With none of 8 differing, fewer than 31 % do (95 % of the time).
 NOISE, NOISE_SHARE = 8, 0.1
@@ -53,7 +53,7 @@ def _repeat(context: Context, config: Config, shard_options: ShardOptions, cases
     """
     suspicious = [
         case
-        for case, outcome in _outcomes(context, shard_options.environment, cases).items()
+        for case, outcome in load_outcomes(context, shard_options.environment, cases).items()
         if needs_rerun(outcome)
     ]
     repeat(context, config, replace(shard_options, limit_factor=RETRY_LIMIT_FACTOR), suspicious, runs=1)
@@ -63,12 +63,6 @@ def _repeat(context: Context, config: Config, shard_options: ShardOptions, cases
         )
     reproduced = [case for case in cases if case not in suspicious or runs.get(case) == (1, 1)]
     repeat(context, config, shard_options, reproduced)
-
-
-def _outcomes(context: Context, environment: Environment, cases: list[str]) -> dict[str, Outcome]:
-    with context.reading() as (session, _):
-        found = {case: outcomes.get(session, case, environment.key) for case in cases}
-    return {case: outcome for case, outcome in found.items() if outcome is not None}
 
 
 def _measure_noise(context: Context, config: Config, head: Environment) -> None:

@@ -52,19 +52,8 @@ Make = Callable[[], Mapping[str, frozenset[int]]]
 _SETS: Registry[Make] = Registry("operator set", __name__)
 
 
-def register_operators(name: str) -> Callable[[Make], Make]:
-    """Decorator: makes a function that gives in-degrees known as the operator set `name`."""
-
-    def register(make: Make) -> Make:
-        _SETS.add(make, name)
-        return make
-
-    return register
-
-
-def names() -> tuple[str, ...]:
-    """The names of all operator sets, sorted. Loads every file of this package."""
-    return _SETS.names()
+register_operators = _SETS.register
+names = _SETS.names
 
 
 def get(name: str) -> OperatorSet:

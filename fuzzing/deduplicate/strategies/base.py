@@ -11,15 +11,12 @@ It gives a label for each failure, in their order; equal labels are one bug.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import fuzzing.deduplicate.strategies
 from fuzzing.cases import TestCase
-from fuzzing.errors import UnknownNameError
 from fuzzing.outcomes import Outcome
+from fuzzing.registry import Registry
 from fuzzing.triage.signature import Signature, compute_signature
 from fuzzing.triage.traits import Traits, read_traits
 
@@ -51,28 +48,7 @@ class Failure:
 
 
 Strategy = Callable[[Sequence[Failure]], list[str]]
-_STRATEGIES: dict[str, Strategy] = {}
-
-
-def register_strategy(name: str) -> Callable[[Strategy], Strategy]:
-    """Decorator: makes a function known as the strategy of this name."""
-
-    def register(function: Strategy) -> Strategy:
-        _STRATEGIES[name] = function
-        return function
-
-    return register
-
-
-def get_strategy(name: str) -> Strategy:
-    """The strategy of this name; raises UnknownNameError."""
-    if name not in names():
-        raise UnknownNameError(f"no strategy of triage is called {name!r}; there are {', '.join(names())}")
-    return _STRATEGIES[name]
-
-
-def names() -> list[str]:
-    """Every strategy's name, sorted."""
-    for module in pkgutil.iter_modules(fuzzing.deduplicate.strategies.__path__):
-        importlib.import_module(f"fuzzing.deduplicate.strategies.{module.name}")
-    return sorted(_STRATEGIES)
+_STRATEGIES: Registry[Strategy] = Registry("strategy of triage", "fuzzing.deduplicate.strategies")
+register_strategy = _STRATEGIES.register
+get_strategy = _STRATEGIES.get
+names = _STRATEGIES.names

@@ -72,10 +72,6 @@ def test_pull_requests(reader: Reader, repository: RepositoryDouble) -> None:
     assert (facts.number, facts.author, facts.base, facts.state) == (first, "ada", repository.head(), "open")
     assert (facts.base_ref, facts.draft, facts.bot) == ("main", False, False)
     assert {one.number for one in reader.pulls(NAME)} == {first, second}
-    files = {one.path: one for one in reader.pull_files(NAME, first)}
-    assert set(files) == {"op.cc", "new.cc"}
-    assert files["new.cc"].status == "added"
-    assert files["op.cc"].patch.startswith("@@")
     merged = repository.merge_pull(first)
     again = reader.pull(NAME, first)
     assert (again.state, again.merge_commit) == ("merged", merged)

@@ -316,7 +316,7 @@ def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
 def test_runners_by_name() -> None:
     runner: Runner = make_runner("local", 2)
     assert isinstance(runner, LocalRunner)
-    with pytest.raises(UsageError, match="'moon' is no runner; there are: local"):
+    with pytest.raises(UsageError, match="no runner is called 'moon'; there are: local"):
         make_runner("moon", 1)
     with pytest.raises(ValueError, match="at least one slot"):
         LocalRunner(0)

@@ -181,14 +181,6 @@ def test_a_toolchain_that_moved_is_found_at_its_new_place(database: Database) ->
         assert campaigns.toolchain(session, "d").python == "/elsewhere/python"
 
 
-def test_counts_name_every_state(database: Database) -> None:
-    make(database)
-    make(database, head="c")
-    with database.reading() as session:
-        counts = campaigns.counts_by_state(session)
-    assert counts == {state.value: 0 for state in CampaignState} | {"planning": 2}
-
-
 def test_get_of_nothing_is_a_bug_of_ours(database: Database) -> None:
     with database.reading() as session, pytest.raises(InternalError):
         campaigns.get(session, 7)

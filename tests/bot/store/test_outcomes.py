@@ -132,8 +132,6 @@ def test_counts_see_planned_cases_only(database: Database) -> None:
             ("c1", Verdict.PASS),
             ("c2", Verdict.PASS),
         ]
-        everywhere = outcomes.counts_by_verdict(session)
-    assert everywhere == {verdict.value: 0 for verdict in Verdict} | {"crash": 1, "pass": 2, "hang": 1}
 
 
 def test_pairs_are_what_is_worth_a_word(database: Database) -> None:

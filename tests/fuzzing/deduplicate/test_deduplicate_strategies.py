@@ -43,8 +43,8 @@ def reduced(case: object, outcome: Outcome) -> Failure:
 
 
 def test_all_are_known_by_name() -> None:
-    assert names() == ["eagle", "gbft", "isra", "isra-exact", "key", "opera", "signature"]
-    with pytest.raises(UnknownNameError, match="there are eagle, gbft"):
+    assert names() == ("eagle", "gbft", "isra", "isra-exact", "key", "opera", "signature")
+    with pytest.raises(UnknownNameError, match="there are: eagle, gbft"):
         get_strategy("none")
 
 
