@@ -79,3 +79,8 @@ def test_the_last_one_of_a_name_counts(pets: Registry[str]) -> None:
     pets.get("cat")
     pets.add("purr", "cat")
     assert pets.get("cat") == "purr"
+
+
+def test_a_decorator_registers_under_several_names(pets: Registry[str]) -> None:
+    assert pets.register("cow", "ox")("moo") == "moo"
+    assert (pets.find("cow"), pets.find("ox"), pets.find("fish")) == ("moo", "moo", None)
