@@ -98,13 +98,13 @@ class BisectionQuery:
         """
         adapter = backends.get(self.backend)
         needed = [item for item in adapter.requirements(release) if _name(item) != self.package]
-        told = {self.package, *map(_name, needed)}
+        named = {self.package, *map(_name, needed)}
         libraries: list[str] = []
         if self.case.program.frontend != "onnx":
             libraries += backends.reference_backend(self.case.program.kind).packages
         for name in libraries:
             with suppress(PackageNotFoundError):
-                needed += [] if name in {"numpy", *told} else [f"{name}=={public_version(version(name))}"]
+                needed += [] if name in {"numpy", *named} else [f"{name}=={public_version(version(name))}"]
         pins = (f"{self.package}=={release}", *needed)
         return ToolchainSpec("release", self.backend, pins, f"{self.package} {release}")
 
@@ -217,16 +217,16 @@ class ReleaseProbe:
         return ready
 
     def _shard(self, toolchain: Build, runs: int) -> Shard:
-        asked = self._question
+        question = self._question
         return Shard(
-            corpus=str(asked.corpus.resolve()),
-            cases=(asked.case.id,),
-            backend=asked.backend,
+            corpus=str(question.corpus.resolve()),
+            cases=(question.case.id,),
+            backend=question.backend,
             toolchain=toolchain.digest,
             python=str(toolchain.python),
-            device=asked.device,
-            options=dict(asked.options),
-            profile=asked.profile,
+            device=question.device,
+            options=dict(question.options),
+            profile=question.profile,
             fresh=True,
             repeats=runs,
         )

@@ -134,12 +134,12 @@ def _sources() -> Mapping[str, _Registered]:
     return dict(sorted(_find_registered("migrate", _REGISTER_SOURCE)))
 
 
-def _find_registered(room: str, decorator: str) -> list[tuple[str, _Registered]]:
+def _find_registered(package: str, decorator: str) -> list[tuple[str, _Registered]]:
     """Items that a package of `fuzzing` registers with a decorator, by name.
 
     Parses the files, because the control plane must not import them.
     """
-    folder = Path(next(iter(fuzzing.__path__))) / room
+    folder = Path(next(iter(fuzzing.__path__))) / package
     trees = (_parse(path) for path in sorted(folder.rglob("*.py")))
     return [found for tree in trees for found in _find_in_file(tree, decorator)]
 

@@ -48,7 +48,7 @@ class GitHubCore:
         self.world = GitHubState(clock)
         self.identity = Identity(self.world)
         self.limits = Limits()
-        self.courier = WebhookSender(secret)
+        self.webhook_sender = WebhookSender(secret)
         self.permissions, self.events = dict(PERMISSIONS), EVENTS
         self.violations: list[str] = []
 
@@ -91,7 +91,7 @@ class GitHubCore:
         self.violations += payload_faults(event, whole)
         number = next(self.world.delivery_ids)
         place = repository.id if repository else None
-        self.courier.post(
+        self.webhook_sender.post(
             Delivery(number, new_guid(number), event, whole, self.world.clock(), installation.id, place)
         )
 

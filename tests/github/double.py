@@ -49,13 +49,13 @@ class GitHubDouble:
 
     def __enter__(self) -> GitHubDouble:
         self._api_server.start()
-        self.hub.courier.start()
+        self.hub.webhook_sender.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.hub.courier.stop()
+        self.hub.webhook_sender.stop()
         self._api_server.stop()
         if kind is None:
             assert self.violations == [], "\n".join(self.violations[:20])
@@ -102,16 +102,16 @@ class GitHubDouble:
     @property
     def deliveries(self) -> WebhookSender:
         """The deliveries to the App: `pop`, `settle`, `mischief`, `log`."""
-        return self.hub.courier
+        return self.hub.webhook_sender
 
     @property
     def webhook_url(self) -> str:
         """The URL of the App's webhook."""
-        return self.hub.courier.url
+        return self.hub.webhook_sender.url
 
     @webhook_url.setter
     def webhook_url(self, url: str) -> None:
-        self.hub.courier.aim(url)
+        self.hub.webhook_sender.aim(url)
 
     def repository(self, name: str, *, installed: bool = True, **fields: Any) -> RepositoryDouble:
         """The repository of this name; created with the App installed by its owner if it is missing.
@@ -165,15 +165,15 @@ class GitHubDouble:
     def redeliver(self, delivery: Delivery) -> None:
         """Redelivers, as the button in the App's settings does."""
         with self.hub.lock:
-            self.hub.courier.again(delivery, next(self.hub.world.delivery_ids), self.hub.world.clock())
+            self.hub.webhook_sender.again(delivery, next(self.hub.world.delivery_ids), self.hub.world.clock())
 
     def mischief(self, **planned: Any) -> None:
         """Sets the faults of later deliveries; see `DeliveryFaults`."""
-        self.hub.courier.mischief(DeliveryFaults(**planned))
+        self.hub.webhook_sender.mischief(DeliveryFaults(**planned))
 
     def settle(self) -> None:
         """Waits until all deliveries have a response."""
-        self.hub.courier.settle()
+        self.hub.webhook_sender.settle()
 
     def posts(self, ending: str) -> list[RecordedRequest]:
         """The POSTs received on paths with this ending."""

@@ -168,7 +168,7 @@ class WebhookSender:
 
     def start(self) -> None:
         """Starts the sending thread."""
-        self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="webhook_sender", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:

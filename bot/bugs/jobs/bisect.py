@@ -35,14 +35,14 @@ def bisect(job_context: JobContext) -> None:
             return
         bugs.set_fact(session, bug, "bisection", _known_commits(bug) | facts)
         first_bad_release.update_comment(session, bug, job_context.services.clock.now())
-        said = ". ".join(
+        sentence = ". ".join(
             [
                 *([describe_result(culprit_commit)] if culprit_commit else []),
                 *(format_lines(one)[0] for one in answers.values()),
             ]
         )
         shown = "\n\n".join(text.fence("\n".join(format_lines(one))) for one in answers.values())
-        job_context.done(session, job, said, answer=f"{text.plain(said)}\n\n{shown}", **facts)
+        job_context.done(session, job, sentence, answer=f"{text.plain(sentence)}\n\n{shown}", **facts)
 
 
 def _find_culprit(job_context: JobContext, known: BugCase) -> dict[str, Any] | None:

@@ -242,8 +242,8 @@ def _listed(names: list[str]) -> str:
     return f"{shown} and {left} more" if left > 0 else shown
 
 
-def _capitalize(said: str) -> str:
-    return said[:1].upper() + said[1:]
+def _capitalize(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _insert_section(body: str, name: str, section: str) -> str:

@@ -39,8 +39,8 @@ def localize(job_context: JobContext) -> None:
         bug = session.get_one(Bug, known.bug.id)
         if not _is_answered(bug, known.case):
             bugs.set_fact(session, bug, "localization", localization)
-        said = _summary_line(facts)
-        job_context.done(session, job, said, facts=facts, answer=text.plain(said))
+        sentence = _summary_line(facts)
+        job_context.done(session, job, sentence, facts=facts, answer=text.plain(sentence))
 
 
 def _is_answered(bug: Bug, case: str) -> bool:

@@ -55,8 +55,8 @@ def reduce(job_context: JobContext) -> None:
         bug = session.get_one(Bug, known.bug.id)
         why_not = mismatch or (_replaced_reason(known, bug) if shrunk else "")
         smaller = shrunk and not why_not and bugs.replace_case(session, bug, by)
-        said = why_not or _summary_line(end, smaller=smaller)
-        job_context.done(session, job, said, case=outcome.case, answer=text.plain(said))
+        sentence = why_not or _summary_line(end, smaller=smaller)
+        job_context.done(session, job, sentence, case=outcome.case, answer=text.plain(sentence))
 
 
 def _replaced_reason(known: BugCase, bug: Bug) -> str:

@@ -33,7 +33,7 @@ def retest(job_context: JobContext) -> None:
     request = _load_request(job_context)
     place = _place(job_context, request.known, str(job_context.job_spec.arguments.get("on", "")))
     seen = reproduction.run_with_control(job_context, request.known, request.control, place)
-    said = seen.describe(place.label + (f", commit {place.commit[:12]}" if place.commit else ""))
+    sentence = seen.describe(place.label + (f", commit {place.commit[:12]}" if place.commit else ""))
     with job_context.transaction() as (session, job):
         row = Retest(
             bug_id=request.known.bug.id,
@@ -48,8 +48,10 @@ def retest(job_context: JobContext) -> None:
         retests.add(session, row)
         if request.purpose != "asked":
             at, last = job_context.services.clock.now(), request.known.bug.campaign_id
-            transitions.apply_retest(session, row, seen, said, at, last_campaign=last)
-        job_context.done(session, job, said, failed=seen.failed, runs=seen.runs, answer=text.plain(said))
+            transitions.apply_retest(session, row, seen, sentence, at, last_campaign=last)
+        job_context.done(
+            session, job, sentence, failed=seen.failed, runs=seen.runs, answer=text.plain(sentence)
+        )
 
 
 def _load_request(job_context: JobContext) -> _RetestRequest:

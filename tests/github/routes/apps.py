@@ -25,7 +25,11 @@ def from_manifest(call: Call) -> RouteResponse:
     until = call.hub.identity.codes.pop(call.parameters["code"], None)
     if until is None or until <= call.hub.world.clock():
         raise not_found()
-    secrets = {"pem": private_key(), "webhook_secret": call.hub.courier.secret, "client_secret": "hidden"}
+    secrets = {
+        "pem": private_key(),
+        "webhook_secret": call.hub.webhook_sender.secret,
+        "client_secret": "hidden",
+    }
     pointer = (
         "#/paths/~1app-manifests~1{code}~1conversions/post/responses/201/content/application~1json/schema"
     )

@@ -19,15 +19,15 @@ def config(call: Call) -> RouteResponse:
 
 @route("PATCH", "/app/hook/config", app=True)
 def change_config(call: Call) -> RouteResponse:
-    call.hub.courier.aim(call.body.get("url", call.hub.courier.url))
-    call.hub.courier.secret = call.body.get("secret", call.hub.courier.secret)
+    call.hub.webhook_sender.aim(call.body.get("url", call.hub.webhook_sender.url))
+    call.hub.webhook_sender.secret = call.body.get("secret", call.hub.webhook_sender.secret)
     return config(call)
 
 
 @route("GET", "/app/hook/deliveries", app=True)
 def deliveries(call: Call) -> RouteResponse:
     """The deliveries, newest first, with cursor pagination."""
-    known = sorted(call.hub.courier.log, key=lambda one: one.id, reverse=True)
+    known = sorted(call.hub.webhook_sender.log, key=lambda one: one.id, reverse=True)
     known = [one for one in known if one.status != PENDING]
     if call.query.get("status") in ("success", "failure"):
         wanted = call.query["status"] == "success"
@@ -47,7 +47,7 @@ def deliveries(call: Call) -> RouteResponse:
 def delivery(call: Call) -> RouteResponse:
     """One delivery with its payload."""
     one = _delivery(call)
-    sent = {"headers": one.headers(call.hub.courier.secret), "payload": one.payload}
+    sent = {"headers": one.headers(call.hub.webhook_sender.secret), "payload": one.payload}
     shown = _item(one) | {"request": sent, "response": {"headers": {}, "payload": None}}
     return RouteResponse(200, complete("hook-delivery", shown))
 
@@ -56,12 +56,12 @@ def delivery(call: Call) -> RouteResponse:
 def attempt(call: Call) -> RouteResponse:
     """Redelivers."""
     one = _delivery(call)
-    call.hub.courier.again(one, next(call.hub.world.delivery_ids), call.hub.world.clock())
+    call.hub.webhook_sender.again(one, next(call.hub.world.delivery_ids), call.hub.world.clock())
     return RouteResponse(202, {})
 
 
 def _delivery(call: Call) -> Delivery:
-    for one in call.hub.courier.log:
+    for one in call.hub.webhook_sender.log:
         if one.id == call.number("delivery_id"):
             return one
     raise not_found()
@@ -85,4 +85,4 @@ def _item(one: Delivery) -> dict[str, Any]:
 
 
 def _address(call: Call) -> dict[str, Any]:
-    return {"url": call.hub.courier.url} if call.hub.courier.url else {}
+    return {"url": call.hub.webhook_sender.url} if call.hub.webhook_sender.url else {}
