@@ -25,13 +25,16 @@ class CampaignPublisher(CampaignReports):
     """Reports of campaigns that also record bugs and post effects."""
 
     def publish(self, session: Session, summary: Summary) -> None:
-        """Findings → bugs → effects, in one transaction and by key: a second call changes nothing."""
+        """Findings → bugs → effects, in one transaction and by key: a second call changes nothing.
+
+        Failures that are unsorted, and those of a campaign in which nothing passes, are no bugs.
+        """
         report, config, at = self.report(summary), RepositoryConfig.from_json(summary.config), self.clock()
         suppressed = set()
         for group in report.groups:
             if group.classification not in _NOT_FILED:
                 continue
-            if group.signature.startswith(UNSORTED):
+            if report.nothing_passes or group.signature.startswith(UNSORTED):
                 suppressed.add(group.signature)
                 continue
             reason = _record_bug(session, summary, group, at)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from sys import intern
+from typing import Any
 
 from bot.errors import InfrastructureError
 from fuzzing.cases import Corpus
@@ -19,7 +22,7 @@ class Origin:
 
     test      the library's own name of the test
     operator  the operator under test, "" if there is no single one
-    size      bytes of the program
+    size      bytes of the program and its inputs
     kind      the program's kind
     """
 
@@ -52,6 +55,7 @@ def origin(corpus: Path, case_id: str) -> Origin:
     try:
         manifest = Corpus(corpus).manifest(case_id)
         told, size = manifest["provenance"], int(manifest["program"]["size"])
+        size += sum(map(_input_bytes, manifest["inputs"]))
         kind = get_kind(str(manifest["program"]["kind"])).kind
         return Origin(
             intern(str(told["source"])), str(told["test"]), intern(str(told["operator"])), size, kind
@@ -61,3 +65,9 @@ def origin(corpus: Path, case_id: str) -> Origin:
             f"the corpus has lost a planned case: {case_id}: {error}; "
             f"delete {corpus / 'catalogs'} to have the sources migrated again"
         ) from None
+
+
+def _input_bytes(told: dict[str, Any]) -> int:
+    """Bytes of an input: elements times the bits that its type's name tells, 8 for types without any."""
+    bits = re.search(r"\d+", str(told.get("dtype", "")))
+    return math.prod(told.get("shape", (0,))) * (int(bits[0]) if bits else 8) // 8

@@ -101,6 +101,7 @@ def _header(file: _File, line: str, lines: Iterator[str]) -> None:
         if max(hunk) > _MAX_LINE:
             raise UsageError(f"a hunk of {file.new_path or file.old_path} begins behind line {_MAX_LINE}")
         _read_hunk(file, hunk, lines)
+        _place_heading(file, hunk, line[match.end() :].strip())
 
 
 def _read_hunk(file: _File, hunk: list[int], lines: Iterator[str]) -> None:
@@ -124,6 +125,17 @@ def _read_hunk(file: _File, hunk: list[int], lines: Iterator[str]) -> None:
                 file.new[at_new] = content
                 at_new, new_left = at_new + 1, new_left - 1
     file.hunks += _hunks_without_context(touched)
+
+
+def _place_heading(file: _File, hunk: list[int], heading: str) -> None:
+    """Puts git's heading of a hunk, the line of the class or function around it, on the line before.
+
+    Where that line is known or there is none, nothing changes. The heading's own place is not told; that it
+    is before the hunk, and nothing in between, is all that an outline needs.
+    """
+    for known, start in ((file.old, hunk[0] - 1), (file.new, hunk[2] - 1)):
+        if heading and start > 0 and start not in known:
+            known[start] = heading
 
 
 def _hunks_without_context(touched: list[tuple[int, int, bool, bool]]) -> list[list[int]]:

@@ -125,6 +125,10 @@ class OperatorRow:
     standings: Mapping[Classification, int]
 
 
+#: Cases from which on it tells something that none passes; an estimate.
+_TELLING = 20
+
+
 @dataclass(frozen=True)
 class Report:
     """The result of a campaign, the most important groups first."""
@@ -159,12 +163,23 @@ class Report:
         return max(0, self.view.planned - self.cases_run())
 
     @property
+    def nothing_passes(self) -> bool:
+        """Whether no case passes at head, and none at base if there is one: the toolchain is to blame."""
+        sides = [Side.HEAD, *([Side.BASE] if self.verdicts(Side.BASE) else [])]
+        return self.cases_run() >= _TELLING and not any(Verdict.PASS in self.verdicts(side) for side in sides)
+
+    @property
     def headline(self) -> str:
         """The report in one line, for a check run's title."""
         return self.headline_for(self.with_classification(Classification.REGRESSION))
 
     def headline_for(self, new: Sequence[Group]) -> str:
         """The report in one line, counting only these groups as new."""
+        if self.nothing_passes:
+            told = ", ".join(
+                f"{count:,} {verdict.value}" for verdict, count in self.verdicts(Side.HEAD).items()
+            )
+            return f"Nothing passes, so no compiler is accused: {told}. Check the toolchain"
         bugs = f"{len(new)} new bug{'' if len(new) == 1 else 's'}"
         found_by_reduction = sum(group.found_by_reduction for group in new)  # not among the cases that ran
         cases = sum(group.cases for group in new) - found_by_reduction

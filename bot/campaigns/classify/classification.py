@@ -16,6 +16,7 @@ from fuzzing.outcomes import Outcome, Verdict
 NO_BASE = "there is no base to compare with"
 BASE_NOT_RUN = "base was not run within `budget`; another campaign continues"
 NOT_REPEATED = "not repeated in fresh processes within `budget`; another campaign continues"
+NEW_HERE = "new here, and fails: base does not support it"
 RETRIED_NEXT_CAMPAIGN = "an infrastructure failure; the next campaign runs it again"
 SUPPORT_LOST = "unsupported at head, passes at base; unsupported cases are never filed as bugs"
 
@@ -93,13 +94,16 @@ def _classify_failure(seen: CaseResults) -> ClassifiedCase:
         return _finding(seen, Classification.INCONCLUSIVE, BASE_NOT_RUN)
     if seen.base is not None and seen.base.verdict.is_failure:
         return _finding(seen, Classification.ALREADY_BROKEN, f"{_describe(seen.base)} at base too")
-    if seen.base is not None and seen.base.verdict is not Verdict.PASS:
+    supported = seen.base is None or seen.base.verdict is not Verdict.UNSUPPORTED
+    if seen.base is not None and supported and seen.base.verdict is not Verdict.PASS:
         return _finding(
             seen, Classification.INCONCLUSIVE, f"cannot be compared: {_describe(seen.base)} at base"
         )
     agreed, total = seen.head_runs
     if agreed < total:
         return _classify_unstable(seen)
+    if not supported:
+        return _finding(seen, Classification.INCONCLUSIVE, NEW_HERE)
     if total < seen.repeats:
         return _finding(seen, Classification.INCONCLUSIVE, NOT_REPEATED)
     if seen.base is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from bot.campaigns.classify.classification import NO_BASE
+from bot.campaigns.classify.classification import NEW_HERE, NO_BASE
 from bot.store.models import Classification, Finding
 
 #: Classifications worth reducing, in order. Without a base, all failures are inconclusive.
@@ -35,7 +35,7 @@ def is_reducible(finding: Finding) -> bool:
     """Whether a finding is certain enough to reduce, and about head."""
     classification = Classification(finding.classification)
     return classification in _ORDER and (
-        classification is not Classification.INCONCLUSIVE or finding.reason == NO_BASE
+        classification is not Classification.INCONCLUSIVE or finding.reason in (NO_BASE, NEW_HERE)
     )
 
 

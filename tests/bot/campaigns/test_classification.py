@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.campaigns.classify.classification import NO_BASE, CaseResults, RerunCounts, classify
+from bot.campaigns.classify.classification import NEW_HERE, NO_BASE, CaseResults, RerunCounts, classify
 from bot.store.models import Classification
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 
@@ -184,6 +184,16 @@ def test_lost_support_is_never_called_anything_else(case: CaseResults) -> None:
 def test_the_table_of_standings(case: CaseResults, classification: Classification | None) -> None:
     classified = classify(case)
     assert (classified and classified.classification) == classification
+
+
+def test_what_base_does_not_support_and_head_gets_wrong_is_a_finding_of_its_own() -> None:
+    made = plain(Verdict.WRONG_RESULT, Verdict.UNSUPPORTED, base_runs=RerunCounts())
+    classified = classify(made)
+    assert classified is not None
+    assert (classified.classification, classified.reason) == (Classification.INCONCLUSIVE, NEW_HERE)
+    unsteady_here = classify(replace(made, head_runs=RerunCounts(1, 3)))
+    assert unsteady_here is not None
+    assert unsteady_here.classification is Classification.FLAKY
 
 
 def test_no_base_is_told_apart_from_a_base_not_run() -> None:

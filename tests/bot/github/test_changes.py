@@ -14,6 +14,8 @@ from bot.errors import UsageError
 from bot.github import changes
 from bot.github.changes import read_local_change, resolve_range
 from bot.github.diffs import parse_unified_diff
+from fuzzing.prioritize.change.diff import Change
+from fuzzing.prioritize.change.touched import find_touched_operators
 from tests.bot.github.test_repositories import Upstream
 
 SOME = ["a", "b", "c", "", "@@ -1 +1 @@", "--- a/x", "diff --git a b"]
@@ -173,7 +175,7 @@ def test_what_git_prints() -> None:
     assert (resize["path"], resize["old_path"]) == ("src/op/resize.cpp", None)
     assert resize["hunks"] == [[41, 1, 41, 2]]
     assert resize["new"].split("\n")[39:43] == ["keep", "new line", "another", "keep too"]
-    assert resize["new"].split("\n")[:39] == [""] * 39
+    assert resize["new"].split("\n")[:39] == [*[""] * 38, "namespace ov {"]
     assert (moved["path"], moved["old_path"], moved["hunks"]) == ("new.py", "old.py", [])
     assert (moved["old"], moved["new"]) == (None, None)
     assert (binary["path"], binary["old_path"], binary["binary"]) == ("lib dir/lib.so", None, True)
@@ -201,3 +203,23 @@ def test_a_plain_diff_of_two_files() -> None:
 def test_no_diffs(text: str, helps: str) -> None:
     with pytest.raises(UsageError, match=helps):
         parse_unified_diff(text)
+
+
+def test_the_heading_of_a_hunk_is_the_line_before_it() -> None:
+    """Without a repository nothing else says in which class or function a change is."""
+    text = (
+        "--- a/onnx_frontend.py\n+++ b/onnx_frontend.py\n"
+        "@@ -40,3 +40,3 @@ class Softmax(OnnxOpConverter):\n     a = 1\n-    b = 2\n+    b = 3\n     c = 4\n"
+        "@@ -43,1 +43,1 @@ class Softmax(OnnxOpConverter):\n-    d = 5\n+    d = 6\n"
+    )
+    [file] = parse_unified_diff(text)["files"]
+    for side in ("old", "new"):
+        lines = file[side].split("\n")
+        assert lines[38] == "class Softmax(OnnxOpConverter):"
+        assert lines[39] == "    a = 1"
+        assert lines[41] == "    c = 4", "a line that is known stays"
+    change = Change.from_json({"files": [file]})
+    touched = find_touched_operators(change, ["Softmax", "LogSoftmax", "Conv"])
+    assert max(touched.operators, key=touched.operators.__getitem__) == "Softmax"
+    bare = Change.from_json(parse_unified_diff(text.replace(" class Softmax(OnnxOpConverter):", "")))
+    assert "Softmax" not in find_touched_operators(bare, ["Softmax", "LogSoftmax", "Conv"]).operators

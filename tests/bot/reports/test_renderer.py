@@ -279,6 +279,17 @@ def test_the_conclusion_is_success_only_if_nothing_is_open(report: Report) -> No
     assert nothing.headline == "No cases were run"
 
 
+def test_a_campaign_in_which_nothing_passes_accuses_nobody(report: Report) -> None:
+    assert not report.nothing_passes
+    counts = [one for one in sample_campaign.view().counts if one.verdict is not Verdict.PASS]
+    head = [replace(one, cases=40) for one in counts if one.side is Side.HEAD]
+    broken = build_report(replace(sample_campaign.view(), base="", base_toolchain=None, counts=tuple(head)))
+    assert broken.nothing_passes
+    assert broken.headline.startswith("Nothing passes, so no compiler is accused: ")
+    few = build_report(replace(sample_campaign.view(), counts=(replace(head[0], cases=3),)))
+    assert not few.nothing_passes
+
+
 def test_a_campaign_without_base_renders() -> None:
     alone = [
         replace(f, classification=Classification.INCONCLUSIVE, base=None, reason="there is no base commit")
