@@ -84,6 +84,17 @@ class OpenVino(Backend):
             r"(?m)^([^\n]*\b(?:supported only|only supports|do(?:es)? not support)\b[^\n]*)",
             r"\1",
         ),
+        # In other words; what the compiler itself makes (a fused Subgraph, an emitter) it has to support.
+        UnsupportedPattern(
+            _EXCEPTIONS,
+            r"(?m)^(?!Subgraph |\w+ emitter )([^\n]*\b(?:[Dd]oesn|[Dd]on)'t support\b[^\n]*)",
+            r"\1",
+        ),
+        UnsupportedPattern(
+            _EXCEPTIONS,
+            r"(?m)^([^\n]*\btype must be (?:one of the supported types: )?(?:b?f|[iu])\d+\b[^\n]*)",
+            r"\1",
+        ),
         # A translator's check of its inputs: PYTORCH_OP_CONVERSION_CHECK(correction == 1, ...).
         UnsupportedPattern(_EXCEPTIONS, r"\[PyTorch Frontend\] Unexpected (value of [^\n.]+)", r"\1"),
     )

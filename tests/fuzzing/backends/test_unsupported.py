@@ -271,6 +271,25 @@ SAID = [
         "on spatial dimensions(depth, height and width)\n",
         "[ GENERAL_ERROR ] Interpolate layer only supports resize on spatial dimensions(depth, height and width)",
     ),
+    Said(
+        "openvino",
+        "GeneralFailure",
+        "Check 'm_axis == -1' failed at src/core/src/op/util/rnn_cell_base.cpp:66:\nDequantizeLinear doesn't "
+        "support case when dimension of X at axis 1 differs",
+        "DequantizeLinear doesn't support case when dimension of X at axis 1 differs",
+    ),
+    Said(
+        "openvino",
+        "GeneralFailure",
+        "Check 'ok' failed at src/core/src/op/fft.cpp:9:\nFFT op input element type must be f32, f16, or bf16",
+        "FFT op input element type must be f32, f16, or bf16",
+    ),
+    Said(
+        "openvino",
+        "GeneralFailure",
+        "Check 'ok' failed at src/common/snippets/x.cpp:9:\nRound emitter doesn't support ngraph operation",
+        None,
+    ),
     # tvm
     Said("tvm", "InternalError", "Check failed: dtype.bits % 8 == 0 (4 vs. 0) : ", "no tensors of 4 bits"),
     Said(
