@@ -70,4 +70,5 @@ def origin(corpus: Path, case_id: str) -> Origin:
 def _input_bytes(told: dict[str, Any]) -> int:
     """Bytes of an input: elements times the bits that its type's name tells, 8 for types without any."""
     bits = re.search(r"\d+", str(told.get("dtype", "")))
-    return math.prod(told.get("shape", (0,))) * (int(bits[0]) if bits else 8) // 8
+    elements = math.prod(int(length) for length in told.get("shape", (0,)))
+    return elements * (int(bits[0]) if bits else 8) // 8
