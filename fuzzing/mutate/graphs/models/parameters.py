@@ -21,6 +21,8 @@ from fuzzing.rng import Rng, derive_seed
 _EXAMPLES = 48
 #: How often an attribute that may be left out is left out.
 _OMISSION = 0.1
+#: Whole numbers that stand for types.
+_ENUMERATIONS = ("dtype", "output_dtype", "stash_type", "to")
 #: What whole numbers and floats are changed by.
 _STEPS = (-2, -1, 1, 2)
 _FACTORS = (-1.0, 0.25, 0.5, 1.5, 2.0, 4.0)
@@ -85,7 +87,7 @@ def _draw(
     present = node.attributes.get(name, _default(schema, name))
     if examples and (present is None or isinstance(present, str) or rng.chance(0.5)):
         return rng.choice(examples)
-    if isinstance(present, bool | str) or present is None:
+    if isinstance(present, str) or present is None or name in _ENUMERATIONS:
         return None
     if isinstance(present, int):
         return 1 - present if present in (0, 1) and rng.chance(0.5) else present + rng.choice(_STEPS)

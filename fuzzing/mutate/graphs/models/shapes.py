@@ -17,10 +17,12 @@ _MAX_RANK = 6
 def mutate_shapes(mutant: ModelMutant, rng: Rng) -> ModelMutant | None:
     """Gives every axis of one length another length: what had to agree still does.
 
-    Data are cut, or repeated from their beginning. A length that is also an element of constant data, such as
-    a target shape, leaves those as they are, and the mutant is refused if that contradicts.
+    Data are cut, or repeated from their beginning. None for a model with tensors of whole numbers: they may
+    be indices, which would point behind the end, or shapes.
     """
     tensors = _float_data(mutant)
+    if any(edge not in tensors and _has_axes(mutant.data(edge)) for edge in mutant.data_edges()):
+        return None
     lengths = sorted({length for tensor in tensors.values() for length in tensor.shape if length > 0})
     if not lengths:
         return None
@@ -42,6 +44,10 @@ def mutate_ranks(mutant: ModelMutant, rng: Rng) -> ModelMutant | None:
         return None
     count = rng.between(0, 2)
     return mutant.with_data({edge: _reranked(tensors[edge], count) for edge in chosen})
+
+
+def _has_axes(tensor: Tensor | None) -> bool:
+    return tensor is not None and len(tensor.shape) > 0
 
 
 def _float_data(mutant: ModelMutant) -> dict[int, Tensor]:
