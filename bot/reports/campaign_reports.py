@@ -23,6 +23,7 @@ from bot.reports.campaign_view import (
 )
 from bot.reports.reference_outputs import add_reference_outputs
 from bot.reports.report import Group, Report, build_report
+from bot.reports.reproducer import checkout_commands
 from bot.reports.reproducer_short import ending
 from bot.reports.templates import pluralize
 from bot.store import Session, now
@@ -109,7 +110,11 @@ _TRIED = frozenset({Classification.REGRESSION, Classification.INCONCLUSIVE})
 
 def build_view(summary: Summary) -> CampaignView:
     """The view of a campaign's summary."""
-    toolchains = {side: _toolchain(facts) for side, facts in summary.toolchains.items()}
+    commits = {Side.HEAD: summary.head, Side.BASE: summary.base}
+    toolchains = {
+        side: _toolchain(facts, checkout_commands(summary.target, commits[side], facts.overlay))
+        for side, facts in summary.toolchains.items()
+    }
     head = summary.toolchains.get(Side.HEAD)
     return CampaignView(
         target=summary.target,
@@ -142,6 +147,7 @@ def build_view(summary: Summary) -> CampaignView:
         noise=Tally(*summary.noise),
         configuration=summary.configuration,
         config=summary.config,
+        note=summary.note,
         started_at=summary.created_at,
     )
 
@@ -153,10 +159,11 @@ def _counts(summary: Summary) -> Iterator[VerdictCount]:
                 yield VerdictCount(side, operator, verdict, cases)
 
 
-def _toolchain(facts: ToolchainFacts) -> ToolchainView:
+def _toolchain(facts: ToolchainFacts, sources: str) -> ToolchainView:
     versions = {name: version for name, version in facts.versions.items() if name != "python"}
     machine = f"{platform.system()} {platform.machine()}"
-    return ToolchainView(facts.label, versions, facts.requirements, facts.versions.get("python", ""), machine)
+    python = facts.versions.get("python", "")
+    return ToolchainView(facts.label, versions, facts.requirements, python, machine, sources)
 
 
 def _finding(facts: FindingFacts) -> FindingView:

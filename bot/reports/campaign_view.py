@@ -28,6 +28,10 @@ class InstalledToolchain(Protocol):
     def versions(self) -> Mapping[str, str]:
         """Package → version, as reported by the toolchain."""
 
+    @property
+    def sources(self) -> str:
+        """Shell commands that lay a commit's sources over the packages; "" for a release."""
+
 
 @dataclass(frozen=True)
 class ToolchainView:
@@ -38,6 +42,7 @@ class ToolchainView:
     requirements  arguments of `pip install` that give the same toolchain
     python        version of its interpreter, such as "3.11.7"
     platform      such as "Linux x86_64", "" if unknown
+    sources       shell commands that lay a commit's sources over the packages; "" for a release
     """
 
     label: str
@@ -45,6 +50,7 @@ class ToolchainView:
     requirements: Sequence[str]
     python: str = ""
     platform: str = ""
+    sources: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,6 +167,7 @@ class CampaignView:
     stable_name   the target's name in keys (`bot.store.targets.stable_name`)
     configuration options and profile that are not the default, as `Outcome.configuration`
     config        the repository's configuration as JSON
+    note          what the toolchains lack, and why there is no base; "" for nothing
     noise         passing cases repeated at head, and how many of them gave a different verdict
     tried         case → exit code of its guarded reproducer at head
     short_failed  cases whose short script was tried and did not show the bug
@@ -192,6 +199,7 @@ class CampaignView:
     costs: Mapping[str, StepCost] = field(default_factory=dict)
     configuration: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
     pull: int | None = None
     noise: Tally = Tally()
     tried: Mapping[str, int] = field(default_factory=dict)

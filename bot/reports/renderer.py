@@ -126,6 +126,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "device": view.device,
         "headline": report.headline,
         "toolchains": {"head": _toolchain(view.head_toolchain), "base": _toolchain(view.base_toolchain)},
+        "note": view.note,
         "library": view.library,
         "cases": {"planned": view.planned, "run": report.cases_run(), "not_run": report.not_run},
         "stopped": view.stopped,
@@ -189,6 +190,7 @@ def _toolchain(toolchain: ToolchainView | None) -> dict[str, Any] | None:
         "label": toolchain.label,
         "versions": dict(toolchain.versions),
         "requirements": list(toolchain.requirements),
+        "sources": toolchain.sources,
         "python": toolchain.python,
         "platform": toolchain.platform,
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shlex
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import jinja2
@@ -48,8 +48,15 @@ _FRONTEND_PACKAGES: Mapping[str, frozenset[str]] = {
 _OPTIONAL_PACKAGES = frozenset().union(*_FRONTEND_PACKAGES.values(), {"triton"})
 
 
-def pip_command(toolchain: InstalledToolchain, backend: str = "", frontend: str = "") -> str:
-    """The command that installs the requirements; with backend and frontend, only those of such a case."""
+def pip_command(
+    toolchain: InstalledToolchain, backend: str = "", frontend: str = "", further: Iterable[str] = ()
+) -> str:
+    """The command that installs the requirements; with backend and frontend, only those of such a case.
+
+    further  more packages to install, in the shell's words
+
+    What is laid over the packages follows.
+    """
     wanted = toolchain.requirements
     if backend:
         own = canonicalize_name(backends.get(backend).package) if backend in backends.names() else ""
@@ -59,7 +66,24 @@ def pip_command(toolchain: InstalledToolchain, backend: str = "", frontend: str 
         ]
         given = {_name(item) for item in wanted}
         wanted = [*wanted, *sorted(extra - given - {"onnxscript"})]
-    return "pip install " + " ".join(shlex.quote(text.one_line(item)) for item in wanted)
+    command = " ".join(["pip install", *(shlex.quote(text.one_line(item)) for item in wanted), *further])
+    return f"{command} && {toolchain.sources}" if toolchain.sources else command
+
+
+def checkout_commands(target: str, commit: str, overlay: Mapping[str, str]) -> str:
+    """Shell commands that lay a commit's folders over installed packages, as the `overlay` provisioner does.
+
+    overlay  folder of the repository → folder in site-packages; "" is returned for none
+    """
+    if not overlay:
+        return ""
+    _, slash, name = target.partition("/")
+    clone = [f"git clone https://github.com/{target}", f"cd {name}"] if slash else []
+    site = """$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"""
+    copies = [
+        f'cp -r {shlex.quote(path)}/. "{site}"/{shlex.quote(place)}/' for path, place in overlay.items()
+    ]
+    return " && ".join([*clone, f"git checkout {commit}", *copies])
 
 
 def _name(requirement: str) -> str:

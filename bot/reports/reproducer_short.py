@@ -69,7 +69,7 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
     if "np." in check.want + check.assertion and "import numpy as np" not in imports:
         imports = ("import numpy as np", *imports)
     rendered = template.render(
-        pip=" ".join([pip_command(toolchain, outcome.backend, frontend), *_packages(frontend, outcome)]),
+        pip=pip_command(toolchain, outcome.backend, frontend, _packages(frontend, outcome)),
         about=_about(outcome, toolchain),
         program=program,
         imports=imports,

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -158,7 +159,7 @@ class OverlayProvisioner:
     def _nearest(self, package: str, series: tuple[int, int]) -> tuple[str, ...]:
         at, wheels = self._wheels.get((package, series), (-_ANSWER_HOLDS_S, ()))
         if time.monotonic() - at >= _ANSWER_HOLDS_S:
-            wheels = nearest_wheels(Installer(Path.cwd()), package, series)
+            wheels = nearest_wheels(Installer(Path(tempfile.gettempdir())), package, series)
             self._wheels[package, series] = time.monotonic(), wheels
         return wheels
 

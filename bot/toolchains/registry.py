@@ -132,6 +132,7 @@ class ReadyToolchain:
     versions: dict[str, str]
     requirements: tuple[str, ...]
     passed_over: tuple[str, ...] = ()
+    sources: str = ""  # as `bot.reports.campaign_view.InstalledToolchain` has it
 
 
 class Provisioner(Protocol):

@@ -62,11 +62,14 @@ class Deployment:
 
     rows: Database
 
-    def __init__(self, folder: Path, *, git_over_http: bool = False, **variables: str) -> None:
+    def __init__(
+        self, folder: Path, *, git_over_http: bool = False, real_compiler: bool = False, **variables: str
+    ) -> None:
         self.folder, self.data_dir = folder, folder / "data"
         self.hub = GitHubDouble(folder)
         self.starts = 0
         self._git_over_http, self._variables = git_over_http, variables
+        self._real_compiler = real_compiler
         self._service_process: ServiceProcess | None = None
         self._lock = threading.RLock()
         self._open = ExitStack()
@@ -110,7 +113,9 @@ class Deployment:
         """Starts the service; deliveries go to it."""
         with self._lock:
             self.starts += 1
-            self._service_process = ServiceProcess(self._environment(), self.folder / "service.log")
+            self._service_process = ServiceProcess(
+                self._environment(), self.folder / "service.log", real_compiler=self._real_compiler
+            )
             self.hub.webhook_url = self._service_process.url
 
     def stop(self) -> None:

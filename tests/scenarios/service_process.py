@@ -1,4 +1,4 @@
-"""`assay serve` with the compiler of `tests.scenarios.fake_toolchain`, and in a hurry.
+"""`assay serve` with the compiler of `tests.scenarios.fake_toolchain`, or with real ones, and in a hurry.
 
 Each life is a process forked from one that has imported everything, so that it begins in no time.
 """
@@ -33,13 +33,13 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 class ServiceProcess:
     """One process of the service, from its start to its end; `url` is where deliveries go."""
 
-    def __init__(self, variables: Mapping[str, str], log: Path) -> None:
+    def __init__(self, variables: Mapping[str, str], log: Path, *, real_compiler: bool = False) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([__name__, "bot.wiring.service", "bot.reports.campaign_reports"])
         reader, writer = context.Pipe(duplex=False)
         with reader, writer:
             self._process: ForkServerProcess = context.Process(
-                target=_run_service, args=(dict(variables), str(log), writer), daemon=False
+                target=_run_service, args=(dict(variables), str(log), writer, real_compiler), daemon=False
             )
             self._process.start()
             writer.close()
@@ -59,7 +59,7 @@ class ServiceProcess:
         return code
 
 
-def _run_service(variables: Mapping[str, str], log: str, said: Connection) -> None:
+def _run_service(variables: Mapping[str, str], log: str, said: Connection, real_compiler: bool) -> None:
     """The process: what it prints goes to `said`, what it logs to a file."""
     os.setsid()  # an interrupt at the keyboard is for the tests, not for the service under test
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # but it must not outlive them
@@ -76,7 +76,8 @@ def _run_service(variables: Mapping[str, str], log: str, said: Connection) -> No
     def campaign_services(settings: Settings, **fields: Any) -> Any:
         return original(settings, **(fields | fake_toolchain.fake_services(settings.data_dir)))
 
-    composed.campaign_services = campaign_services
+    if not real_compiler:
+        composed.campaign_services = campaign_services
     composed.START_DELAY = timedelta(seconds=4 * SHORT_WAIT_S)
     serve.command.main(["--host", "127.0.0.1", "--port", "0"], standalone_mode=False)
 

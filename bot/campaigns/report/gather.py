@@ -81,6 +81,7 @@ def _toolchain(session: Session, environment: Environment) -> ToolchainFacts:
         python=row.python,
         versions={str(name): str(version) for name, version in row.versions.items()},
         requirements=tuple(map(str, row.requirements)),
+        overlay={str(path): str(place) for path, place in row.overlay.items()},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -18,7 +19,10 @@ from fuzzing.triage.traits import Traits
 
 @dataclass(frozen=True)
 class ToolchainFacts:
-    """A toolchain as reports name it."""
+    """A toolchain as reports name it.
+
+    overlay  folder of the commit → folder in site-packages, of what is laid over the wheel
+    """
 
     digest: str
     backend: str
@@ -27,6 +31,7 @@ class ToolchainFacts:
     python: str
     versions: dict[str, str]
     requirements: tuple[str, ...]
+    overlay: Mapping[str, str] = field(default_factory=dict)
 
 
 class ProgramText(NamedTuple):

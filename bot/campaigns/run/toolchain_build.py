@@ -45,5 +45,6 @@ def toolchain_row(ready: ReadyToolchain, at: datetime) -> Toolchain:
         python=str(ready.python),
         versions=dict(ready.versions),
         requirements=list(ready.requirements),
+        overlay={one.path: one.place for one in ready.spec.overlay},
         created_at=at,
     )

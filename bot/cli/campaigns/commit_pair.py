@@ -12,7 +12,7 @@ from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig
 from bot.errors import BrokenSourcesError, ProvisionError, UsageError
 from bot.github.local_repository import WORKTREE, LocalRepository
-from bot.toolchains import ToolchainSpec
+from bot.toolchains import ReadyToolchain, ToolchainSpec
 from bot.toolchains.overlay import find_layout
 from bot.toolchains.registry import OnProgress
 
@@ -80,18 +80,8 @@ def read_commits(
     repository = LocalRepository(folder, data_dir / "objects")
     head_sha = repository.resolve(head or WORKTREE)
     base_sha = repository.resolve(base) if base else repository.parent(head_sha)
-    layout = find_layout(CommitFiles(repository, "", base_sha))
-    if layout.backend != config.backend:
-        raise UsageError(f"{folder} is a repository of {layout.backend}: use --backend {layout.backend}")
-    data_dir.mkdir(parents=True, exist_ok=True)
-    wanted = config.toolchain.model_copy(update={"provisioner": ["overlay"], "wheel": wheel or None})
-    config = config.model_copy(update={"toolchain": wanted})
-    progress("reading the sources")
-    base_spec = toolchains.resolve(config, CommitFiles(repository, "", base_sha), data_dir)
-    try:
-        ready = toolchains.provision(base_spec, data_dir, progress)
-    except BrokenSourcesError as error:
-        raise ProvisionError(f"cannot compare: the base's sources work with no wheel\n{error}") from None
+    config = _with_overlay(config, wheel)
+    ready = _make(CommitFiles(repository, "", base_sha), config, data_dir, progress)
     head_spec = toolchains.resolve(config, CommitFiles(repository, "", head_sha), data_dir).like(ready.spec)
     changed = repository.changed_files("", base_sha, head_sha)
     return CommitPair(
@@ -102,3 +92,32 @@ def read_commits(
         [path for path in changed if head_spec.is_out_of_reach(path)],
         ready.passed_over,
     )
+
+
+def make_base(
+    folder: Path, commit: str, config: RepositoryConfig, data_dir: Path, progress: OnProgress
+) -> ReadyToolchain:
+    """The toolchain of one commit, which something else is compared with. Raises as `read_commits` does."""
+    repository = LocalRepository(folder, data_dir / "objects")
+    files = CommitFiles(repository, "", repository.resolve(commit))
+    return _make(files, _with_overlay(config, ""), data_dir, progress)
+
+
+def _with_overlay(config: RepositoryConfig, wheel: str) -> RepositoryConfig:
+    wanted = config.toolchain.model_copy(update={"provisioner": ["overlay"], "wheel": wheel or None})
+    return config.model_copy(update={"toolchain": wanted})
+
+
+def _make(
+    commit: CommitFiles, config: RepositoryConfig, data_dir: Path, progress: OnProgress
+) -> ReadyToolchain:
+    layout = find_layout(commit)
+    if layout.backend != config.backend:
+        raise UsageError(f"this is a repository of {layout.backend}: use --backend {layout.backend}")
+    data_dir.mkdir(parents=True, exist_ok=True)
+    progress("reading the sources")
+    spec = toolchains.resolve(config, commit, data_dir)
+    try:
+        return toolchains.provision(spec, data_dir, progress)
+    except BrokenSourcesError as error:
+        raise ProvisionError(f"cannot compare: the base's sources work with no wheel\n{error}") from None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,8 @@ from bot.campaigns.local_run import run_locally
 from bot.campaigns.plan.catalog import CorpusCases, SourceCatalog
 from bot.campaigns.services import ReadyToolchain, Services, ToolchainSpec
 from bot.cli.campaigns import run_summary
-from bot.cli.campaigns.commit_pair import CommitPair, read_commits
+from bot.cli.campaigns.commit_pair import CommitPair, make_base, read_commits
+from bot.cli.campaigns.report_folder import report_folder
 from bot.cli.campaigns.rungs import RungResult, parse_rungs, run_rungs
 from bot.cli.common.case_lookup import linked_corpus, open_corpus
 from bot.cli.common.options import (
@@ -34,7 +37,7 @@ from bot.cli.common.options import (
 )
 from bot.cli.common.progress import ProgressBars
 from bot.cli.exits import Exit
-from bot.commit_files import CommitFiles
+from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig, names
 from bot.config.units import parse_duration
 from bot.errors import InfrastructureError, UsageError
@@ -78,7 +81,10 @@ class _PinnedRelease:
 
 @dataclass(frozen=True)
 class _Arguments:
-    """Command-line arguments that are not part of the configuration."""
+    """Command-line arguments that are not part of the configuration.
+
+    fixed  side, as head and base are named here → its toolchain, where that is no release
+    """
 
     python: str
     release: str
@@ -87,6 +93,7 @@ class _Arguments:
     keep: bool
     report: bool
     commits: CommitPair | None = None
+    fixed: Mapping[str, ToolchainSpec] = field(default_factory=dict)
     generation: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -105,7 +112,11 @@ class _Arguments:
 )
 @python_option
 @click.option("--release", default="", help="Test this release in an environment of its own.")
-@click.option("--base", default="", help="Compare with this release or, with --repo, this commit.")
+@click.option(
+    "--base",
+    default="",
+    help="Compare with this release, the compiler of this interpreter (a path) or, with --repo, this commit.",
+)
 @click.option(
     "--repo",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -192,13 +203,17 @@ def command(
     """
     if head and repo is None:
         raise UsageError("--head needs --repo")
-    if base and not release and repo is None:
-        raise UsageError("--base needs --release or --repo")
     if repo is None:
         _check_version("--release", release)
-        _check_version("--base", base)
-    if python != sys.executable and (release or repo):
-        raise UsageError("--python names an installed toolchain; leave it out with --release or --repo")
+        if not _is_interpreter(base):
+            _check_version("--base", base)
+    if python != sys.executable and release:
+        raise UsageError(
+            f"--release {release} and --python {python} name two compilers to test; "
+            "give one of them as --base to compare, or leave one out"
+        )
+    if python != sys.executable and repo is not None and (head or not base):
+        raise UsageError("--python with --repo is compared with a commit: name it as --base, without --head")
     settings = load_settings(workers=workers)
     configure("console", "error")
     options, seconds = parse_options(given), _seconds(budget)
@@ -241,9 +256,14 @@ def command(
         if arguments.cases and reduced
         else nullcontext(arguments.cases)
     )
-    with _folder(report) as folder, ProgressBars() as progress_bars, kept as corpus_folder:
+    with report_folder(report) as folder, ProgressBars() as progress_bars, kept as corpus_folder:
         arguments = replace(arguments, cases=corpus_folder)
-        if repo is not None:
+        if repo is not None and python != sys.executable:
+            ready = make_base(repo, base, config, settings.data_dir, progress_bars.note)
+            assert ready.spec.commit is not None
+            base = ready.spec.commit.sha
+            arguments = replace(arguments, base=base, fixed={base: ready.spec})
+        elif repo is not None:
             note = progress_bars.note
             commits = read_commits(repo, head, base, release, config, settings.data_dir, note)
             early = _compare_sources(commits, settings, progress_bars.note)
@@ -253,13 +273,15 @@ def command(
         if rung_names:
             campaigns = _RungCampaigns(settings, configure_campaign, folder, corpus, arguments, progress_bars)
             done = run_rungs(backend, rung_names, options, seconds, campaigns.run)
-            return _report_rungs(done, report, as_json=as_json)
+            return _report_rungs(done, folder if report else None, as_json=as_json)
         result, _ = _campaign(settings, config, folder, arguments, progress_bars)
     if as_json:
         commits_json = arguments.commits.to_json() if arguments.commits else {}
-        click.echo(json.dumps(result | commits_json | {"report": str(report) if report else None}))
+        click.echo(json.dumps(result | commits_json | {"report": str(folder) if report else None}))
     else:
-        run_summary.print_summary(result, report, lambda case: _replay_arguments(arguments, case))
+        run_summary.print_summary(
+            result, folder if report else None, lambda case: _replay_arguments(arguments, case)
+        )
     return _exit_code([result], ("regression",) if arguments.base else ("regression", "inconclusive"))
 
 
@@ -383,22 +405,6 @@ def _seconds(budget: str) -> float:
         raise UsageError(f"--budget {budget}: {error}") from None
 
 
-@contextmanager
-def _folder(report: Path | None) -> Iterator[Path]:
-    """Creates the report folder before the campaign runs, so that an error is reported early."""
-    if report is None:
-        with tempfile.TemporaryDirectory(prefix="assay-report-") as folder:
-            yield Path(folder)
-        return
-    try:
-        report.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=report):
-            pass
-    except OSError as error:
-        raise UsageError(f"--report {report}: cannot be written: {error.strerror}") from None
-    yield report
-
-
 def _campaign(
     settings: Settings,
     config: RepositoryConfig,
@@ -423,11 +429,8 @@ def _campaign(
         ]
     if arguments.commits is not None:
         changes |= {"repositories": arguments.commits.repository, "resolve": arguments.commits.resolve}
-    elif not arguments.release:
-        spec = existing_spec(config.backend, arguments.python)
-        changes["resolve"] = lambda _config, _read: spec
     else:
-        changes["resolve"] = lambda config, read: replace(resolve(config, read), source="the command line")
+        changes["resolve"] = partial(_resolve, arguments)
     with _database(settings, config, arguments) as database:
         services = _with_toolchains(
             campaign_services(settings, **changes), settings, config, arguments, progress_bars
@@ -452,6 +455,23 @@ def _campaign(
             passed = outcomes.cases_with_verdict(session, campaign.id, key, [Verdict.PASS])
     result: dict[str, Any] = json.loads((folder / "report.json").read_bytes())
     return result, passed
+
+
+def _resolve(arguments: _Arguments, config: RepositoryConfig, read: ReadFile) -> ToolchainSpec:
+    """The toolchain of one side: an interpreter, a release, or one that is made already."""
+    assert isinstance(read, CommitFiles)
+    if read.sha in arguments.fixed:
+        return arguments.fixed[read.sha]
+    if read.sha == arguments.head and not arguments.release:
+        return existing_spec(config.backend, arguments.python)
+    if _is_interpreter(read.sha):
+        return existing_spec(config.backend, read.sha)
+    return replace(resolve(config, read), source="the command line")
+
+
+def _is_interpreter(word: str) -> bool:
+    """Whether --base names an interpreter and no release."""
+    return os.sep in word
 
 
 def _check_cases(folder: Path) -> None:

@@ -24,6 +24,8 @@ class Toolchain(Base):
     python: Mapped[str]  # path of the interpreter
     versions: Mapped[dict[str, Any]]  # package → version
     requirements: Mapped[list[Any]]  # what to pip-install to get the same build
+    # Folder of the commit → folder in site-packages, of what is laid over the wheel
+    overlay: Mapped[dict[str, Any]] = mapped_column(default=dict, server_default="{}")
     created_at: Mapped[datetime]
 
 

@@ -20,6 +20,7 @@ from bot.errors import ConfigError, RunnerError, UsageError
 from bot.runners.protocol import OnEvent
 from bot.store.campaigns import Session
 from bot.store.models import Classification, Effect
+from bot.toolchains.registry import Folder
 from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase
 from fuzzing.oracles.tolerance_profiles import format_configuration
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
@@ -174,7 +175,7 @@ class PlainSpec:
     label: str
     provisioner: str = "standin"
     backend: str = "standin"
-    overlay: tuple[str, ...] = ()
+    overlay: tuple[Folder, ...] = ()
 
     def like(self, other: object) -> PlainSpec:
         return self

@@ -8,6 +8,7 @@ from typing import Any
 from bot.commit_files import ReadFile
 from bot.errors import BrokenSourcesError
 from bot.store.models import CampaignState
+from bot.toolchains.registry import Folder
 from tests.bot.campaigns import fakes
 from tests.bot.campaigns.conftest import World
 from tests.bot.campaigns.fakes import PlainReady, PlainSpec
@@ -17,7 +18,7 @@ NATIVE = "not tested, because only a build of the compiler has it: op.cc"
 
 @dataclass(frozen=True)
 class Overlay(PlainSpec):
-    overlay: tuple[str, ...] = ("python/standin",)
+    overlay: tuple[Folder, ...] = (Folder("python/standin", "standin", "content"),)
     like_label: str = ""
 
     def like(self, other: Any) -> PlainSpec:

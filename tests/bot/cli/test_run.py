@@ -101,6 +101,16 @@ def test_a_failing_case_is_exit_code_1(catalogue_of: WriteCatalogue, tmp_path: P
 
 
 @pytest.mark.compiler_onnxruntime
+def test_any_two_toolchains_are_compared(catalogue_of: WriteCatalogue) -> None:
+    data = catalogue_of(GOOD, WRONG)
+    options = ("--base", sys.executable, *SINGLE_SOURCE, "--json")
+    ran = assay(data, "run", "--backend", "onnxruntime", *options)
+    assert ran.code == 0, ran.err
+    assert [group["classification"] for group in ran.result["groups"]] == ["already_broken"]
+    assert ran.result["toolchains"]["head"] == ran.result["toolchains"]["base"]
+
+
+@pytest.mark.compiler_onnxruntime
 def test_nothing_found_is_exit_code_0(catalogue_of: WriteCatalogue, tmp_path: Path) -> None:
     data, report = catalogue_of(GOOD), tmp_path / "report"
     ran = assay(data, "run", "--backend", "onnxruntime", *SINGLE_SOURCE, "--report", report)
@@ -266,7 +276,8 @@ MISTAKES = {
         ["--strategy", "oprea"],
         "--strategy oprea: 'oprea' is not a strategy; did you mean 'opera'?",
     ),
-    "base alone": (["--base", "1.20.0"], "--release"),
+    "two to test": (["--release", "1.20.0", "--python", "python3"], "name two compilers to test"),
+    "two heads": (["--repo", ".", "--head", "a", "--base", "b", "--python", "p"], "without --head"),
     "release": (["--release", "banana"], "--release banana: not a version"),
     "base": (["--release", "1.20.0", "--base", "banana"], "--base banana: not a version"),
     "repeats": (["--repeats", "0"], "1<=x<=20"),

@@ -346,5 +346,17 @@ def test_what_to_install_is_what_the_program_needs() -> None:
     assert reproducer.pip_command(tools, "openvino", "torch").endswith("numpy==2.4.6 torch==2.13.0")
     assert reproducer.pip_command(tools, "openvino", "keras").endswith("torch==2.13.0 keras==3.15.1")
     assert reproducer.pip_command(TOOLCHAIN, "openvino", "torch").endswith(" torch")
+
+
+def test_how_to_get_the_toolchain_of_a_commit() -> None:
+    sources = reproducer.checkout_commands("octo/tvm", "1" * 40, {"python/tvm": "tvm"})
+    assert sources.startswith(
+        f"git clone https://github.com/octo/tvm && cd tvm && git checkout {'1' * 40} && "
+    )
+    assert sources.endswith('"/tvm/')
+    tools = ToolchainView("apache-tvm 0.26.0", {}, ("apache-tvm==0.26.0",), sources=sources)
+    assert reproducer.pip_command(tools) == f"pip install apache-tvm==0.26.0 && {sources}"
+    assert reproducer.checkout_commands("octo/tvm", "1" * 40, {}) == ""
+    assert reproducer.checkout_commands("tvm", "2" * 40, {"a": "b"}).startswith("git checkout 2")
     torch = ToolchainView("torch 2.13.0", {}, ("torch==2.13.0", "numpy==2.4.6"))
     assert reproducer.pip_command(torch, "inductor", "torch") == "pip install torch==2.13.0 numpy==2.4.6"
