@@ -12,6 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bot.campaigns.plan.catalog import open_catalogs
 from bot.campaigns.report.summary import Summary
 from bot.campaigns.services import CampaignProblem, Script, Services
@@ -507,6 +509,7 @@ def services(**replaced: Any) -> Services:
         "runner": Runner(),
         "try_script": lambda text, python, ending="": 1,
         "run_tool": Tools(),
+        "run_test": lambda *_: pytest.fail("campaigns run no tests of a repository"),
         "sign": sign,
         "reports": Reports(),
         "catalogs": open_catalogs,
