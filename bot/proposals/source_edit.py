@@ -13,14 +13,14 @@ from typing import TypeVar
 
 import libcst as cst
 
-from bot.errors import AssayError, RefusalError
+from bot.errors import RefusalError
 from bot.proposals.imports import add_import
 
 Definition = cst.FunctionDef | cst.ClassDef
 Imports = TypeVar("Imports", cst.Import, cst.ImportFrom)
 
 
-class NameTakenError(AssayError):
+class NameTakenError(RefusalError):
     """The file has another test of this name."""
 
 

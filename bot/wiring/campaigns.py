@@ -63,7 +63,7 @@ def artifacts(data_dir: Path, campaign: int) -> Path:
 def make_shard(config: RepositoryConfig, *, limit_factor: float = 1.0, **fields: Any) -> Shard:
     """A shard under the limits of a configuration; times and memory are multiplied by `limit_factor`."""
     limits = Limits.from_json(config.limits.overrides()).to_json()
-    for name in limits.keys() - {"file_bytes"}:
+    for name in limits.keys() - {"file_bytes", "scratch_bytes"}:
         limits[name] = type(limits[name])(limits[name] * limit_factor)
     return Shard(limits=Limits.from_json(limits), **fields)
 
