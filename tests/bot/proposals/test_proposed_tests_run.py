@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -53,10 +54,12 @@ def run(folder: Path, proposal: Proposal, fault: str = "") -> tuple[int, str]:
     """The exit code and the output of the test under the suite's own runner."""
     planted = folder / "planted"
     planted.mkdir(exist_ok=True)
-    (planted / "sitecustomize.py").write_text(fault, encoding="utf-8")
+    # Not in the processes that the compiler starts, which would import it again.
+    start = f"import os\nif os.environ.pop('PLANTED', ''):\n{textwrap.indent(fault or 'pass', '    ')}\n"
+    (planted / "sitecustomize.py").write_text(start, encoding="utf-8")
     cache = folder / f"cache{len(fault)}"  # compiled code of another run would hide the fault
     inductor = {"TORCHINDUCTOR_CACHE_DIR": str(cache), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    env = os.environ | {"PYTHONPATH": f"{planted}:{folder}"} | inductor
+    env = os.environ | {"PYTHONPATH": f"{planted}:{folder}", "PLANTED": "1"} | inductor
     done = subprocess.run(
         [sys.executable, *proposal.command], cwd=folder, env=env, capture_output=True, text=True, timeout=400
     )
