@@ -99,6 +99,25 @@ class Sources:
 
         return [one.commit for one in revisions(shas, trees)]
 
+    def usable(self, shas: list[str], progress: OnProgress) -> list[str]:
+        """Without the first commits, if they do not work with the wheel: those from the first that works.
+
+        The last one works. Where commits work again and again not, the search skips them.
+        """
+        low, high = -1, len(shas) - 1
+        middle = 0  # the first one, then the middle
+        while high - low > 1:
+            low, high = (low, middle) if self._works(shas[middle], progress) else (middle, high)
+            middle = (low + high) // 2
+        return shas[high:]
+
+    def _works(self, sha: str, progress: OnProgress) -> bool:
+        try:
+            toolchains.provision(self.spec(sha), self.data_dir, progress)
+        except BrokenSourcesError:
+            return False
+        return True
+
     def out_of_reach(self, between: CommitRange) -> int:
         """How many commits change code of the compiler that the sources do not carry."""
         native = [

@@ -215,7 +215,10 @@ class _Search:
         return inner
 
     def _search_commits(self, sources: Sources, between: CommitRange) -> dict[str, Any]:
-        shas = sources.revisions(between)
+        differing = sources.revisions(between)
+        shas = sources.usable(differing, _print_progress)
+        if left := len(differing) - len(shas):
+            _print_progress(f"{left} commits before {shas[0][:12]} do not work with this wheel: not searched")
         _print_progress(
             f"{between}: {len(shas)} commits differ in the compiler's Python sources, "
             f"at most {max_probed(len(shas))} to try unless some are skipped"

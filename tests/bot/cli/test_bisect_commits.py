@@ -114,6 +114,18 @@ def test_a_fix_that_reverts_beside_a_commit_that_cannot_be_imported(
     assert answer["commits"]["release"]["pull_request"] == 13
 
 
+def test_the_search_begins_at_the_first_commit_that_works(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin = commit(repository, {CODE: NO_IMPORT})
+    for place in range(5):
+        commit(repository, {NOTES: f"NOTE = {place}\n"})
+    before = commit(repository, {CODE: GOOD})
+    culprit = commit(repository, {CODE: WRONG})
+    answer = run(capsys, repository, f"{begin}..main")
+    assert (answer["release"], answer["before"], answer["releases"]) == (culprit, before, 2)
+
+
 def test_of_a_merge_the_commit_that_it_brought(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     git(repository, "checkout", "--quiet", "-b", "topic")
     commit(repository, {NOTES: "NOTE = 1\n"})
