@@ -68,9 +68,11 @@ class Tinygrad(Backend):
     unsupported: ClassVar[Tuple[UnsupportedPattern, ...]] = (
         UnsupportedPattern("NotImplementedError", r"op='(\w+)' is not supported", r"no \1"),
         UnsupportedPattern("NotImplementedError", r"([^\n]+)", r"\1"),
-        UnsupportedPattern("ValueError", r"(\d+) is not a valid OnnxDataType", r"no element type \1 of ONNX"),
         UnsupportedPattern(
-            "ValueError", r"(\d+) is not a valid AttributeType", r"no attributes of type \1 of ONNX"
+            "ValueError", r"(?<!\d)(\d+) is not a valid OnnxDataType", r"no element type \1 of ONNX"
+        ),
+        UnsupportedPattern(
+            "ValueError", r"(?<!\d)(\d+) is not a valid AttributeType", r"no attributes of type \1 of ONNX"
         ),
         UnsupportedPattern("ValueError", r"'([\w.]+)' is not a valid Domain", r"no operators of \1"),
         UnsupportedPattern(
@@ -81,9 +83,9 @@ class Tinygrad(Backend):
             r"<locals>\.(\w+)\(\) got an unexpected keyword argument '(\w+)'",
             r"no attribute \2 of \1",
         ),
-        UnsupportedPattern("ImportError", r"([^\n]+ must be installed for [^\n]+)", r"\1"),
+        UnsupportedPattern("ImportError", r"(?<![^\n])([^\n]+ must be installed for [^\n]+)", r"\1"),
         UnsupportedPattern("RuntimeError", r"sequence must be homogeneous", "no sequences of several shapes"),
-        UnsupportedPattern("ValueError|AssertionError", r"([^\n]*\bnot supported\b[^\n]*)", r"\1"),
+        UnsupportedPattern("ValueError|AssertionError", r"(?<![^\n])([^\n]*\bnot supported\b[^\n]*)", r"\1"),
         UnsupportedPattern("AssertionError", r"(only float32 is supported)", r"\1"),
         # Only a newer clang (17) computes with bfloat16 on every x86-64 processor.
         UnsupportedPattern("ClangError", r"__bf16", "this machine's clang does not compute with bfloat16"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fuzzing.equivalence import api_lists
 from fuzzing.equivalence.rule import Sides, register_rule
 from fuzzing.equivalence.subject import Subject
@@ -10,7 +12,7 @@ from fuzzing.generate.docter.apis import resolve
 
 def _has_out(api: str) -> bool:
     """Whether the signature, a docstring's first paragraph, has it; the word alone is no sign."""
-    return "out=" in (resolve(api).__doc__ or "").strip().partition("\n\n")[0]
+    return re.search(r"\bout=", (resolve(api).__doc__ or "").strip().partition("\n\n")[0]) is not None
 
 
 def _apis() -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fuzzing.cases import EquivalentPair, Provenance, Recipe, TestCase, TorchProgram
+from fuzzing.equivalence import rule
 from fuzzing.equivalence.pairs import pair_of, subject_of
 from fuzzing.errors import CaseFormatError
 from fuzzing.execute.evaluator import Evaluator
@@ -112,3 +113,10 @@ def test_a_smaller_subject_gives_a_smaller_pair() -> None:
     )
     assert smaller is not None
     assert sides_of(smaller)[1] == sides_of(made)[1]
+
+
+def test_only_what_takes_out_is_called_with_it() -> None:
+    """`layout=` in a signature is no `out=`."""
+    apis = rule.get("out-argument").apis()
+    assert "torch.add" in apis
+    assert "torch.full_like" not in apis
