@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from fuzzing.mutate.programs.mutations import Parameters, register_mutation
 from fuzzing.mutate.programs.profile import Point, TensorFacts
 from fuzzing.mutate.programs.rewriting import Rewriting
@@ -19,8 +21,14 @@ class Modules(Rewriting):
     forms = ("module", "function")
 
     def fits(self, value: str, operands: Point, result: TensorFacts) -> bool:
-        """The value is computed, and not a view of an operand."""
-        return "torch." in value and all(result.storage != facts.storage for facts in operands.values())
+        """The value is computed, is no view of an operand, and names nothing that `forward` defines."""
+        named = {node.id for node in ast.walk(ast.parse(value)) if isinstance(node, ast.Name)}
+        outside = named <= {"torch", "range", "float", "tuple", *operands}
+        return (
+            outside
+            and "torch." in value
+            and all(result.storage != facts.storage for facts in operands.values())
+        )
 
     def text(self, number: int, value: str, parameters: Parameters) -> str:
         """The call."""
