@@ -24,7 +24,7 @@ from bot.toolchains.overlay import find_layout
 from bot.toolchains.registry import OnProgress
 
 #: GitHub's subjects of a squashed and of a merged pull request.
-_PULL_REQUEST = re.compile(r"\(#(\d+)\)$|^Merge pull request #(\d+)\b")
+_PULL_REQUEST = re.compile(r"\(#(\d{1,10})\)$|^Merge pull request #(\d{1,10})\b")
 
 
 @dataclass(frozen=True)

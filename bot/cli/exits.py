@@ -21,6 +21,7 @@ from typing import NoReturn
 import click
 
 from bot.errors import EXPECTED_ERRORS, RefusalError, SettingsError, UsageError
+from bot.terminal import echo
 from fuzzing.errors import Exit as Exit
 from fuzzing.errors import exit_code as error_exit_code
 
@@ -54,8 +55,8 @@ def run_and_exit(command: click.Command, argv: Sequence[str]) -> NoReturn:
         if error.errno not in _DISK_FULL:
             raise
         _discard_stdout()
-        click.echo("assay: cannot write: the disk is full", err=True)
-        click.echo("  next: free some space and run again; no compiler was tested", err=True)
+        echo("assay: cannot write: the disk is full", err=True)
+        echo("  next: free some space and run again; no compiler was tested", err=True)
         code = Exit.INFRASTRUCTURE
     sys.exit(code)
 
@@ -73,7 +74,7 @@ def _run(command: click.Command, argv: Sequence[str]) -> int:
     except EXPECTED_ERRORS as error:
         return _report_error(error, as_json, what=str(error), advice=_advice(error))
     except (click.Abort, KeyboardInterrupt):
-        click.echo("assay: interrupted", err=True)
+        echo("assay: interrupted", err=True)
         return INTERRUPTED
     return result if isinstance(result, int) else Exit.OK
 
@@ -93,11 +94,11 @@ def _report_error(error: Exception, as_json: bool, *, what: str, advice: str) ->
     why = _truncate(str(cause)) if cause is not None and str(cause) not in what else ""
     if as_json:
         details = {"kind": type(error).__name__, "code": int(code), "what": what, "why": why, "next": advice}
-        click.echo(json.dumps({"error": details}))
-    click.echo(f"assay: {what}", err=True)
+        echo(json.dumps({"error": details}))
+    echo(f"assay: {what}", err=True)
     if why:
-        click.echo(f"  why: {why}", err=True)
-    click.echo(f"  next: {advice}", err=True)
+        echo(f"  why: {why}", err=True)
+    echo(f"  next: {advice}", err=True)
     return code
 
 

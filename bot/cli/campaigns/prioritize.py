@@ -37,6 +37,7 @@ from bot.github.diffs import parse_unified_diff
 from bot.reports.plan_summary import describe_ranking
 from bot.runners import run_tool
 from bot.settings import Settings, load_settings
+from bot.terminal import echo
 from bot.verdict_cache import read_past_verdicts
 
 #: Ten times the diff between two releases of a compiler.
@@ -101,7 +102,7 @@ def command(
         )
         ranked = _rank(question, top, explain, line)
     if as_json:
-        click.echo(json.dumps(ranked.to_json()))
+        echo(json.dumps(ranked.to_json()))
     else:
         _show(ranked, explain)
 

@@ -45,6 +45,7 @@ from bot.logs import configure
 from bot.settings import Settings, load_settings
 from bot.store import Database, outcomes
 from bot.store.outcomes import CacheKey
+from bot.terminal import echo
 from bot.toolchains import resolve
 from bot.toolchains.existing import existing_spec
 from bot.toolchains.installer import UnknownReleaseError
@@ -277,7 +278,7 @@ def command(
         result, _ = _campaign(settings, config, folder, arguments, progress_bars)
     if as_json:
         commits_json = arguments.commits.to_json() if arguments.commits else {}
-        click.echo(json.dumps(result | commits_json | {"report": str(folder) if report else None}))
+        echo(json.dumps(result | commits_json | {"report": str(folder) if report else None}))
     else:
         run_summary.print_summary(
             result, folder if report else None, lambda case: _replay_arguments(arguments, case)
@@ -318,9 +319,9 @@ def _report_rungs(done: Sequence[RungResult], report: Path | None, *, as_json: b
     """Prints the results of rungs; the exit code."""
     if as_json:
         rungs = [{"rung": one.name} | one.result for one in done]
-        click.echo(json.dumps({"rungs": rungs, "report": str(report) if report else None}))
+        echo(json.dumps({"rungs": rungs, "report": str(report) if report else None}))
     for one in () if as_json else done:
-        click.echo(f"rung {one.name}: {len(one.passed)} cases pass")
+        echo(f"rung {one.name}: {len(one.passed)} cases pass")
         run_summary.print_summary(one.result, report and report / one.name, lambda _case: "")
     return _exit_code([one.result for one in done], ("regression", "inconclusive"))
 
@@ -336,7 +337,7 @@ def _compare_sources(
     """The exit code and why, where no case has to run; None where cases can tell head from base."""
     if commits.out_of_reach:
         shown = ", ".join(commits.out_of_reach[:5]) + (", …" if len(commits.out_of_reach) > 5 else "")
-        click.echo(f"not tested, because only a build of the compiler has it: {shown}", err=True)
+        echo(f"not tested, because only a build of the compiler has it: {shown}", err=True)
     if commits.same_compiler:
         return Exit.OK, "nothing here that a case could reach: the compiler's Python code is the same"
     broken = commits.head_failure(settings.data_dir, progress)
@@ -345,9 +346,9 @@ def _compare_sources(
 
 def _report_early(commits: CommitPair, code: Exit, headline: str, *, as_json: bool) -> Exit:
     if as_json:
-        click.echo(json.dumps(commits.to_json() | {"headline": headline, "groups": []}))
+        echo(json.dumps(commits.to_json() | {"headline": headline, "groups": []}))
     else:
-        click.echo(headline)
+        echo(headline)
     return code
 
 

@@ -42,6 +42,7 @@ from bot.github.local_repository import LocalRepository
 from bot.runners import LocalRunner
 from bot.runners.protocol import Event, OnEvent
 from bot.settings import load_settings
+from bot.terminal import echo
 from bot.toolchains.installer import Installer
 from bot.toolchains.overlay import find_layout
 from fuzzing import backends
@@ -137,14 +138,14 @@ def command(
         if repository and answers:
             between = tagged_range(repository, answers[0])
             if between is None:
-                click.echo("the releases found have no tags in --repo: name --commits", err=True)
+                echo("the releases found have no tags in --repo: name --commits", err=True)
         if repository and between:
             answers.append(search.commits(repository, between))
     answer = answers[-1]
     if as_json:
-        click.echo(json.dumps(answer | {"releases_answer": answers[0]} if len(answers) > 1 else answer))
+        echo(json.dumps(answer | {"releases_answer": answers[0]} if len(answers) > 1 else answer))
     else:
-        click.echo("\n\n".join("\n".join(format_lines(one)) for one in answers))
+        echo("\n\n".join("\n".join(format_lines(one)) for one in answers))
     return _exit(answer)
 
 
@@ -250,7 +251,7 @@ class _Search:
 
 
 def _print_progress(line: str) -> None:
-    click.echo(line, err=True)
+    echo(line, err=True)
 
 
 def _exit(answer: dict[str, Any]) -> Exit:

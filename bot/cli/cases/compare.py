@@ -25,6 +25,7 @@ from bot.cli.common.options import (
 from bot.cli.exits import Exit
 from bot.config.names import suggestion
 from bot.errors import UsageError
+from bot.terminal import echo
 from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.outcomes import Verdict
@@ -85,11 +86,11 @@ def command(
             raise UsageError(f"{python} has no compiler that takes it; see `assay doctor`")
         one["outlier"] = next((row["label"] for row in one["rows"] if row["outlier"]), None)
     if as_json:
-        click.echo(cases_to_json(result))
+        echo(cases_to_json(result))
     else:
         for place, (origin, one) in enumerate(zip(found, result, strict=True)):
             if place:
-                click.echo()
+                echo()
             _print(origin, one)
     return Exit.FOUND if any(map(_has_failure, result)) else Exit.OK
 

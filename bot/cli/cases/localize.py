@@ -25,6 +25,7 @@ from bot.cli.common.progress import StatusLine
 from bot.cli.exits import Exit
 from bot.errors import InfrastructureError
 from bot.reports.templates import seconds
+from bot.terminal import echo
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome
 
@@ -77,7 +78,7 @@ def command(
         named = [text for method in split_names(methods) for text in ("--method", method)]
         result = _localize(shard, ["--runs", str(runs), "--seconds", str(budget), *named])
     if as_json:
-        click.echo(json.dumps(result))
+        echo(json.dumps(result))
     else:
         _show(result)
     return Exit.FOUND

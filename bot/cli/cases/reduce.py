@@ -30,6 +30,7 @@ from bot.reports.reproducer_short import render_short
 from bot.reports.templates import seconds
 from bot.runners import run_tool
 from bot.settings import load_settings
+from bot.terminal import echo
 from bot.toolchains import ReadyToolchain
 from fuzzing.cases import Corpus
 from fuzzing.execute.shard import Shard
@@ -90,7 +91,7 @@ def command(
         ended = _reduce(shard, runs, budget, folder / f"{toolchain.digest[:16]}.journal")
     result = _written(ended, kept, toolchain, folder, guarded)
     if as_json:
-        click.echo(json.dumps(result))
+        echo(json.dumps(result))
     else:
         _show(result)
     return Exit.FOUND

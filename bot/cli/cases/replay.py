@@ -28,6 +28,7 @@ from bot.cli.exits import Exit
 from bot.errors import ProvisionError, UsageError
 from bot.reports.mismatch_summary import describe_tolerance
 from bot.runners import LocalRunner
+from bot.terminal import echo
 from bot.toolchains import ReadyToolchain
 from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
@@ -97,11 +98,11 @@ def command(
         option_sets = [_ReplayOptions(store, one, device, options, profile, repeats) for one in found]
         replayed = [[_replay(how, one) for one in ready] for how in option_sets]
     if as_json:
-        click.echo(cases_to_json([*map(_as_json, found, replayed)]))
+        echo(cases_to_json([*map(_as_json, found, replayed)]))
     else:
         for place, (one, runs) in enumerate(zip(found, replayed, strict=True)):
             if place:
-                click.echo()
+                echo()
             _print(one, runs)
     at_fault = any(one.verdict.is_failure for runs in replayed for one in runs)
     return Exit.FOUND if at_fault else Exit.OK

@@ -25,6 +25,7 @@ from bot.cli.exits import Exit
 from bot.errors import InfrastructureError, UsageError
 from bot.reports.templates import seconds
 from bot.settings import load_settings
+from bot.terminal import echo
 from fuzzing.cases import Corpus
 from fuzzing.execute.shard import Shard
 
@@ -95,7 +96,7 @@ def command(
     arguments = ["--strategy", strategy, "--out", str(folder), "--runs", str(runs), "--seconds", str(budget)]
     result = _group(shard, [*arguments, *([] if reduce else ["--keep"])], known)
     if as_json:
-        click.echo(json.dumps(result))
+        echo(json.dumps(result))
     else:
         _show(result, Corpus(folder / "corpus"), Corpus(directory))
     return Exit.FOUND if result["failing"] else Exit.OK

@@ -15,6 +15,7 @@ import click
 from bot.cli.common.model_cache import ModelCache
 from bot.runners import run_tool
 from bot.settings import load_settings
+from bot.terminal import echo
 from fuzzing.cases import Corpus, TestCase, read_case
 from fuzzing.errors import UsageError
 
@@ -62,13 +63,13 @@ def _import_models(path: Path) -> tuple[Path, dict[str, str]]:
         if not cases:
             raise _no_case_error(path, left_out)
         for line in left_out:
-            click.echo(f"left out {line}", err=True)
+            echo(f"left out {line}", err=True)
         return _hold_until_exit(model_cache.store(folder, cases)) / corpus.name, cases
 
 
 def _no_case_error(path: Path, left_out: Sequence[str]) -> UsageError:
     for line in left_out[1:]:
-        click.echo(f"left out {line}", err=True)
+        echo(f"left out {line}", err=True)
     error = UsageError(f"no model in {path} can be run: {left_out[0] if left_out else 'there is none'}")
     if any(f": an {what} " in line for line in left_out for what in ("input", "operator")):
         error.add_note(

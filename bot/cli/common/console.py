@@ -5,18 +5,49 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook
 from rich.markup import escape
+from rich.measure import Measurement
+from rich.segment import Segment
 from rich.table import Table
+
+from bot.terminal import replace_controls
 
 _UNBROKEN_WIDTH = 500  # columns if stdout is not a terminal: each row is one line
 
 
-class _PipeSafeConsole(Console):
-    """A console that ignores a closed pipe (`assay … | head`): the command finishes, its exit code counts."""
+class _WithoutControls:
+    """What another object renders, without control characters but those of the console."""
+
+    def __init__(self, renderable: RenderableType) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for segment in console.render(self._renderable, options):
+            yield segment if segment.control else Segment(replace_controls(segment.text), segment.style)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement.get(console, options, self._renderable)
+
+
+class _RemovesControls(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        """Wraps each one."""
+        return [_WithoutControls(one) for one in renderables]
+
+
+class _CommandConsole(Console):
+    """A console that prints no control characters of others, and ignores a closed pipe (`assay … | head`).
+
+    The command finishes, and its exit code counts.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.push_render_hook(_RemovesControls())
 
     def on_broken_pipe(self) -> None:
         """Discards further output."""
@@ -27,14 +58,14 @@ class _PipeSafeConsole(Console):
 
 def stdout() -> Console:
     """Standard output, as wide as the terminal; rows are not wrapped elsewhere."""
-    return _PipeSafeConsole(
+    return _CommandConsole(
         soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _UNBROKEN_WIDTH
     )
 
 
-def stderr() -> Console:
+def stderr(*, soft_wrap: bool = False) -> Console:
     """Standard error, for progress."""
-    return _PipeSafeConsole(stderr=True, highlight=False)
+    return _CommandConsole(stderr=True, highlight=False, soft_wrap=soft_wrap)
 
 
 def metrics_table(metrics: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -12,6 +12,7 @@ from bot.cli.common.service_database import open_database
 from bot.cli.exits import Exit
 from bot.errors import UsageError
 from bot.store import Database, audit, now, outbox, targets
+from bot.terminal import echo
 
 _TARGET = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
@@ -33,13 +34,13 @@ def change_state(target: str | None, reason: str, *, as_json: bool, paused: bool
                 for one in outbox.kill_switches(session)
             ]
     if as_json:
-        click.echo(json.dumps({"paused": found}))
+        echo(json.dumps({"paused": found}))
         return Exit.OK
     for one in found:
         where = "all repositories" if one["target"] == outbox.ALL_TARGETS else one["target"]
-        click.echo(f"paused: {where}, since {one['since']}" + (f": {one['reason']}" if one["reason"] else ""))
+        echo(f"paused: {where}, since {one['since']}" + (f": {one['reason']}" if one["reason"] else ""))
     if not found:
-        click.echo("nothing is paused: effects are sent")
+        echo("nothing is paused: effects are sent")
     return Exit.OK
 
 
@@ -53,7 +54,7 @@ def _find_target(database: Database, target: str | None) -> str:
         row = targets.find_any_case(session, target)
     if row is not None:
         return row.name
-    click.echo(f"{target} is unknown; `assay status` lists all repositories", err=True)
+    echo(f"{target} is unknown; `assay status` lists all repositories", err=True)
     return target
 
 

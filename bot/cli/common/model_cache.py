@@ -21,10 +21,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import click
-
 from bot.errors import InfrastructureError
 from bot.file_lock import file_lock
+from bot.terminal import echo
 from fuzzing.file_trees import discard_tree
 
 IDLE_DAYS, REPLACED_DAYS = 30, 1
@@ -110,7 +109,7 @@ class ModelCache:
             if time.time() - used > days * _DAY_S and (detached := self._detach(folder)):
                 removed.append(detached)
                 if days == IDLE_DAYS:
-                    click.echo(f"removed the cases of {origin}, not used for {days} days", err=True)
+                    echo(f"removed the cases of {origin}, not used for {days} days", err=True)
         return [folder for folder in removed if folder]
 
     def _detach(self, folder: Path) -> Path | None:

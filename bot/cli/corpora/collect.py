@@ -29,6 +29,7 @@ from bot.reports.plan_summary import describe_source_state
 from bot.reports.templates import pluralize, seconds
 from bot.runners import run_tool
 from bot.settings import load_settings
+from bot.terminal import echo
 
 _SHOWN = 8  # reasons and operators listed on the terminal; --json has all reasons
 
@@ -105,7 +106,7 @@ def command(
     folder = (corpus or load_settings().data_dir / "collected" / f"{library}-{called}").absolute()
     found = _record(library, folder, f"collected-{library}-{called}", arguments, as_json)
     if as_json:
-        click.echo(json.dumps(found.to_json()))
+        echo(json.dumps(found.to_json()))
     else:
         _show(found)
     return Exit.OK if found.cases else Exit.FOUND
@@ -203,14 +204,14 @@ def _sources(wanted: list[str], folder: Path | None, name: str, as_json: bool) -
         )
     accounts = collector.accounts(cases)
     if as_json:
-        click.echo(json.dumps({"sources": [account.to_json() for account in accounts]}))
+        echo(json.dumps({"sources": [account.to_json() for account in accounts]}))
     else:
         for one in accounts:
             skipped, state = sum(one.skipped.values()), describe_source_state(one)
-            click.echo(
+            echo(
                 f"{one.source}: {pluralize(one.cases, 'case')} from {one.library}, "
                 f"{pluralize(skipped, 'test')} not converted{'; ' * bool(state)}{state}"
             )
             for reason, count in Counter(one.skipped).most_common(_SHOWN):
-                click.echo(f"  {count:5}  {reason}")
+                echo(f"  {count:5}  {reason}")
     return Exit.OK if all(one.cases and not one.failed for one in accounts) else Exit.FOUND

@@ -18,6 +18,7 @@ from bot.cli.corpora import coverage_page
 from bot.errors import InfrastructureError, UsageError
 from bot.reports.templates import pluralize
 from bot.runners import run_tool
+from bot.terminal import echo
 
 _SHOWN = 12  # operators listed on the terminal; the report and --json have all
 _PAGE = "index.html"
@@ -57,7 +58,7 @@ def command(paths: tuple[Path, ...], operators: str, jobs: int, as_json: bool, r
     if report is not None:
         _write(report / _PAGE, coverage_page.html(result))
     if as_json:
-        click.echo(json.dumps(result | {"report": str(report) if report else None}))
+        echo(json.dumps(result | {"report": str(report) if report else None}))
     else:
         _show(result, report)
 

@@ -15,6 +15,7 @@ from bot.cli.common.options import json_option
 from bot.errors import InfrastructureError, UsageError
 from bot.reports.templates import pluralize
 from bot.runners import run_tool
+from bot.terminal import echo
 from fuzzing import backends
 
 #: Options without a value, passed through.
@@ -78,7 +79,7 @@ def command(out: Path, backend: str | None, as_json: bool, **given: Any) -> None
         )
     result = _run_generator(_words(out, given) + (["--backend", backend] if backend else []))
     if as_json:
-        click.echo(json.dumps(result | {"out": str(out)}))
+        echo(json.dumps(result | {"out": str(out)}))
     else:
         _show(result, out)
 

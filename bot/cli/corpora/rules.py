@@ -12,6 +12,7 @@ from rich.table import Table
 from bot.cli.common.console import stdout
 from bot.cli.common.options import json_option
 from bot.runners import run_tool
+from bot.terminal import echo
 
 
 @click.command()
@@ -32,7 +33,7 @@ def command(rules: tuple[str, ...], apis: bool, as_json: bool) -> None:
 
     run_tool("fuzzing.equivalence", ["--rules", ",".join(rules) or "all"], take)
     if as_json:
-        click.echo(json.dumps({"rules": found}))
+        echo(json.dumps({"rules": found}))
         return
     table = Table("rule", "EAGLE", "APIs", "equality", box=None, pad_edge=False)
     for one in found:

@@ -22,6 +22,7 @@ from bot.reports.bug_facts import add_program_text, collect_bug_facts
 from bot.reports.bug_page import BugFacts
 from bot.runners import run_tool
 from bot.store import Database, bug_details
+from bot.terminal import echo
 from fuzzing import backends
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Verdict
@@ -54,7 +55,7 @@ def command(bug: str, html: Path | None, compare: bool, as_json: bool) -> Exit:
         html.parent.mkdir(parents=True, exist_ok=True)
         html.write_text(bug_page.page(facts), encoding="utf-8")
     if as_json:
-        click.echo(json.dumps(bug_page.as_json(facts)))
+        echo(json.dumps(bug_page.as_json(facts)))
     else:
         _show(facts, html)
     return Exit.OK

@@ -14,6 +14,7 @@ from bot.cli.exits import Exit
 from bot.reports.bug_page import summarize_bug
 from bot.store import bug_details
 from bot.store.models import BugState
+from bot.terminal import echo
 
 
 @click.command()
@@ -30,7 +31,7 @@ def command(target: str, state: str | None, as_json: bool) -> Exit:
     with open_database() as (_, database), database.reading() as session:
         found = bug_details.all_bugs(session, target, state or "")
     if as_json:
-        click.echo(json.dumps([summarize_bug(bug) | {"case": bug.case_id or None} for bug in found]))
+        echo(json.dumps([summarize_bug(bug) | {"case": bug.case_id or None} for bug in found]))
         return Exit.OK
     console = stdout()
     for bug in found:

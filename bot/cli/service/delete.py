@@ -14,6 +14,7 @@ from bot.logs import configure
 from bot.store import Database, now, target_deletion, targets
 from bot.store.models import TargetState
 from bot.targets.target_deletion import DeletedData, delete_target_data
+from bot.terminal import echo
 
 
 @click.command()
@@ -40,11 +41,11 @@ def command(target: str, yes: bool, reason: str, as_json: bool) -> Exit:
             click.confirm(f"Delete all data of {name}? This cannot be undone.", abort=True)
         result = delete_target_data(database, settings.data_dir, name, reason, now(), actor="operator")
     if as_json:
-        click.echo(json.dumps({"target": name} | asdict(result)))
+        echo(json.dumps({"target": name} | asdict(result)))
     else:
         _print(name, result)
     if installed:
-        click.echo(f"The GitHub App is still installed: uninstall it, or {name} is watched again.", err=True)
+        echo(f"The GitHub App is still installed: uninstall it, or {name} is watched again.", err=True)
     return Exit.OK
 
 
@@ -61,6 +62,6 @@ def _find_target(database: Database, target: str) -> tuple[str, bool]:
 
 def _print(name: str, result: DeletedData) -> None:
     rows = ", ".join(f"{count} {table}" for table, count in sorted(result.rows.items()))
-    click.echo(f"{name} is deleted: {rows or 'no rows'}")
+    echo(f"{name} is deleted: {rows or 'no rows'}")
     mirror = "git mirror" if result.mirror else "no git mirror"
-    click.echo(f"files: {result.campaigns} campaign reports, {result.cases} own cases, {mirror}")
+    echo(f"files: {result.campaigns} campaign reports, {result.cases} own cases, {mirror}")

@@ -16,6 +16,7 @@ from bot.cli.exits import Exit
 from bot.errors import UsageError
 from bot.store import Session, audit, now, outbox
 from bot.store.models import Effect, EffectState
+from bot.terminal import echo
 
 #: Digits of a key that are shown, and enough to name it by: 48 bits.
 _DIGITS = 12
@@ -50,7 +51,7 @@ def command(
         if verb is not None:
             _retry(session, shown, reason)
     if as_json:
-        click.echo(json.dumps({"retried" if verb else "failed": rows}))
+        echo(json.dumps({"retried" if verb else "failed": rows}))
     else:
         _print(rows, retried=verb is not None)
     return Exit.OK
@@ -89,7 +90,7 @@ def _row(one: Effect) -> dict[str, object]:
 
 def _print(rows: Sequence[dict[str, object]], *, retried: bool) -> None:
     if not rows:
-        click.echo("no failed effects; queued effects are sent in order")
+        echo("no failed effects; queued effects are sent in order")
         return
     table = Table("key", "kind", "of", "reason", box=None, pad_edge=False)
     for one in rows:
@@ -97,6 +98,6 @@ def _print(rows: Sequence[dict[str, object]], *, retried: bool) -> None:
         table.add_row(str(one["key"])[:_DIGITS], str(one["kind"]), escape(where), escape(str(one["reason"])))
     stdout().print(table)
     if retried:
-        click.echo("queued again; the service sends them in order")
+        echo("queued again; the service sends them in order")
     else:
-        click.echo("after fixing the cause: assay outbox retry KEY")
+        echo("after fixing the cause: assay outbox retry KEY")

@@ -23,6 +23,7 @@ from bot.runners import run_tool
 from bot.settings import Settings
 from bot.store import Database, campaigns
 from bot.store.models import Bug, BugState
+from bot.terminal import echo
 
 _OPEN = frozenset({BugState.NEW, BugState.HELD, BugState.REPORTED})
 
@@ -88,8 +89,8 @@ def _show(proposal: Proposal, as_json: bool) -> None:
     patch = proposal.patch()
     if as_json:
         fields = {"writer": proposal.writer, "path": proposal.path, "test": proposal.name}
-        click.echo(json.dumps({**fields, "command": ["python", *proposal.command], "patch": patch}))
+        echo(json.dumps({**fields, "command": ["python", *proposal.command], "patch": patch}))
         return
-    click.echo(patch, nl=False)
+    echo(patch, nl=False)
     said = f"{proposal.name} in {proposal.path}" if patch else f"{proposal.path} has {proposal.name} already"
     stderr().print(f"{said}; run it: python {' '.join(proposal.command)}", highlight=False)

@@ -16,6 +16,7 @@ from bot.errors import InfrastructureError
 from bot.logs import configure
 from bot.service import Service
 from bot.settings import check_service_settings, load_settings
+from bot.terminal import echo
 from bot.wiring.service import service as composed
 
 #: Seconds that requests may take after SIGTERM; GitHub waits 10 s for an answer.
@@ -35,7 +36,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started and sockets:
             url = _url(sockets[0])
-            click.echo(f"Assay listens on {url} (webhooks: {url}/webhooks/github)")
+            echo(f"Assay listens on {url} (webhooks: {url}/webhooks/github)")
 
 
 @click.command()

@@ -17,6 +17,7 @@ from bot.cli.exits import Exit
 from bot.errors import UsageError
 from bot.store import now, outbox, overview
 from bot.store.models import AuditEvent, Bug, Effect
+from bot.terminal import echo
 
 
 @click.command()
@@ -43,7 +44,7 @@ def command(target: str | None, as_json: bool) -> Exit:
                 raise UsageError(f"unknown repository {target!r}; `assay status` lists all")
             result = {"paused": kill_switches} | _whole(seen)
     if as_json:
-        click.echo(json.dumps(result))
+        echo(json.dumps(result))
     elif target is None:
         _print_all(result)
     else:

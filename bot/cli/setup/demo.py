@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from bot import demo
 from bot.campaigns.progress import Progress
-from bot.cli.common.console import stdout
+from bot.cli.common.console import stderr, stdout
 from bot.cli.common.progress import ProgressBars
 from bot.cli.exits import Exit
 from bot.errors import InfrastructureError, UsageError
 from bot.reports.templates import pluralize
 from bot.store import Database, progress
 from bot.store.models import CampaignState
+from bot.terminal import echo
 from bot.wiring.campaigns import artifacts
 
 #: ONNX's node tests tell these two apart: 2024.0.0 converts the function bodies of AffineGrid, whose
@@ -45,7 +45,7 @@ def command(base: str, head: str, out: Path, as_json: bool) -> Exit:
     Starts the service in dry-run mode, delivers a signed push of a small repository whose two commits pin the
     releases, and waits for the reports.
     """
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = stderr(soft_wrap=True)
     started = time.monotonic()
     out = out.resolve()
     data_dir = out / "data"
@@ -62,7 +62,7 @@ def command(base: str, head: str, out: Path, as_json: bool) -> Exit:
         campaign = _wait(running, data_dir, delivery, out / "service.log")
     result = _summarize(data_dir, campaign, time.monotonic() - started)
     if as_json:
-        click.echo(json.dumps(result))
+        echo(json.dumps(result))
     else:
         _print(result)
     return Exit.OK

@@ -14,6 +14,7 @@ from bot.cli.common.console import stderr, stdout
 from bot.cli.exits import Exit
 from bot.isolation import HOW_TO_GET
 from bot.machine import Machine, inspect_machine
+from bot.terminal import echo
 
 _STYLE = {"ready": "green", "missing": "yellow", "broken": "red", "no_device": "yellow"}
 _ISOLATION_LEVELS = {
@@ -40,7 +41,7 @@ def command(python: str, as_json: bool, github: bool) -> Exit:
     with stderr().status("importing each compiler"):
         machine = inspect_machine(python)
     if as_json:
-        click.echo(json.dumps(asdict(machine)))
+        echo(json.dumps(asdict(machine)))
     else:
         _print(machine)
     return Exit.OK if machine.testable else Exit.FOUND

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-import click
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -17,6 +16,7 @@ from bot.github.doctor import CheckResult, HealthReport, run_checks
 from bot.github.reader import Reader
 from bot.settings import load_settings
 from bot.store import now
+from bot.terminal import echo
 from bot.wiring.github import connect_github
 
 _STYLE = {"ok": "green", "missing": "yellow", "broken": "red"}
@@ -36,7 +36,7 @@ def check_github_app(as_json: bool) -> Exit:
     finally:
         github_api.close()
     if as_json:
-        click.echo(json.dumps(asdict(health) | {"well": health.is_ok}))
+        echo(json.dumps(asdict(health) | {"well": health.is_ok}))
     else:
         print_health(stdout(), health)
     return Exit.OK if health.is_ok else Exit.FOUND

@@ -12,6 +12,7 @@ from bot.config.defaults import default_config
 from bot.config.parser import CONFIG_PATH
 from bot.config.units import show_duration
 from bot.errors import UsageError
+from bot.terminal import echo
 
 _TEXT = """\
 # What Assay does without this file, for you to change. docs/configuration.md lists every key.
@@ -62,11 +63,11 @@ def command(folder: Path, write: bool) -> Exit:
         raise UsageError(f"{place} exists; edit it, or delete it first")
     text = render(_configuration(folder))
     if not write:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
         return Exit.OK
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text, encoding="utf-8")
-    click.echo(f"wrote {place}", err=True)
+    echo(f"wrote {place}", err=True)
     return Exit.OK
 
 

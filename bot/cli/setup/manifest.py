@@ -16,6 +16,7 @@ from bot.cli.exits import Exit
 from bot.errors import UsageError
 from bot.github.permissions import manifest
 from bot.settings import load_settings, web_url
+from bot.terminal import echo
 
 _PAGE = """<!doctype html>
 <meta charset="utf-8">
@@ -70,7 +71,7 @@ def command(
         raise UsageError(f"--url {url}: not an address; write it in full, such as https://assay.example.org")
     output = json.dumps(manifest(url, name, webhook=not no_webhook), indent=2)
     if page is None:
-        click.echo(output)
+        echo(output)
         return Exit.OK
     owner = f"/organizations/{quote(organization)}" if organization else ""
     where = web_url(settings.github_api_url)
@@ -80,7 +81,7 @@ def command(
         page.write_text(filled, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--page {page}: cannot be written: {error.strerror}") from error
-    click.echo(f"{page} written: open it in a browser and press the button")
+    echo(f"{page} written: open it in a browser and press the button")
     return Exit.OK
 
 
@@ -102,8 +103,8 @@ def _fetch(api_url: str, code: str, key_file: Path) -> Exit:
         "ASSAY_WEBHOOK_SECRET": made.webhook_secret,
     }
     for name, value in output.items():
-        click.echo(f"export {name}={shlex.quote(value)}")
-    click.echo(f"install it: {made.url}/installations/new", err=True)
+        echo(f"export {name}={shlex.quote(value)}")
+    echo(f"install it: {made.url}/installations/new", err=True)
     return Exit.OK
 
 

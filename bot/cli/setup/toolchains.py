@@ -13,6 +13,7 @@ from bot.config.units import parse_duration
 from bot.errors import UsageError
 from bot.reports.text import cut, one_line
 from bot.settings import load_settings
+from bot.terminal import echo
 from bot.toolchains import collection
 from bot.toolchains.collection import CachedToolchain
 
@@ -31,12 +32,12 @@ def list_(*, as_json: bool) -> None:
     """List toolchains, the last used one first: digest, size, last use and label."""
     found = collection.toolchains(_root())
     if as_json:
-        click.echo(json.dumps({"toolchains": [one.to_json() for one in found]}))
+        echo(json.dumps({"toolchains": [one.to_json() for one in found]}))
         return
     for one in found:
-        click.echo(_line(one))
+        echo(_line(one))
     total = sum(one.size for one in found) / _GIB
-    click.echo(f"{len(found)} toolchains, {total:.1f} GiB in {_root()}", err=True)
+    echo(f"{len(found)} toolchains, {total:.1f} GiB in {_root()}", err=True)
 
 
 @command.command()
@@ -55,12 +56,12 @@ def gc(max_size: float | None, max_age: str | None, *, dry_run: bool, as_json: b
     limit = None if max_size is None else int(max_size * _GIB)
     gone = list(collection.collect(_root(), limit, seconds, dry_run=dry_run))
     if as_json:
-        click.echo(json.dumps({"removed": [one.to_json() for one in gone], "dry_run": dry_run}))
+        echo(json.dumps({"removed": [one.to_json() for one in gone], "dry_run": dry_run}))
         return
     for one in gone:
-        click.echo(_line(one))
+        echo(_line(one))
     verb = "would be removed" if dry_run else "removed"
-    click.echo(f"{len(gone)} toolchains {verb}, {sum(one.size for one in gone) / _GIB:.1f} GiB", err=True)
+    echo(f"{len(gone)} toolchains {verb}, {sum(one.size for one in gone) / _GIB:.1f} GiB", err=True)
 
 
 @command.command()
@@ -73,20 +74,20 @@ def why(digest: str, *, as_json: bool) -> None:
     """
     one = collection.find(_root(), digest)
     if as_json:
-        click.echo(json.dumps(one.to_json()))
+        echo(json.dumps(one.to_json()))
         return
-    click.echo(_line(one))
+    echo(_line(one))
     if one.failure:
-        click.echo(f"does not work:\n{one.failure}")
+        echo(f"does not work:\n{one.failure}")
     record = one.record
-    click.echo(f"made {_time(one.made)}: pip install {' '.join(record.get('requirements', []))}")
+    echo(f"made {_time(one.made)}: pip install {' '.join(record.get('requirements', []))}")
     if record.get("commit"):
-        click.echo(f"with {', '.join(record.get('overlay', []))} of commit {record['commit']}")
+        echo(f"with {', '.join(record.get('overlay', []))} of commit {record['commit']}")
     if record.get("hashes"):
-        click.echo(f"{len(record['hashes'])} wheels, checked against the index's hashes")
+        echo(f"{len(record['hashes'])} wheels, checked against the index's hashes")
     for use in one.uses:
-        click.echo(f"used {_time(use.at)} by {use.by}")
-    click.echo("in use now" if one.held else "not in use now")
+        echo(f"used {_time(use.at)} by {use.by}")
+    echo("in use now" if one.held else "not in use now")
 
 
 def _root() -> Path:

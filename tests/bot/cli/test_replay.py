@@ -98,7 +98,7 @@ def test_an_unknown_backend_or_device_is_a_mistake(data: Path) -> None:
     for argv, helps in (
         (("--backend", "onxruntime"), "onnxruntime, openvino"),
         ((*ORT, "--device", "NPU"), "choose from CPU"),
-        (("--backend", "inductor"), "takes TorchCall, TorchProgram, not OnnxModel"),
+        (("--backend", "inductor"), "takes TorchCall, TorchProgram, EquivalentPair, not OnnxModel"),
         ((*ORT, "--option", "optimization=fast"), "is one of all, disabled, basic, extended"),
         ((*ORT, "--profile", "defualt"), "did you mean 'default'? There are: default"),
         ((*ORT, "--option", "optimisation=all"), "did you mean 'optimization'?"),
