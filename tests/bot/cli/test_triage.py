@@ -51,7 +51,7 @@ def test_bugs_are_told_apart_and_a_second_try_runs_no_reduction_again(data: Path
     )
     elu, wrong = result["bugs"]
     assert sorted(elu["cases"]) == sorted([FIRST.id, SECOND.id])
-    assert (elu["fields"]["operator"], elu["fields"]["needs"], elu["reduced"]) == ("Elu", [], True)
+    assert (elu["fields"]["operator"], elu["fields"]["needs"], elu["reduced"]) == ("", [], True)
     assert (wrong["cases"], wrong["case"], wrong["reduced"]) == ([WRONG.id], WRONG.id, False)
     kept = Corpus(data / "triage" / "corpus").get(elu["case"])
     assert kept.program.to_bytes() != FIRST.program.to_bytes()
