@@ -101,7 +101,7 @@ class BisectionQuery:
         named = {self.package, *map(_name, needed)}
         libraries: list[str] = []
         if self.case.program.frontend != "onnx":
-            libraries += backends.reference_backend(self.case.program.kind).packages
+            libraries += backends.reference_packages(self.case.program.kind)
         for name in libraries:
             with suppress(PackageNotFoundError):
                 needed += [] if name in {"numpy", *named} else [f"{name}=={public_version(version(name))}"]

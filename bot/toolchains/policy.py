@@ -86,7 +86,7 @@ def foreign_packages(spec: ToolchainSpec) -> list[str]:
     adapter = backends.get(spec.backend)
     known = _own_packages(spec.backend) | {_name(item) for item in adapter.requirements(_ANY_RELEASE)}
     for kind in adapter.kinds:
-        known |= {canonicalize_name(name) for name in backends.reference_backend(kind).packages}
+        known |= {canonicalize_name(name) for name in backends.reference_packages(kind)}
     return sorted({_name(item) for item in spec.requirements} - known)
 
 

@@ -85,7 +85,7 @@ def _reference_packages(config: RepositoryConfig) -> tuple[str, ...]:
     libraries = {names.source_libraries()[source] for source in config.sources}
     wanted = {config.frontend, *libraries} - {None, "onnx"}
     kinds = [kind for kind in backends.get(config.backend).kinds if get_kind(kind).frontend in wanted]
-    found = [name for kind in kinds for name in backends.reference_backend(kind).packages if name != "numpy"]
+    found = [name for kind in kinds for name in backends.reference_packages(kind) if name != "numpy"]
     return tuple(dict.fromkeys(found))
 
 

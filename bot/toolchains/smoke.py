@@ -38,5 +38,5 @@ def testable_kinds(spec: ToolchainSpec) -> list[str]:
         kind
         for kind in kinds
         if kind == "OnnxModel"
-        or set(map(canonicalize_name, backends.reference_backend(kind).packages)) - {"numpy"} <= installed
+        or set(map(canonicalize_name, backends.reference_packages(kind))) - {"numpy"} <= installed
     ]

@@ -10,6 +10,7 @@ from fuzzing.backends.base import (
     get,
     names,
     reference_backend,
+    reference_packages,
     register,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "get",
     "names",
     "reference_backend",
+    "reference_packages",
     "register",
 ]

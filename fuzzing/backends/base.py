@@ -213,6 +213,12 @@ def reference_backend(kind: str) -> type[Backend]:
     raise UnknownNameError(f"no reference backend runs programs of kind {kind!r}")
 
 
+def reference_packages(kind: str) -> tuple[str, ...]:
+    """The packages of the reference of programs of this kind; none for pairs, whose sides judge each other."""
+    found = (get(name) for name in names())
+    return next((backend.packages for backend in found if backend.reference and kind in backend.kinds), ())
+
+
 def get(name: str) -> type[Backend]:
     """The backend of this name, or the one that a file `…/mine.py` registers; raises UnknownNameError."""
     if name.endswith(".py"):
