@@ -214,7 +214,7 @@ def reference_backend(kind: str) -> type[Backend]:
 
 
 def reference_packages(kind: str) -> tuple[str, ...]:
-    """The packages of the reference of programs of this kind; none for pairs, whose sides judge each other."""
+    """The packages of the reference of programs of a kind; none for pairs, whose sides judge each other."""
     found = (get(name) for name in names())
     return next((backend.packages for backend in found if backend.reference and kind in backend.kinds), ())
 
