@@ -327,7 +327,7 @@ class AppIdentity:
         if known is None or known[1] + INSTALLATION_TTL <= at:
             client = self.client_for_installation(installation, LOCATOR)
             with expected_shape(target):
-                known = (int(client.get(f"/repos/{name}")["id"]), at)
+                known = (int(client.get(f"/repos/{checked_target(target)}")["id"]), at)
             self._repositories[name, installation] = known
         return known[0]
 

@@ -45,6 +45,7 @@ MODULES = (
     "torch.func",
 )
 _CHUNK = 1 << 16
+_SHOWN = 2000  # bytes of what a process printed that are shown
 
 
 @register_source(NAME, library=LIBRARY)
@@ -115,20 +116,22 @@ def run(names: Sequence[str]) -> Iterator[TestCase | Skip]:
             return
         ended, rest = rest[process.begun - 1], rest[process.begun :]
         reason = f"its examples end the process, or take longer than {LIMIT_S} s"
-        yield Skip(ended, reason, f"exit code {process.exit_code}")
+        yield Skip(ended, reason, f"exit code {process.exit_code}{process.last_words}")
 
 
 class _Examples:
     """One process that runs the examples of some docstrings.
 
-    begun      how many docstrings it has begun
-    exit_code  after the items are consumed; negative if a signal ended it
+    begun       how many docstrings it has begun
+    exit_code   after the items are consumed; negative if a signal ended it
+    last_words  then the last line that it printed, if any, after ": "
     """
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
         self.begun = 0
         self.exit_code = 0
+        self.last_words = ""
 
     def items(self) -> Iterator[TestCase | Skip]:
         """The items, as they arrive."""
@@ -141,10 +144,11 @@ class _Examples:
                     if process.poll() is None and self.begun < len(self._names):
                         process.kill()  # whoever reads has had enough
             self.exit_code = process.returncode
+            log.seek(max(0, os.fstat(log.fileno()).st_size - _SHOWN))
+            text = log.read().decode("utf-8", "replace").strip()
             if not self.begun:
-                log.seek(0)
-                text = log.read()[-2000:].decode("utf-8", "replace")
-                raise InfrastructureError(f"{NAME}: examples cannot be run: {text.strip()}")
+                raise InfrastructureError(f"{NAME}: examples cannot be run: {text}")
+            self.last_words = text and f": {text.splitlines()[-1]}"
 
     def _start(self, folder: str, log: IO[bytes]) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-P", "-m", "fuzzing.migrate.torch_doctests", folder]
