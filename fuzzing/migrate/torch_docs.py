@@ -45,6 +45,8 @@ MODULES = (
     "torch.func",
 )
 _CHUNK = 1 << 16
+#: Others may name folders that are closed there, such as TORCHINDUCTOR_CACHE_DIR, which torch itself sets.
+_KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "TZ")
 _SHOWN = 2000  # bytes of what a process printed that are shown
 
 
@@ -152,7 +154,8 @@ class _Examples:
 
     def _start(self, folder: str, log: IO[bytes]) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-P", "-m", "fuzzing.migrate.torch_doctests", folder]
-        environment = {**os.environ, "HOME": folder, "TMPDIR": folder, "OMP_NUM_THREADS": "1"}
+        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        environment |= {"HOME": folder, "TMPDIR": folder, "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1"}
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=folder, env=environment
         )
