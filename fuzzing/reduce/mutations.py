@@ -9,12 +9,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fuzzing.cases import TorchProgram
 from fuzzing.mutate.programs.mutant_names import parse_test_name
-from fuzzing.mutate.programs.mutants import Mutant, Step, apply_steps, make_mutant
 from fuzzing.reduce.engine import Attempt, ddmin
 from fuzzing.reduce.script import Script
+
+if TYPE_CHECKING:  # it imports torch, which reductions of other programs do without
+    from fuzzing.mutate.programs.mutants import Mutant, Step
 
 
 def unapply_mutations(attempt: Attempt[Script]) -> None:
@@ -22,6 +25,8 @@ def unapply_mutations(attempt: Attempt[Script]) -> None:
     mutant = find_mutant(attempt.best)
     if mutant is None:
         return
+    from fuzzing.mutate.programs.mutants import apply_steps
+
     steps_by_text = {attempt.best.text: mutant.steps}
 
     def steps(script: Script) -> Sequence[Step]:
@@ -42,6 +47,8 @@ def find_mutant(script: Script) -> Mutant | None:
     name = parse_test_name(script.origin.provenance)
     if name is None or not isinstance(script.origin.program, TorchProgram):
         return None
+    from fuzzing.mutate.programs.mutants import make_mutant
+
     mutant = make_mutant(*name)
     return mutant if _normalize(mutant.text) == script.text else None
 

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from fuzzing.mutate.programs.mutant_names import parse_test_name
 from fuzzing.reduce import syntax
 from fuzzing.reduce.case_inputs import Inputs, cast_inputs, shrink_inputs, simplify_inputs
 from fuzzing.reduce.engine import Attempt, Pass, ReductionSpec, ddmin, find_single
 from fuzzing.reduce.formats import ProgramFormat, register_format
 from fuzzing.reduce.input_values import COMMON_DTYPES, simpler_numbers
+from fuzzing.reduce.mutations import unapply_mutations
 from fuzzing.reduce.script import (
     Function,
     Script,
@@ -49,14 +49,6 @@ def _without_statements(script: Script, gone: Sequence[int]) -> Script | None:
 
 
 # Passes
-
-
-def _unapply_mutations(attempt: Attempt[Script]) -> None:
-    """A mutant without some of its mutations."""
-    if parse_test_name(attempt.best.origin.provenance) is not None:
-        from fuzzing.reduce.mutations import unapply_mutations
-
-        unapply_mutations(attempt)
 
 
 def _remove_outputs(attempt: Attempt[Script]) -> None:
@@ -218,7 +210,7 @@ SPEC = ReductionSpec[Script](
     size=size,
     key=key,
     passes=(
-        Pass("mutations", _unapply_mutations),
+        Pass("mutations", unapply_mutations),
         Pass("single", _isolate_statement),
         Pass("outputs", _remove_outputs),
         Pass("statements", _remove_statements),
