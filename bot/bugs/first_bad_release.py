@@ -119,8 +119,8 @@ def is_reportable(answer: Mapping[str, Any]) -> bool:
     kind = ResultKind(answer["kind"])
     if kind is ResultKind.HORIZON:
         return not answer.get("untried")
-    doubted = kind is ResultKind.UNRELIABLE and bool(answer.get("doubt"))
-    return (kind in (ResultKind.FOUND, ResultKind.RANGE) or doubted) and bool(
+    reworded = kind is ResultKind.UNRELIABLE and bool(answer.get("doubt"))
+    return (kind in (ResultKind.FOUND, ResultKind.RANGE) or reworded) and bool(
         answer["release"] and answer["before"]
     )
 

@@ -38,8 +38,8 @@ class RetestResult:
         if not self.control_passed:
             return f"{label} is not healthy: the control case fails on it"
         if self.failed:
-            doubt = ", with a reworded error: possibly the same bug" if self.reworded == self.failed else ""
-            return f"fails in {self.failed} of {pluralize(self.runs, 'fresh run')} on {label}{doubt}"
+            caveat = ", with a reworded error: possibly the same bug" if self.reworded == self.failed else ""
+            return f"fails in {self.failed} of {pluralize(self.runs, 'fresh run')} on {label}{caveat}"
         if self.other:
             return f"fails in another way in {self.other} of {pluralize(self.runs, 'fresh run')} on {label}"
         return f"passes in all of {pluralize(self.runs, 'fresh run')} on {label}"

@@ -54,11 +54,11 @@ def origin(corpus: Path, case_id: str) -> Origin:
     """
     try:
         manifest = Corpus(corpus).manifest(case_id)
-        told, size = manifest["provenance"], int(manifest["program"]["size"])
+        fields, size = manifest["provenance"], int(manifest["program"]["size"])
         size += sum(map(_input_bytes, manifest["inputs"]))
         kind = get_kind(str(manifest["program"]["kind"])).kind
         return Origin(
-            intern(str(told["source"])), str(told["test"]), intern(str(told["operator"])), size, kind
+            intern(str(fields["source"])), str(fields["test"]), intern(str(fields["operator"])), size, kind
         )
     except (CaseFormatError, TypeError, KeyError, ValueError) as error:
         raise InfrastructureError(
@@ -67,8 +67,8 @@ def origin(corpus: Path, case_id: str) -> Origin:
         ) from None
 
 
-def _input_bytes(told: dict[str, Any]) -> int:
-    """Bytes of an input: elements times the bits that its type's name tells, 8 for types without any."""
-    bits = re.search(r"\d+", str(told.get("dtype", "")))
-    elements = math.prod(int(length) for length in told.get("shape", (0,)))
+def _input_bytes(fields: dict[str, Any]) -> int:
+    """Bytes of an input: elements times the bits in its type's name, 8 for types without any."""
+    bits = re.search(r"\d+", str(fields.get("dtype", "")))
+    elements = math.prod(int(length) for length in fields.get("shape", (0,)))
     return elements * (int(bits[0]) if bits else 8) // 8

@@ -26,8 +26,8 @@ def post_job_reply(
     number = job.arguments.get(NUMBER)
     if number is None or not job.requested_by:
         return
-    said = str(result.get("answer") or text.plain(reason))
-    body = f"`{job.kind}`: {said}" if state is JobState.DONE else f"`{job.kind}` failed: {said}"
+    message = str(result.get("answer") or text.plain(reason))
+    body = f"`{job.kind}`: {message}" if state is JobState.DONE else f"`{job.kind}` failed: {message}"
     name = idempotency_key(
         COMMENT, targets.stable_name(session, job.target), "job", job.key, str(jobs.run_number(job))
     )

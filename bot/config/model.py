@@ -207,8 +207,8 @@ class RepositoryConfig(Section):
         try:
             return RepositoryConfig.model_validate(kept | dict(changes))
         except ValidationError as error:
-            said = "; ".join(f"{'.'.join(map(str, one['loc']))} {one['msg']}" for one in error.errors())
-            raise ConfigError(said) from None
+            details = "; ".join(f"{'.'.join(map(str, one['loc']))} {one['msg']}" for one in error.errors())
+            raise ConfigError(details) from None
 
     def to_json(self) -> dict[str, Any]:
         """The configuration as JSON, durations in seconds and sizes in bytes."""

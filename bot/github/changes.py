@@ -82,8 +82,8 @@ def resolve_range(folder: Path, text: str) -> tuple[str, str]:
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", cwd=folder
         )
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip()
-            raise UsageError(f"{folder} has no commit {name}; {said or 'name one that git knows there'}")
+            stderr = done.stderr.decode(errors="replace").strip()
+            raise UsageError(f"{folder} has no commit {name}; {stderr or 'name one that git knows there'}")
         return done.stdout.decode().strip()
 
     return resolve(base), resolve(head)
@@ -96,8 +96,8 @@ def read_local_change(folder: Path, base: str, head: str) -> dict[str, Any]:
     def local(*arguments: str, stdin: bytes = b"") -> bytes:
         done = git.local(*arguments, cwd=folder, stdin=stdin)
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip()[-600:]
-            raise UsageError(f"git cannot compare {base} and {head} in {folder}: {said}")
+            stderr = done.stderr.decode(errors="replace").strip()[-600:]
+            raise UsageError(f"git cannot compare {base} and {head} in {folder}: {stderr}")
         return done.stdout
 
     return read_change(local, lambda _ids: None, base, head)
@@ -162,21 +162,21 @@ def _by_worth(entries: Sequence[Entry]) -> list[Entry]:
 def _sizes(local: RunGit, ids: Sequence[str]) -> dict[str, int]:
     if not ids:
         return {}
-    told = local(
+    output = local(
         "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin="\n".join(ids).encode() + b"\n"
     )
-    rows = (line.split(" ") for line in told.decode().splitlines())
+    rows = (line.split(" ") for line in output.decode().splitlines())
     return {name: int(size) for name, size in rows}
 
 
 def _batch(local: RunGit, ids: Sequence[str]) -> dict[str, bytes]:
     if not ids:
         return {}
-    told, at, found = local("cat-file", "--batch", stdin="\n".join(ids).encode() + b"\n"), 0, {}
+    output, at, found = local("cat-file", "--batch", stdin="\n".join(ids).encode() + b"\n"), 0, {}
     for name in ids:
-        end = told.index(b"\n", at)
-        size = int(told[at:end].split(b" ")[2])
-        found[name] = told[end + 1 : end + 1 + size]
+        end = output.index(b"\n", at)
+        size = int(output[at:end].split(b" ")[2])
+        found[name] = output[end + 1 : end + 1 + size]
         at = end + 1 + size + 1
     return found
 
@@ -221,12 +221,12 @@ def _file(
 ) -> dict[str, Any]:
     old, new = contents.get(entry.old), contents.get(entry.new)
     binary = any(b"\0" in data for data in (old, new) if data is not None)
-    told = {"path": entry.path, "old_path": entry.old_path, "binary": binary}
+    fields = {"path": entry.path, "old_path": entry.old_path, "binary": binary}
     texts = {
         "old": None if old is None or binary else old.decode(errors="replace"),
         "new": None if new is None or binary else new.decode(errors="replace"),
     }
-    return told | texts | {"hunks": [] if binary else hunks.get(entry.path, _whole(entry, texts))}
+    return fields | texts | {"hunks": [] if binary else hunks.get(entry.path, _whole(entry, texts))}
 
 
 def _whole(entry: Entry, texts: Mapping[str, str | None]) -> list[list[int]]:

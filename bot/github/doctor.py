@@ -195,8 +195,8 @@ def _installation(reader: Reader, app: AppInfo, one: InstallationInfo) -> Instal
         if repository.archived:
             check_results.append(CheckResult(repository.full_name, "ok", "archived: it is not tested"))
         elif not repository.has_issues:
-            said = "issues are switched off: only check runs and comments tell of bugs"
-            check_results.append(CheckResult(repository.full_name, "ok", said))
+            detail = "issues are switched off: bugs appear in check runs and comments only"
+            check_results.append(CheckResult(repository.full_name, "ok", detail))
     return InstallationReport(
         one.id, one.account, tuple(each.full_name for each in repositories), tuple(check_results)
     )

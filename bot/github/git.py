@@ -148,22 +148,22 @@ class Git:
     def _classify_error(self, target: str, stderr: bytes) -> Exception:
         text = processes.tail(stderr)
         messages = [line for line in text.splitlines() if line.startswith(("fatal:", "error:", "remote:"))]
-        said = "; ".join(messages[:3])[:600] or text[:600] or "nothing"
+        output = "; ".join(messages[:3])[:600] or text[:600] or "nothing"
         if _DAMAGED.search(text):
-            return CorruptMirrorError(f"git cannot work with the mirror of {target}: {said}")
+            return CorruptMirrorError(f"git cannot work with the mirror of {target}: {output}")
         if _NO_COMMIT.search(text):
-            return NoSuchCommitError(f"{target}: {said}")
+            return NoSuchCommitError(f"{target}: {output}")
         if _GONE.search(text):
             return RefusalError(
                 f"{target} cannot be read from {self.url}: it is gone or private, or Assay is not installed "
-                f"there. git said: {said}"
+                f"there. git printed: {output}"
             )
         if _NETWORK.search(text):
             return InfrastructureError(
                 f"{target} cannot be fetched from {self.url}; check the network, the proxies and the disk. "
-                f"git said: {said}"
+                f"git printed: {output}"
             )
-        return CorruptMirrorError(f"git failed on {target}: {said}")
+        return CorruptMirrorError(f"git failed on {target}: {output}")
 
 
 def base_environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -281,8 +281,8 @@ class Repositories:
         if done.returncode == 1 and not done.stderr:  # git found no merge base
             return ""
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip()[-600:]
-            raise CorruptMirrorError(f"the mirror of {target} in {mirror} cannot be used: {said}")
+            stderr = done.stderr.decode(errors="replace").strip()[-600:]
+            raise CorruptMirrorError(f"the mirror of {target} in {mirror} cannot be used: {stderr}")
         return done.stdout.decode().strip()
 
     def _commits(
@@ -301,8 +301,8 @@ class Repositories:
     def _local(self, target: str, *arguments: str, cwd: Path, stdin: bytes = b"") -> bytes:
         done = self._git.local(*arguments, cwd=cwd, stdin=stdin)
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip()[-600:]
-            raise CorruptMirrorError(f"the mirror of {target} in {cwd} cannot be used: {said}")
+            stderr = done.stderr.decode(errors="replace").strip()[-600:]
+            raise CorruptMirrorError(f"the mirror of {target} in {cwd} cannot be used: {stderr}")
         return done.stdout
 
     def _mirror(self, target: str) -> Path:

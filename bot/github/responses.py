@@ -86,8 +86,10 @@ class ApiResponse:
         """Whether GitHub throttled the request and did not execute it."""
         if self.status == 429:
             return True
-        asked = "retry-after" in self.headers or bool(_TOO_FAST.search(self.error_message))
-        return (self.status == 403 and asked) or (self.status == 422 and "too quickly" in self.error_message)
+        limited = "retry-after" in self.headers or bool(_TOO_FAST.search(self.error_message))
+        return (self.status == 403 and limited) or (
+            self.status == 422 and "too quickly" in self.error_message
+        )
 
     @property
     def is_exhausted(self) -> bool:
@@ -146,7 +148,7 @@ def _forbidden(answer: ApiResponse, permission: str) -> str:
     if "suspended" in error_message.lower():
         return "the App is suspended there. The repository's owner can let it go on"
     if _LOCKED.search(error_message):
-        return "the conversation is locked. Unlock it, or leave it: nothing more is said there"
+        return "the conversation is locked. Unlock it, or leave it: Assay posts nothing more there"
     if _BLOCKED.search(error_message):
         return "the repository's owner has blocked us. Take the target off the list"
     wanted = answer.headers.get("x-accepted-github-permissions") or permission

@@ -23,15 +23,15 @@ def candidate_names(regression: Regression) -> Iterator[str]:
     """Names for the test, the shortest first; each later one says more, the last ones are numbered."""
     operators = "_".join(map(_word, regression.operators[:_MAX_OPERATORS])) or "program"
     parameters = [_parameter(name, value) for name, value in _parameters(regression)][:_MAX_PARAMETERS]
-    said = [operators, *filter(None, parameters)]
-    while len("_".join(said)) > MAX_NAME - 20 and len(said) > 1:
-        said.pop()
-    names = [_join(*said, regression.symptom)]
+    words = [operators, *filter(None, parameters)]
+    while len("_".join(words)) > MAX_NAME - 20 and len(words) > 1:
+        words.pop()
+    names = [_join(*words, regression.symptom)]
     inputs = [value for _, value in regression.case.inputs if isinstance(value, (Recipe, Tensor))]
     if inputs:
         shape = "x".join(map(str, inputs[0].shape)) or "scalar"
         dtype = str(inputs[0].dtype)
-        names += [_join(*said, dtype, regression.symptom), _join(*said, dtype, shape, regression.symptom)]
+        names += [_join(*words, dtype, regression.symptom), _join(*words, dtype, shape, regression.symptom)]
     yield from dict.fromkeys(names)
     yield from (f"{names[0]}_{number}" for number in range(2, 100))
 

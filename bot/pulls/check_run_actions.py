@@ -114,13 +114,13 @@ def run_action(job_context: JobContext) -> None:
         )
         allowed = role in WRITE_ROLES
         if allowed:
-            said = _ACTIONS.get(action)(request)
-            _post_note(request, f"{sender}: {said}")
+            message = _ACTIONS.get(action)(request)
+            _post_note(request, f"{sender}: {message}")
         else:
-            said = f"{sender} pressed {action} without write access (role {role})"
+            message = f"{sender} pressed {action} without write access (role {role})"
         what = "pressed" if allowed else "refused"
-        audit.record(session, job_spec.target, what, _audit_subject(request), said, at, actor=sender)
-        jobs.complete(job, JobState.DONE, said, {}, at)
+        audit.record(session, job_spec.target, what, _audit_subject(request), message, at, actor=sender)
+        jobs.complete(job, JobState.DONE, message, {}, at)
 
 
 @check_run_action(*pull_lifecycle.RERUN_ACTIONS)
@@ -228,12 +228,12 @@ def _list_new_findings(request: ActionRequest) -> list[Finding]:
     return [one for one in found if one.classification == Classification.REGRESSION.value]
 
 
-def _post_note(request: ActionRequest, said: str) -> None:
+def _post_note(request: ActionRequest, message: str) -> None:
     """Writes the result of a press on top of the check run's summary."""
     check = request.check
     output: Mapping[str, Any] = check.payload["output"]
     notes, summary = _split_notes(str(output["summary"]))
-    text_with_note = "\n>\n".join([f"> {text.plain(said)}", *notes[: MAX_NOTES - 1]]) + f"\n\n{summary}"
+    text_with_note = "\n>\n".join([f"> {text.plain(message)}", *notes[: MAX_NOTES - 1]]) + f"\n\n{summary}"
     body = check.payload | {"output": {**output, "summary": text_with_note}}
     draft = EffectDraft(check.kind, check.key, check.target, body, editable=True)
     outbox.post(request.session, [draft], campaign_id=check.campaign_id, issues_per_day=0, at=request.at)

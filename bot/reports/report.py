@@ -176,10 +176,10 @@ class Report:
     def headline_for(self, new: Sequence[Group]) -> str:
         """The report in one line, counting only these groups as new."""
         if self.nothing_passes:
-            told = ", ".join(
+            verdicts = ", ".join(
                 f"{count:,} {verdict.value}" for verdict, count in self.verdicts(Side.HEAD).items()
             )
-            return f"Nothing passes, so no compiler is accused: {told}. Check the toolchain"
+            return f"Nothing passes, so no compiler is at fault: {verdicts}. Check the toolchain"
         bugs = f"{len(new)} new bug{'' if len(new) == 1 else 's'}"
         found_by_reduction = sum(group.found_by_reduction for group in new)  # not among the cases that ran
         cases = sum(group.cases for group in new) - found_by_reduction

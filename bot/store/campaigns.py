@@ -261,9 +261,9 @@ def attempted_reductions(campaign: Campaign) -> dict[str, str]:
     return dict(campaign.plan.get("reductions", {}))
 
 
-def record_reduction(campaign: Campaign, case_id: str, trouble: str) -> None:
+def record_reduction(campaign: Campaign, case_id: str, reason: str) -> None:
     """Records an attempted reduction."""
-    campaign.plan = campaign.plan | {"reductions": attempted_reductions(campaign) | {case_id: trouble}}
+    campaign.plan = campaign.plan | {"reductions": attempted_reductions(campaign) | {case_id: reason}}
 
 
 def add_cost(campaign: Campaign, step: str, costs: StepCost) -> None:

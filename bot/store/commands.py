@@ -69,7 +69,7 @@ def done_since(session: Session, row: Command, since: datetime) -> Sequence[Comm
     return session.scalars(query).all()
 
 
-def said(session: Session, target: str, number: int, state: CommandState) -> list[tuple[datetime, str]]:
+def replies(session: Session, target: str, number: int, state: CommandState) -> list[tuple[datetime, str]]:
     """Commands of a thread in one state: time and text."""
     query = select(Command.created_at, Command.text).where(
         Command.target == target, Command.number == number, Command.state == state.value

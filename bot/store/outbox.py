@@ -409,8 +409,8 @@ def mark_sent(
     if effect.kind == proposals.PULL_REQUEST:
         proposals.mark_opened(session, key, url, number, at)
     if effect.kind == ISSUE and effect.bug_id is not None:
-        said = "written down, not sent" if _is_dry_run(effect) else "reported"
-        bugs.mark_reported(session, effect.bug_id, number, f"{said}: {url}", at)
+        verb = "written down, not sent" if _is_dry_run(effect) else "reported"
+        bugs.mark_reported(session, effect.bug_id, number, f"{verb}: {url}", at)
 
 
 def is_still_claimed(session: Session, effect: ClaimedEffect) -> bool:

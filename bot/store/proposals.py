@@ -38,12 +38,12 @@ def ending(session: Session, target: str, signature: str) -> str:
     if known is None or known.state == ProposalState.FAILED.value:
         return ""
     where = f"#{known.number}" if known.number is not None else "a pull request that is being opened"
-    said = {
+    messages = {
         ProposalState.OPEN.value: f"{where} proposes a test for this bug",
         ProposalState.MERGED.value: f"{where} added a test for this bug",
         ProposalState.REFUSED.value: f"{where} was closed, so no test is proposed for this bug again",
     }
-    return said[known.state]
+    return messages[known.state]
 
 
 def obstacle(session: Session, target: str, signature: str, most: int) -> str:

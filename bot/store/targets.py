@@ -162,8 +162,8 @@ def due_for_reconciliation(session: Session, before: datetime, limit: int, *, ha
     """
     waited = or_(Target.reconciled_at.is_(None), Target.reconciled_at < before)
     through = Target.installation_id.is_not(None) if has_webhook else Target.installation_id.is_(None)
-    asked = Target.state.in_((TargetState.WATCHED.value, TargetState.ARCHIVED.value))
-    query = select(Target.name).where(waited, through, asked)
+    active = Target.state.in_((TargetState.WATCHED.value, TargetState.ARCHIVED.value))
+    query = select(Target.name).where(waited, through, active)
     return list(session.scalars(query.order_by(Target.reconciled_at.nulls_first(), Target.name).limit(limit)))
 
 

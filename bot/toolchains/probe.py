@@ -54,13 +54,13 @@ def probe(
     """
     with tempfile.TemporaryDirectory(prefix="assay-probe-") as home:
         env = processes.filtered_environment(*processes.SAFE_VARIABLES, extra={"HOME": home})
-        asked = {
+        query = {
             "module": import_name,
             "extra_modules": list(extra_modules or ()),
             "content": extra_modules is not None,
         }
         command = sandboxed_command(
-            [str(python), "-I", probe_script.__file__, json.dumps(asked)],
+            [str(python), "-I", probe_script.__file__, json.dumps(query)],
             writable=[home],
             readable=[probe_script.__file__],
         )

@@ -28,12 +28,12 @@ _MACHINE = (("/proc/cpuinfo", ("model name", "flags", "Features")), ("/proc/driv
 
 def main() -> None:
     """Imports the compiler and prints the answer."""
-    asked = json.loads(sys.argv[1])
-    importlib.import_module(asked["module"])
+    query = json.loads(sys.argv[1])
+    importlib.import_module(query["module"])
     answer = {
         "python": platform.python_version(),
         "packages": packages(),
-        "content": content(asked["extra_modules"]) if asked["content"] else "",
+        "content": content(query["extra_modules"]) if query["content"] else "",
         "sources": sources(),
     }
     sys.stdout.flush()

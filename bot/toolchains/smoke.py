@@ -16,7 +16,7 @@ from fuzzing import backends
 def smoke_test(spec: ToolchainSpec, python: Path) -> str:
     """Why the toolchain fails, with the compiler's own message; "" if it works.
 
-    Raises RunnerError if that cannot be told.
+    Raises RunnerError if that cannot be determined.
     """
     results: list[dict[str, Any]] = []
     arguments = ("--backend", spec.backend, "--python", str(python))

@@ -148,8 +148,8 @@ class Backend:
             if value not in cls.options[name]:
                 allowed = ", ".join(cls.options[name])
                 hint = did_you_mean(value, cls.options[name]).rstrip()
-                told = f"{cls.name}'s option {name} is one of {allowed}, not {value!r}"
-                raise UsageError(f"{told}; {hint}" if hint else told)
+                message = f"{cls.name}'s option {name} is one of {allowed}, not {value!r}"
+                raise UsageError(f"{message}; {hint}" if hint else message)
         return {name: given.get(name, allowed[0]) for name, allowed in cls.options.items()}
 
     @classmethod

@@ -96,7 +96,7 @@ class TensorRt(Backend):
         self._half = options.get("precision", "fp32") == "fp16"
         if self._half and not hasattr(tensorrt.BuilderFlag, "FP16"):
             raise RuntimeError(
-                f"TensorRT {tensorrt.__version__} cannot be told to choose half precision: its networks are "
+                f"TensorRT {tensorrt.__version__} cannot choose half precision: its networks are "
                 "strongly typed. Use precision fp32, or a release 10"
             )
         self._cuda = cuda_runtime.CudaRuntime()
@@ -117,7 +117,7 @@ class TensorRt(Backend):
             return model.compiled()
         plan = _plan(model, half=self._half)
         if plan is None:
-            raise BuildFailed("\n".join(self._errors) or "the builder returned nothing and said nothing")
+            raise BuildFailed("\n".join(self._errors) or "the builder returned nothing and gave no reason")
         return _engine(self._logger, plan)
 
     def run(self, executable: Any, inputs: Named) -> Named:
@@ -127,7 +127,7 @@ class TensorRt(Backend):
         execution = _Execution(self._cuda, self._stream, executable)
         try:
             if not execution.run(dict(inputs)):
-                raise RunFailed("\n".join(self._errors) or "the engine did not run and said nothing")
+                raise RunFailed("\n".join(self._errors) or "the engine did not run and gave no reason")
             return execution.outputs()
         finally:
             execution.free()
@@ -157,7 +157,7 @@ def _parse(logger: trt.ILogger, model: bytes, inputs: Dict[str, Value]) -> _Pars
     if not parser.parse(model):
         errors = [parser.get_error(index) for index in range(parser.num_errors)]
         raise ParseFailed(
-            "\n".join(map(_format_error, errors)) or "the parser refused the model and said nothing"
+            "\n".join(map(_format_error, errors)) or "the parser refused the model and gave no reason"
         )
     return _Parsed(builder, network, parser, inputs)
 

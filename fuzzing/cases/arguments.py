@@ -241,7 +241,7 @@ def argument_to_json(argument: Argument, depth: int = 0) -> Any:
         raise CaseFormatError(f"arguments nest deeper than {MAX_DEPTH} levels")
     write = _WRITERS.get(type(argument))
     if write is None:
-        raise CaseFormatError(f"an argument of type {type(argument).__name__} cannot be told as text")
+        raise CaseFormatError(f"an argument of type {type(argument).__name__} cannot be written as text")
     return write(argument, depth + 1)
 
 

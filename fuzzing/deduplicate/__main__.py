@@ -2,7 +2,7 @@
 
 The shard names cases and how they are run; with no cases named, all of its corpus. Each is run but those of
 which `--known` holds an outcome, as a JSON list, of the shard's toolchain and configuration; each that fails
-is reduced, unless `--keep` is said, within `--runs` candidates and `--seconds` each. Prints JSON
+is reduced, unless `--keep` is given, within `--runs` candidates and `--seconds` each. Prints JSON
 lines on stdout:
 
     {"event": "outcome", "done": N, "of": N, "failing": N}         after each few cases

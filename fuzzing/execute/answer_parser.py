@@ -34,17 +34,17 @@ def parse_execution(answer: Answer, case: TestCase, peak: int, log_tail: LogTail
 
 
 def _raised(
-    answer: Answer, said: dict[str, Any], durations: dict[str, float], peak: int, log_tail: LogTail
+    answer: Answer, fields: dict[str, Any], durations: dict[str, float], peak: int, log_tail: LogTail
 ) -> Execution:
     try:
-        begin, end = map(int, said["log"])
+        begin, end = map(int, fields["log"])
         return Execution(
             "raised",
             PHASES[max(1, len(durations))],
             durations,
-            error=str(said["error"])[:200],
-            message=str(said["message"])[:MAX_TEXT],
-            traceback=tuple(str(frame)[:500] for frame in said["traceback"]),
+            error=str(fields["error"])[:200],
+            message=str(fields["message"])[:MAX_TEXT],
+            traceback=tuple(str(frame)[:500] for frame in fields["traceback"]),
             log=log_tail(begin, end) if begin != end else "",
             peak_bytes=peak,
             notes=answer.notes,

@@ -118,21 +118,21 @@ class CachedCase(TestCase):
 
     def encode_request(self) -> tuple[bytes, bytes]:
         """See `batches.encode_request`."""
-        told, rest, given, _, _ = self.sizes
-        begin = _SIZES.size + told
+        request, rest, given, _, _ = self.sizes
+        begin = _SIZES.size + request
         return self.data[_SIZES.size : begin], self.data[begin + rest : begin + rest + given]
 
     def expects(self, size: int, outputs: bytes) -> bool:
         """Whether outputs, as from `protocol.encode_values`, equal the expected ones byte for byte."""
         data = self.data
-        told, rest, given, expected, _ = self.sizes
-        whole = _SIZES.size + told + rest + given + len(outputs)
+        request, rest, given, expected, _ = self.sizes
+        whole = _SIZES.size + request + rest + given + len(outputs)
         return size == expected > 0 and len(data) == whole and data.endswith(outputs)
 
     def read_expected(self) -> dict[str, Any]:
         """Reads the expected outputs."""
-        told, rest, given, expected, _ = self.sizes
-        begin = _SIZES.size + told + rest + given
+        request, rest, given, expected, _ = self.sizes
+        begin = _SIZES.size + request + rest + given
         return {"expected": tuple(protocol.decode_values(expected, self.data[begin:])) if expected else None}
 
     def read_given(self) -> dict[str, Any]:
@@ -168,14 +168,14 @@ def cached_request(case: TestCase) -> tuple[bytes, bytes]:
 
 
 def _record(case: TestCase) -> bytes:
-    told, given = encode_request(case)
+    request, given = encode_request(case)
     size, outputs = (0, b"") if case.expected is None else protocol.encode_values(case.expected)
     origin, tolerance = case.provenance, case.tolerance
     recipes = [
         [place, given.to_json()] for place, (_, given) in enumerate(case.inputs) if isinstance(given, Recipe)
     ]
     allowed = [tolerance and [tolerance.rtol, tolerance.atol], case.comparison]
-    told_of = [origin.source, origin.test, origin.operator, origin.library, origin.version, origin.seed]
-    rest = protocol.encode_json(allowed) + protocol.encode_json([recipes, told_of])
-    sizes = _SIZES.pack(len(told), len(rest), len(given), size, len(case.expected or ()))
-    return sizes + told + rest + given + outputs
+    provenance = [origin.source, origin.test, origin.operator, origin.library, origin.version, origin.seed]
+    rest = protocol.encode_json(allowed) + protocol.encode_json([recipes, provenance])
+    sizes = _SIZES.pack(len(request), len(rest), len(given), size, len(case.expected or ()))
+    return sizes + request + rest + given + outputs

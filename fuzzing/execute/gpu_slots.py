@@ -25,7 +25,7 @@ VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 CUDA_DEVICE = "CUDA"
 _WAIT_S = 3600.0  # for a device that another run holds: a shard seldom takes longer
 _POLL_S = 0.5
-_ASK_S = 30.0  # for nvidia-smi, which wakes sleeping devices
+_QUERY_S = 30.0  # for nvidia-smi, which wakes sleeping devices
 #: `nvidia-smi -L`: "GPU 0: NVIDIA H200 (UUID: GPU-…)", and below it "  MIG 1g.18gb  Device 0: (UUID: MIG-…)".
 _LISTED = re.compile(r"^(GPU|\s+MIG)\b.*\(UUID: ([\w/-]+)\)\s*$", re.MULTILINE)
 
@@ -46,7 +46,7 @@ def list_devices() -> tuple[str, ...]:
     if program is None:
         return ()
     try:
-        listed = subprocess.run([program, "-L"], capture_output=True, text=True, timeout=_ASK_S, check=True)
+        listed = subprocess.run([program, "-L"], capture_output=True, text=True, timeout=_QUERY_S, check=True)
     except (OSError, subprocess.SubprocessError):  # a driver that does not answer has no usable devices
         return ()
     return parse_device_list(listed.stdout)

@@ -148,13 +148,13 @@ class Worker:
         if ended:
             add, encode = self._answers.add, self._protocol.encode_values
             for number, marks, outputs, caught, notes in ended:
-                told = 0, b""
+                encoded = 0, b""
                 if caught is None:
                     try:
-                        told = encode(outputs)
+                        encoded = encode(outputs)
                     except Exception as error:  # noqa: BLE001 - a backend's outputs may be anything
                         caught = _caught(error)  # noqa: PLW2901
-                add(number, marks, caught and self._describe_error(caught), told, notes)
+                add(number, marks, caught and self._describe_error(caught), encoded, notes)
             self._write(self._answers.frame())
             ended.clear()
         return monotonic_ns()
@@ -222,7 +222,7 @@ def _error_text(error: BaseException) -> str:
     try:
         return str(error)[:16_000]
     except Exception as other:  # noqa: BLE001 - the compiler's class may be wrong, too
-        return f"({type(other).__name__} when it was asked for its text)"
+        return f"({type(other).__name__} from its __str__)"
 
 
 def _max_file_bytes() -> int:

@@ -8,7 +8,7 @@ Prints one JSON object a line on stdout, progress on stderr:
 The same seed gives the same cases, whatever --jobs; cases already in the folder are listed, not rewritten.
 A making second is a second of one process spent making and writing models, without coverage
 (docs/coverage.md) and printing. A CPU second excludes waiting for other processes and for the disk.
-Errors are reported by `fuzzing.entry_point`. Exit codes: 0 done, 2 usage error, 3 infrastructure error.
+Errors are shown by `fuzzing.entry_point`. Exit codes: 0 done, 2 usage error, 3 infrastructure error.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(plan: model_batches.RunPlan, count: int, jobs: int) -> None:
     """Makes `count` models, printing events."""
-    begin = told = time.monotonic()
+    begin = shown = time.monotonic()
     models = new = nodes = 0
     generation_s = generation_cpu_s = 0.0
     tally = None if plan.measured is None else Tally(plan.measured)
@@ -60,10 +60,10 @@ def run(plan: model_batches.RunPlan, count: int, jobs: int) -> None:
         generation_cpu_s += batch.generation_cpu_s
         if tally is not None and batch.tally is not None:
             tally.merge(batch.tally)
-        if time.monotonic() - told >= _PROGRESS_S:
-            told = time.monotonic()
+        if time.monotonic() - shown >= _PROGRESS_S:
+            shown = time.monotonic()
             note(
-                f"generate: {models} of {count} models, {nodes} nodes, {nodes / (told - begin):.0f} a second"
+                f"generate: {models} of {count} models, {nodes} nodes, {nodes / (shown - begin):.0f} a second"
             )
     seconds = time.monotonic() - begin
     emit_event(

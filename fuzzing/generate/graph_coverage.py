@@ -19,7 +19,7 @@ def select_operator_set(settings: GeneratorSettings) -> OperatorSet:
     if used == isra.in_degrees.keys() & operators.specifications(settings.opset):
         return isra
     known = sets.get("onnx").in_degrees
-    return OperatorSet("as asked for", {name: known[name] for name in sorted(used & known.keys())})
+    return OperatorSet("as requested", {name: known[name] for name in sorted(used & known.keys())})
 
 
 def add_to_tally(generated: GeneratedGraph, tally: Tally) -> None:
@@ -65,5 +65,5 @@ def _attribute_bytes(name: str, value: Attribute) -> bytes:
     """Bytes that differ where the attribute does; of a graph only its name, as in coverage."""
     if isinstance(value, Subgraph):
         return name.encode()
-    told = value.key() if isinstance(value, Constant) else value
-    return f"{name}={told!r}".encode()
+    key = value.key() if isinstance(value, Constant) else value
+    return f"{name}={key!r}".encode()

@@ -67,14 +67,14 @@ class JsonProcess:
     def request(self, request: Mapping[str, object]) -> dict[str, Any]:
         """The answer to a request; raises ProcessExitedError."""
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # its end is told below, with its last words
+        with suppress(BrokenPipeError):  # reported below with its last output
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
         return self._read_answer()
 
     def _read_answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None
-        # It says one line for each that it is asked, so none is in the reader's buffer when this waits.
+        # The process writes one line for each request, so none is in the reader's buffer when this waits.
         ready, _, _ = select.select([self._process.stdout], [], [], self._seconds)
         line = self._process.stdout.readline() if ready else b""
         if not line.endswith(b"\n"):

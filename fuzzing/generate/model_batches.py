@@ -77,7 +77,7 @@ def generate_batches(plan: RunPlan, count: int, jobs: int) -> Iterator[ModelBatc
     cannot be written, or a process dies.
     """
     work = (range(first, min(first + _BATCH, count)) for first in range(0, count, _BATCH))
-    generator = generators.get(plan.generator)(plan.settings)  # what cannot be made is told here, once
+    generator = generators.get(plan.generator)(plan.settings)  # reports once what cannot be made
     if generators.is_sequential(plan.generator):
         return (generate_batch(plan, indices, generator) for indices in work)
     return map_in_processes(

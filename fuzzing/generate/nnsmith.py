@@ -94,9 +94,9 @@ class NNSmith:
         folder  where NNSmith searches weights and writes all its files, as its own command does
         """
         nodes = Rng(derive_seed(seed, "nodes")).between(*self.settings.nodes)
-        asked = {"seed": seed, "nodes": nodes, "dtypes": dtypes}
+        options = {"seed": seed, "nodes": nodes, "dtypes": dtypes}
         try:
-            found = self._start().request(asked | {"folder": None if folder is None else str(folder)})
+            found = self._start().request(options | {"folder": None if folder is None else str(folder)})
         except ProcessExitedError as error:
             self._child = None
             raise self._infrastructure_error(error) from error

@@ -121,11 +121,11 @@ def _dump(model: Any, folder: str) -> None:
     TestCase(model, model.make_oracle()).dump(root_folder=folder)
 
 
-def _answer_request(peer: NNSmithModels, seed: int, **asked: Any) -> dict[str, Any]:
+def _answer_request(peer: NNSmithModels, seed: int, **options: Any) -> dict[str, Any]:
     begun, begun_cpu = time.perf_counter(), time.process_time()
     try:
-        data = peer.model(seed, **asked)
-    except Exception as error:  # noqa: BLE001 - NNSmith, z3 and torch raise what they like; it is told
+        data = peer.model(seed, **options)
+    except Exception as error:  # noqa: BLE001 - NNSmith, z3 and torch raise any class; it is reported
         return {"event": "failed", "seed": seed, "reason": f"{type(error).__name__}: {error}"[:500]}
     took = {"seconds": time.perf_counter() - begun, "cpu": time.process_time() - begun_cpu}
     return {"event": "model", "seed": seed, "onnx": base64.b64encode(data).decode()} | took

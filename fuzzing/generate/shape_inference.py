@@ -43,15 +43,15 @@ class ShapeInference:
         """
         model = base64.b64encode(to_onnx(graph).SerializeToString()).decode()
         try:
-            said = self._process().request({"onnx": model, "sound": sound})["types"]
+            inferred = self._process().request({"onnx": model, "sound": sound})["types"]
         except ProcessExitedError:
             self.crashes += 1
             self._child = None
             return None
-        if said is None:
+        if inferred is None:
             return None
         types = list(graph.types)
-        for name, (dtype, shape) in said.items():
+        for name, (dtype, shape) in inferred.items():
             types[int(name[1:])] = TensorType(dtype, None if shape is None else tuple(shape))
         return types
 
@@ -107,9 +107,9 @@ def main() -> int:
     """Answers requests until stdin closes."""
     _write_line(sys.stdout, {"event": "ready"})
     for line in sys.stdin:
-        asked = json.loads(line)
-        model = ModelProto.FromString(base64.b64decode(asked["onnx"]))
-        _write_line(sys.stdout, {"types": infer(model, asked["sound"])})
+        request = json.loads(line)
+        model = ModelProto.FromString(base64.b64decode(request["onnx"]))
+        _write_line(sys.stdout, {"types": infer(model, request["sound"])})
     return 0
 
 

@@ -56,7 +56,7 @@ def find_unsupported(backend: str, opset: int, dtypes: Iterable[str]) -> dict[st
     wanted = tuple(dict.fromkeys(dtypes))
     missing = [dtype for dtype in wanted if dtype not in refusals]
     if missing:
-        refusals |= _ask_backend(backend, opset, missing)
+        refusals |= _query_backend(backend, opset, missing)
         _store(path, refusals)
     found: dict[str, tuple[str, ...]] = {}
     for dtype in wanted:
@@ -66,7 +66,7 @@ def find_unsupported(backend: str, opset: int, dtypes: Iterable[str]) -> dict[st
     return found
 
 
-def _ask_backend(backend: str, opset: int, dtypes: Iterable[str]) -> RefusalCounts:
+def _query_backend(backend: str, opset: int, dtypes: Iterable[str]) -> RefusalCounts:
     note(f"generate: asking {backend} once which operators it supports at opset {opset}")
     found: RefusalCounts = {dtype: Counter() for dtype in dtypes}
     kind = backends.get(backend)
@@ -76,7 +76,7 @@ def _ask_backend(backend: str, opset: int, dtypes: Iterable[str]) -> RefusalCoun
         if unsupported(OracleInput(case, execution, kind, "default")) is not None:
             found[dtype][name] = found[dtype].get(name, 0) + 1
         if count % _PROGRESS_EVERY == 0:
-            note(f"generate: {backend} was asked {count} times")
+            note(f"generate: {backend} answered {count} requests")
     return found
 
 
@@ -136,5 +136,5 @@ def _store(path: Path, refusals: RefusalCounts) -> None:
         temporary = path.with_suffix(f".{os.getpid()}")
         temporary.write_text(json.dumps(refusals))
         temporary.replace(path)
-    except OSError as error:  # the answers hold all the same; they are asked for again next time
-        note(f"generate: cannot keep what was asked in {path}: {error.strerror}")
+    except OSError as error:  # the answers are valid; the next run asks again
+        note(f"generate: cannot store the answers in {path}: {error.strerror}")

@@ -186,13 +186,13 @@ class _Scope:
 
     def _restore_numbers(self, graph: Graph, prefix: str) -> Graph:
         """The graph with the writer's edge numbers if names hold them, else with captured edges first."""
-        told = self._numbers_from_names(prefix, len(graph.types))
-        if told is not None and all(
-            max((told[edge] for edge in node.used_edges()), default=-1)
-            < min((told[edge] for edge in node.outputs), default=len(told))
+        numbers = self._numbers_from_names(prefix, len(graph.types))
+        if numbers is not None and all(
+            max((numbers[edge] for edge in node.used_edges()), default=-1)
+            < min((numbers[edge] for edge in node.outputs), default=len(numbers))
             for node in graph.nodes
         ):
-            return self._renumber(graph, told, {})
+            return self._renumber(graph, numbers, {})
         others = [edge for edge in range(len(graph.types)) if edge not in self._captured]
         numbers = {edge: number for number, edge in enumerate((*self._captured, *others))}
         return self._renumber(graph, numbers, {numbers[edge]: name for edge, name in self._names.items()})

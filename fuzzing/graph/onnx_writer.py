@@ -88,8 +88,8 @@ class _Writer:
         names = _names(graph, outer, prefix, taken)
         main = not taken
         for edge in graph.inputs:
-            told = graph.types[edge] if main or self._body_inputs else UNKNOWN
-            _declare(proto.input.add(), names[edge], told, main)
+            type_ = graph.types[edge] if main or self._body_inputs else UNKNOWN
+            _declare(proto.input.add(), names[edge], type_, main)
         for edge, constant in sorted(graph.constants.items()):
             tensor = proto.initializer.add()
             tensor.name = names[edge]
@@ -108,8 +108,8 @@ class _Writer:
             if node.op in _UNTYPED and self._outputs:
                 _add_type_hint(graph, node, proto, names)
         for edge in graph.outputs:
-            told = graph.types[edge] if self._outputs else UNKNOWN
-            _declare(proto.output.add(), names[edge], told, main and self._outputs)
+            type_ = graph.types[edge] if self._outputs else UNKNOWN
+            _declare(proto.output.add(), names[edge], type_, main and self._outputs)
 
     def _attributes(self, node: Node, made: NodeProto, names: list[str], taken: frozenset[str]) -> None:
         for name, value in sorted(node.attributes.items()):

@@ -24,30 +24,30 @@ class Effect(Enum):
 def find_smallest_cure(parts: Sequence[str], without: Callable[[Names], Effect]) -> Names | None:
     """The smallest set found whose absence cures, none of which can be kept; None if none was found.
 
-    Asks first of all parts together. Of a block without which the compiler fails otherwise the halves are
+    Tests all parts together first. Of a block without which the compiler fails otherwise the halves are
     asked; one without which the failure stays as it was is done with. What cures is made smaller by bisection
     and delta debugging (`fuzzing.reduce.engine`), so that what is left is 1-minimal.
     """
     known: dict[Names, Effect] = {}
 
-    def ask(names: Names) -> Effect:
+    def test(names: Names) -> Effect:
         if names not in known:
             known[names] = without(names)
         return known[names]
 
-    block = _find_curing_block(tuple(parts), ask)
+    block = _find_curing_block(tuple(parts), test)
     if block is None:
         return None
-    classify = lambda sets: [SAME if ask(names) is Effect.CURED else CLEAN for names in sets]  # noqa: E731
+    classify = lambda sets: [SAME if test(names) is Effect.CURED else CLEAN for names in sets]  # noqa: E731
     return reduce(block, _SPEC, classify).best
 
 
-def _find_curing_block(parts: Names, ask: Callable[[Names], Effect]) -> Names | None:
+def _find_curing_block(parts: Names, test: Callable[[Names], Effect]) -> Names | None:
     """The first block that cures: all, then halves, quarters, … of what cannot go together."""
     waiting = [parts] if parts else []
     while waiting:
         block = waiting.pop(0)
-        effect = ask(block)
+        effect = test(block)
         if effect is Effect.CURED:
             return block
         if effect is Effect.OTHER and len(block) > 1:

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, help="of a generated source: models, or calls of each API")
     parser.add_argument("--blocks", type=int, help="of each model of graph-search [default: 1 to 10]")
     parser.add_argument("--reward", help="what graph-search rewards [default: coverage]")
-    parser.add_argument("--feedback", metavar="B", help="the compiler that other rewards of graph-search ask")
+    parser.add_argument("--feedback", metavar="B", help="the compiler that other rewards of graph-search use")
     parser.add_argument("--rules", help="of the source eagle: names of equivalence rules, by commas")
     parser.add_argument("--models", help="of onnx-mutants: a model or a folder of models, not ONNX's tests")
     given = parser.parse_args(arguments)

@@ -39,7 +39,7 @@ def migrate(
 
     blocks    of every model; 0 for 1 to 10
     reward    what the search rewards: `coverage`, or a name of `fuzzing.generate.graph_search.rewards`
-    feedback  the backend that other rewards ask; its package must be installed here
+    feedback  the backend that other rewards use; its package must be installed here
     """
     try:
         import onnx  # noqa: F401
@@ -54,18 +54,18 @@ def migrate(
     search = Search(SearchSettings((blocks, blocks) if blocks else BLOCKS), OPSET, GraphLimits())
     origin = case_builder.CaseOrigin(NAME, version(LIBRARY), LIBRARY)
     with ExitStack() as opened:
-        worth = _Worth(reward, feedback, opened)
+        scores = _Scores(reward, feedback, opened)
         for number in range(count):
             own = derive_seed(seed, NAME, number)
             step = search.advance(own)
             case = case_builder.build_case(step.model.generated, own, origin, f"{seed}/{number}")
-            search.reward(step, worth.of(step, case))
+            search.reward(step, scores.of(step, case))
             yield case
     shares = ", ".join(f"{name} {share:.1%}" for name, share in search.coverage.of_set().items())
     note(f"{NAME}: {shares}; the chooser took {search.choosing_s:.2f} s")
 
 
-class _Worth:
+class _Scores:
     """Computes rewards; runs models on a backend where the reward is about its outcomes."""
 
     def __init__(self, reward: str, backend: str, opened: ExitStack) -> None:
@@ -77,7 +77,7 @@ class _Worth:
             raise UsageError(f"--reward {reward}: there are {', '.join((COVERAGE, *REWARDS))}")
         self._reward = REWARDS[reward]() if reward in REWARDS else None
         if self._reward is not None and not backend:
-            raise UsageError(f"--reward {reward} asks a compiler; name one with --feedback")
+            raise UsageError(f"--reward {reward} needs a compiler; name one with --feedback")
         if self._reward is not None:
             self._evaluator = opened.enter_context(Evaluator(Shard("", (), backend, "", sys.executable)))
 

@@ -57,10 +57,10 @@ def main(arguments: Sequence[str]) -> int:
     gc.freeze()  # what is imported by now is not looked through again, nor copied for it
     with open(report, "a", encoding="utf-8") as lines:
         for place, file in enumerate(files, 1):
-            said = _run_in_fork(root, file)
-            lines.write(json.dumps(said) + "\n")
+            result = _run_in_fork(root, file)
+            lines.write(json.dumps(result) + "\n")
             lines.flush()
-            took = f"{said['seconds']:.1f} s, {said['cpu']:.1f} s of the processor"
+            took = f"{result['seconds']:.1f} s, {result['cpu']:.1f} s of the processor"
             sys.stderr.write(f"keras-tests: {place}/{len(files)} {file}: {took}\n")
     return 0
 

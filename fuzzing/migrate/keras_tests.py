@@ -86,7 +86,7 @@ def _run_files(files: Sequence[str]) -> Iterator[TestCase | Skip]:
         if not ran:
             raise InfrastructureError(
                 f"{NAME}: the tests of Keras cannot be run: the runner ended with {recorded.exit_code}; "
-                "what it said stands above"
+                "its output is above"
             )
         yield from recording.with_source(recording.replay(recorded, Path(folder)), NAME)
     for file in ran:

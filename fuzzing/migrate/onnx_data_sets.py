@@ -68,9 +68,9 @@ def check_fits(item: ValueInfoProto, value: Value) -> None:
             wanted in (0, -1, size) for wanted, size in zip(stated, value.shape, strict=True)
         )
     if not fits:
-        told = f"{item.name} is {value.dtype}{list(value.shape)}"
+        detail = f"{item.name} is {value.dtype}{list(value.shape)}"
         raise UnsupportedModelError(
-            "the data beside the model is not of the type or shape that it takes", told
+            "the data beside the model is not of the type or shape that it takes", detail
         )
 
 

@@ -50,11 +50,11 @@ def _load_external(model: ModelProto, folder: Path, size: int) -> None:
     tensors = []
     for tensor in _external(model):
         try:
-            told: Any = ExternalDataInfo(tensor)
+            external: Any = ExternalDataInfo(tensor)
         except ValueError as error:
             raise UnsupportedModelError(NO_DATA, str(error)) from None
-        place = _place(folder, told.location)
-        size += told.length or _size(place, NO_DATA) - (told.offset or 0)
+        place = _place(folder, external.location)
+        size += external.length or _size(place, NO_DATA) - (external.offset or 0)
         tensors.append((tensor, place))
     if size > MAX_PROGRAM_BYTES:
         raise UnsupportedModelError(TOO_LARGE, f"{size >> 20} MiB with its external data")
@@ -98,9 +98,9 @@ def _place(folder: Path, location: str) -> Path:
 def _size(file: Path, reason: str) -> int:
     """The size of a regular file in bytes. Raises UnsupportedModelError: another kind, or unreadable."""
     try:
-        told = file.stat()
+        status = file.stat()
     except OSError as error:
         raise UnsupportedModelError(reason, f"{file.name}: {error.strerror}") from None
-    if not stat.S_ISREG(told.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise UnsupportedModelError(reason, f"{file.name} is no regular file")
-    return told.st_size
+    return status.st_size

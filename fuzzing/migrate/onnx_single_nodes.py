@@ -84,8 +84,8 @@ def make_valid(model: ModelProto, known: ModelProto) -> ModelProto:
             onnx.checker.check_model(kept)
         except onnx.checker.ValidationError as error:
             raise UnsupportedModelError("the model is not valid ONNX", str(error)[:300]) from None
-    for said in ("doc_string", "domain", "metadata_props", "model_version"):
-        kept.ClearField(said)
+    for name in ("doc_string", "domain", "metadata_props", "model_version"):
+        kept.ClearField(name)
     kept.ClearField("producer_name")
     kept.ClearField("producer_version")
     kept.graph.ClearField("doc_string")

@@ -54,7 +54,7 @@ class DocSink(FrameSink):
     def begin(self, name: str) -> None:
         """Starts the examples of `name`."""
         self._name = name
-        self._skipped.clear()  # told once for each docstring
+        self._skipped.clear()  # reported once for each docstring
         self.mark(name)
 
     def test(self) -> str:
@@ -117,9 +117,9 @@ def run_examples(name: str) -> Iterator[tuple[str, str]]:
         return
     space = _namespace()
     for example in examples:
-        lacking = [reason for pattern, reason in _NEEDS if pattern.search(example.source)]
-        if lacking:
-            yield lacking[0], example.source
+        needs = [reason for pattern, reason in _NEEDS if pattern.search(example.source)]
+        if needs:
+            yield needs[0], example.source
             continue
         try:
             code = compile(example.source, f"<{name}>", "single")

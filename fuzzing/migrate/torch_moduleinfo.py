@@ -71,9 +71,9 @@ def samples(entry: Any) -> Iterator[Any]:
     """The ModuleInputs of a ModuleInfo on the CPU, drawn from fixed seeds."""
     import torch
 
-    asked = {"device": "cpu", "dtype": torch.float32, "requires_grad": False, "training": False}
+    options = {"device": "cpu", "dtype": torch.float32, "requires_grad": False, "training": False}
     _constructor_recorder()
-    return seed_samples(lambda: entry.module_inputs_func(entry, **asked))
+    return seed_samples(lambda: entry.module_inputs_func(entry, **options))
 
 
 def _case(entry: Any, sample: Any, test: str) -> TestCase | Skip:
@@ -84,17 +84,20 @@ def _case(entry: Any, sample: Any, test: str) -> TestCase | Skip:
     if sample.forward_input is None:
         return Skip(test, "the library's sample does not call the module")
     made_so = _constructor_recorder().given
-    teller, maker = Serializer(made=made_so), InitSerializer(made=made_so)
+    serializer, maker = Serializer(made=made_so), InitSerializer(made=made_so)
     made, called = sample.constructor_input, sample.forward_input
     try:
         init = Init(maker.args(made.args), maker.kwargs(made.kwargs))
         program = TorchCall(
-            public_name(entry.module_cls), teller.args(called.args), teller.kwargs(called.kwargs), init
+            public_name(entry.module_cls),
+            serializer.args(called.args),
+            serializer.kwargs(called.kwargs),
+            init,
         )
     except NotSerializableError as error:
         return Skip(test, str(error), error.detail)
     provenance = Provenance(NAME, test, entry.name, LIBRARY, _torch_version(), SEED)
-    case = TestCase(program, tuple(teller.inputs.items()), provenance)
+    case = TestCase(program, tuple(serializer.inputs.items()), provenance)
     try:
         observed = observe_case(case)
     except Unsupported as error:

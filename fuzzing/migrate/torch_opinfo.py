@@ -78,16 +78,16 @@ def _unique_name(entry: Any, seen: dict[str, int]) -> str:
 
 def operator_cases(entry: Any, name: str) -> Iterator[TestCase | Skip]:
     """The cases of one OpInfo, named `name`."""
-    told = _Operator(entry)
+    operator = _Operator(entry)
     types = [str(dtype).removeprefix("torch.") for dtype in entry.supported_dtypes("cpu")]
     first = next((dtype for dtype in _DTYPE_PREFERENCE if dtype in types), None)
     if first is None:
         yield Skip(name, "the operator supports no type on the CPU")
         return
-    yield from _typed_cases(told, name, first, None)
+    yield from _typed_cases(operator, name, first, None)
     for dtype in EXTRA_DTYPES:
         if dtype in types and dtype != first:
-            yield from _typed_cases(told, name, dtype, 1)
+            yield from _typed_cases(operator, name, dtype, 1)
 
 
 def _typed_cases(operator: _Operator, name: str, dtype: str, count: int | None) -> Iterator[TestCase | Skip]:
@@ -121,10 +121,10 @@ class _Operator:
 
         if isinstance(sample, BrokenSample):
             return Skip(test, "the library cannot make its sample", sample.error)
-        teller = Serializer()
+        serializer = Serializer()
         try:
-            args = teller.args((sample.input, *sample.args))  # before the call, which may write to them
-            kwargs = teller.kwargs(sample.kwargs)
+            args = serializer.args((sample.input, *sample.args))  # before the call, which may write to them
+            kwargs = serializer.kwargs(sample.kwargs)
         except NotSerializableError as error:
             return Skip(test, str(error), error.detail)
         try:
@@ -136,7 +136,7 @@ class _Operator:
         for call_form in self._call_forms:
             case = TestCase(
                 program=TorchCall(call_form.api, call_form.arrange(args), kwargs),
-                inputs=tuple(teller.inputs.items()),
+                inputs=tuple(serializer.inputs.items()),
                 provenance=Provenance(NAME, test, self.entry.name, LIBRARY, self._torch_version, SEED),
             )
             if (checked := self._checked(case, wanted.outputs)) is not None:

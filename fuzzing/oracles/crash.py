@@ -13,9 +13,9 @@ def crash(oracle_input: OracleInput) -> Decision | None:
     """Decides every case that ended before its outputs."""
     execution = oracle_input.execution
     if execution.ending == "raised":
-        said = parse_message(execution.message).headline
+        headline = parse_message(execution.message).headline
         error = execution.error.rsplit(".", 1)[-1]
-        what = f"{error}: {said}" if said else error
+        what = f"{error}: {headline}" if headline else error
         return Decision(Verdict.CRASH, f"{what} ({oracle_input.where})")
     if execution.ending == "killed":
         return Decision(Verdict.CRASH, f"{_describe_exit(execution)} {oracle_input.where}")

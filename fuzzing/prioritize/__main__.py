@@ -63,13 +63,13 @@ def _rank(given: argparse.Namespace) -> None:
 
 def describe_touched(given: change.Change, operators: Iterable[str], most: int) -> Iterator[dict[str, Any]]:
     """What a change touches: at most `most` operators, highest weight first, then as many passes."""
-    said = change.find_touched_operators(given, operators)
-    surest = sorted(said.operators, key=lambda name: (-said.operators[name], name))
+    touched = change.find_touched_operators(given, operators)
+    surest = sorted(touched.operators, key=lambda name: (-touched.operators[name], name))
     for name in surest[:most]:
-        places = [asdict(place) for place in said.places.get(name, ())]
-        weight = round(said.operators[name], 4)
-        yield {"operator": name, "weight": weight, "why": said.reasons[name][0], "places": places}
-    for name, place in list(said.pass_places.items())[:most]:
+        places = [asdict(place) for place in touched.places.get(name, ())]
+        weight = round(touched.operators[name], 4)
+        yield {"operator": name, "weight": weight, "why": touched.reasons[name][0], "places": places}
+    for name, place in list(touched.pass_places.items())[:most]:
         yield {"pass": name, "places": [asdict(place)]}
 
 

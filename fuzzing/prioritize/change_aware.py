@@ -90,16 +90,16 @@ def change(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
 def reorder(opera: Iterable[Ranked], instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """OPERA's order of `instances` as the strategy changes it; unchanged without evidence."""
     settings = Settings.of(context.options)
-    said = _touched(context.change, instances)
+    touched = _touched(context.change, instances)
     history = context.history if isinstance(context.history, History) and context.history.records else None
-    if not said and history is None:
+    if not touched and history is None:
         return iter(opera)
     expectations = None if history is None else Expectations(history, instances, settings.half_life)
-    candidates = list(_candidates(instances, list(opera), said, expectations, settings))
+    candidates = list(_candidates(instances, list(opera), touched, expectations, settings))
     order = _interleave(candidates, settings.explore)
     if not context.explain:
         return (Ranked(one.opera.instance_index) for one, _ in order)
-    return _explain(order, instances, said)
+    return _explain(order, instances, touched)
 
 
 def _touched(given: Any, instances: Sequence[Instance]) -> TouchedOperators:
@@ -111,7 +111,7 @@ def _touched(given: Any, instances: Sequence[Instance]) -> TouchedOperators:
 def _candidates(
     instances: Sequence[Instance],
     order: Sequence[Ranked],
-    said: TouchedOperators,
+    touched: TouchedOperators,
     expectations: Expectations | None,
     settings: Settings,
 ) -> Iterator[_Candidate]:
@@ -120,7 +120,7 @@ def _candidates(
     touched_shares, prior, weights, records = [], [], [], []
     for place, ranked in enumerate(order):
         one = instances[ranked.instance_index]
-        weight = said.weight(one.operator, one.frontend)
+        weight = touched.weight(one.operator, one.frontend)
         expected = None if expectations is None else expectations.of(one)
         record = 1.0 if expected is None else min(expected.findings, RECORD)
         weights.append(weight)
@@ -153,12 +153,12 @@ def _interleave(candidates: Sequence[_Candidate], explore: float) -> Iterator[tu
 
 
 def _explain(
-    order: Iterator[tuple[_Candidate, bool]], instances: Sequence[Instance], said: TouchedOperators
+    order: Iterator[tuple[_Candidate, bool]], instances: Sequence[Instance], touched: TouchedOperators
 ) -> Iterator[Ranked]:
     for one, exploring in order:
         instance = instances[one.opera.instance_index]
         why: dict[str, Any] = {
-            "touched": list(said.why(instance.operator, instance.frontend)) if one.weight else [],
+            "touched": list(touched.why(instance.operator, instance.frontend)) if one.weight else [],
             "weight": round(one.weight, 3),
             "opera": one.opera.why.get("opera"),
             "place": one.place,

@@ -195,11 +195,11 @@ class _Reduction(Generic[T]):
                 yield key, candidate
 
     def _classify_batch(self, batch: list[tuple[str, T]], by: str) -> list[str]:
-        asked = [(key, candidate) for key, candidate in batch if not self._is_known(key)]
-        if asked:
-            self._charge(len(asked), by)
-            answers = self.classify([candidate for _, candidate in asked])
-            for (key, _), answer in zip(asked, answers, strict=True):
+        unknown = [(key, candidate) for key, candidate in batch if not self._is_known(key)]
+        if unknown:
+            self._charge(len(unknown), by)
+            answers = self.classify([candidate for _, candidate in unknown])
+            for (key, _), answer in zip(unknown, answers, strict=True):
                 self.journal.put(key, answer)
                 self.answers[key] = answer
         for key, candidate in batch:

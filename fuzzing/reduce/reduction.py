@@ -171,11 +171,11 @@ class Reducer:
 
         At least a quarter of the time remains for it.
         """
-        program_format, done, asked = get_format(found.case.program.kind), found.reduced, 0
+        program_format, done, tried = get_format(found.case.program.kind), found.reduced, 0
 
         def run(one: TestCase) -> Outcome:
-            nonlocal asked
-            asked += 1
+            nonlocal tried
+            tried += 1
             return self._evaluator.evaluate([one])[0]
 
         if program_format.parts(done.best) < 2:
@@ -189,15 +189,15 @@ class Reducer:
         start, first = there
         wanted, budget = symptom_of(first), self._budget or Budget()
         seconds = max(budget.seconds - (time.monotonic() - begin), budget.seconds / 4)
-        left = Budget(max(budget.runs - done.runs - asked, 0), seconds)
+        left = Budget(max(budget.runs - done.runs - tried, 0), seconds)
         another = None if journal is None else journal.with_suffix(".upstream.jsonl")
         more = self._run_engine(start, program_format, wanted, left, another, None)
         small = _mark_reduced(program_format.case(more.best), found.case)
         [outcome] = self._fresh.evaluate([small])
         if not has_symptom(outcome, wanted):
             return found
-        runs_by_pass = Counter(done.runs_by_pass) + Counter(upstream=asked + more.runs)
-        runs, replayed = done.runs + asked + more.runs, done.replayed + more.replayed
+        runs_by_pass = Counter(done.runs_by_pass) + Counter(upstream=tried + more.runs)
+        runs, replayed = done.runs + tried + more.runs, done.replayed + more.replayed
         others = tuple(one for one in found.others if one.id != small.id)
         counted = replace(done, runs=runs, replayed=replayed, runs_by_pass=runs_by_pass)
         return replace(found, reduced=counted, others=others, root=(small, outcome))

@@ -160,8 +160,8 @@ def _new(module: torch.nn.Module, made: FindConstructorArguments) -> NewObject:
     given = made(module)
     if given is None:
         raise NotSerializableError("an argument is a module that was made elsewhere", type(module).__name__)
-    teller = InitSerializer(made=made)
-    return NewObject(public_name(type(module)), teller.args(given[0]), teller.kwargs(given[1]))
+    serializer = InitSerializer(made=made)
+    return NewObject(public_name(type(module)), serializer.args(given[0]), serializer.kwargs(given[1]))
 
 
 def _serialize_atom(value: Any) -> Argument:

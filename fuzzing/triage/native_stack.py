@@ -37,10 +37,10 @@ _VERSIONED = re.compile(r"\.so[.\d]*$")
 
 def runtime_message(text: str) -> str:
     """The normalized message of the C or C++ runtime; "" if there is none."""
-    for pattern, said, _ in _RUNTIME_MESSAGES:
+    for pattern, message, _ in _RUNTIME_MESSAGES:
         found = re.search(pattern, text)
         if found:
-            return normalize_message(found.expand(said)).strip(": ")
+            return normalize_message(found.expand(message)).strip(": ")
     return ""
 
 

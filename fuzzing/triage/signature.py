@@ -58,8 +58,8 @@ class _Symptom:
 
         The condition of a failed check is code, which other operators of a file may share.
         """
-        said = len(self.complaint) >= _SPECIFIC and not self.complaint.startswith("Check '")
-        return bool(self.frames) and said and not self.error.startswith("SIG")
+        specific = len(self.complaint) >= _SPECIFIC and not self.complaint.startswith("Check '")
+        return bool(self.frames) and specific and not self.error.startswith("SIG")
 
 
 def compute_signature(
@@ -153,8 +153,8 @@ def _exception_symptom(seen: Evidence) -> _Symptom:
 
 
 def _signal_symptom(seen: Evidence) -> _Symptom:
-    said = runtime_message(f"{seen.native}\n{seen.log}")
-    return _Symptom(seen.signal or "exit", said, native_frames(seen.native))
+    message = runtime_message(f"{seen.native}\n{seen.log}")
+    return _Symptom(seen.signal or "exit", message, native_frames(seen.native))
 
 
 def _hang_symptom(outcome: Outcome) -> _Symptom:
@@ -203,7 +203,7 @@ def _describe_failure(outcome: Outcome, symptom: _Symptom) -> tuple[str, str]:
     if outcome.verdict is not Verdict.CRASH:
         return symptom.complaint or outcome.verdict.value.replace("_", " "), ""
     if seen.error:
-        said = filter(None, (symptom.error, parse_message(seen.message).reason))
-        return f"{phase} fails", ": ".join(said)
+        parts = filter(None, (symptom.error, parse_message(seen.message).reason))
+        return f"{phase} fails", ": ".join(parts)
     dies = f"{phase} ends the process" if symptom.error == "exit" else f"{phase} dies of {symptom.error}"
     return dies, symptom.complaint

@@ -1,7 +1,7 @@
 """Titles: what fails, how and where, in one line that a maintainer reads in a list of issues.
 
     [ONNX] Split: conversion fails: The split number is invalid (split.cpp)
-    frontend, subject, what happens, what is said of it, and the place
+    frontend, subject, what happens, its message, and the place
 
 A title is no part of a bug's identity; it may become better where a key may not.
 """
@@ -51,31 +51,31 @@ def _names_operator(message: str, operator: str) -> bool:
     return re.search(named, message) is not None
 
 
-def title(frontend: str, subject: str, what: str, said: str, where: str) -> str:
+def title(frontend: str, subject: str, what: str, message: str, where: str) -> str:
     """One printable line of at most MAX_TITLE characters. No word is cut in two.
 
-    What is too long is what is said; where too little of it would be left, the place goes.
+    The message is shortened to fit; where too little of it would be left, the place is left out.
 
     subject  "" if the operator is not known
     """
-    frontend, subject, what, said, where = map(_printable, (frontend, subject, what, said, where))
+    frontend, subject, what, message, where = map(_printable, (frontend, subject, what, message, where))
     head = shorten(f"[{frontend}] {subject + ': ' if subject else ''}{what}", MAX_TITLE)
     place = f" ({where})" if where and len(head) + len(where) + 3 <= MAX_TITLE else ""
-    if not said:
+    if not message:
         return head + place
     for end in (place, ""):
-        room = MAX_TITLE - len(head) - len(end) - 2
-        shown = shorten(said, room)
-        if shown and (shown == said or not end or len(shown) >= _MIN_MESSAGE):
+        length = MAX_TITLE - len(head) - len(end) - 2
+        shown = shorten(message, length)
+        if shown and (shown == message or not end or len(shown) >= _MIN_MESSAGE):
             return f"{head}: {shown}{end}"
     return head + place
 
 
-def shorten(text: str, room: int) -> str:
+def shorten(text: str, length: int) -> str:
     """`text`, or as many of its words as there is room for, and "…"; "" if there is room for none."""
-    if len(text) <= room:
+    if len(text) <= length:
         return text
-    ends = [word.end() for word in _WORD.finditer(text) if word.end() < room]
+    ends = [word.end() for word in _WORD.finditer(text) if word.end() < length]
     return text[: ends[-1]].rstrip(" ,;:.(['\"`") + "…" if ends else ""
 
 

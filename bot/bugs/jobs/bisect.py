@@ -62,7 +62,7 @@ def _find_culprit(job_context: JobContext, known: BugCase) -> dict[str, Any] | N
 
 def _known_commits(bug: Bug) -> dict[str, Any]:
     """The stored result for commits, which a result for releases keeps."""
-    return {name: told for name, told in bug.facts.get("bisection", {}).items() if name == "commits"}
+    return {name: value for name, value in bug.facts.get("bisection", {}).items() if name == "commits"}
 
 
 def _is_fixed_in_newest(answer: dict[str, Any]) -> bool:

@@ -143,8 +143,8 @@ class RankingInput:
                 operator = operators.get(case_id)
                 if operator is None and (operator := self._operator(case_id)) is None:
                     continue  # its case was deleted
-                told = {name: value for name, value in asdict(past).items() if name != "case"}
-                line = json.dumps({"id": case_id, "operator": operator} | told).encode() + b"\n"
+                fields = {name: value for name, value in asdict(past).items() if name != "case"}
+                line = json.dumps({"id": case_id, "operator": operator} | fields).encode() + b"\n"
                 file.write(line)
                 digest.update(line)
         return digest.hexdigest()
@@ -191,7 +191,7 @@ class CaseOrder:
         if event.get("event") == "ranked":
             self.put(event["id"])
         elif event.get("event") == "touched":
-            self.touched.append({name: told for name, told in event.items() if name != "event"})
+            self.touched.append({name: value for name, value in event.items() if name != "event"})
         elif event.get("event") == "end":
             self.ended = True
 

@@ -113,10 +113,10 @@ def reduce(context: Context, config: Config, task: ReductionTask) -> tuple[Reduc
 
 def _infrastructure_reason(error: Exception) -> str:
     """The reason in one line; without the program's log, which may contain anything."""
-    said, what = str(error), exhausted_resource(str(error))
-    said = said.splitlines()[0].removesuffix("; its log ends:")
-    said += f": {what}" if what and what not in said else ""
-    return f"the reducer failed; the next campaign tries again: {said}"
+    message, what = str(error), exhausted_resource(str(error))
+    message = message.splitlines()[0].removesuffix("; its log ends:")
+    message += f": {what}" if what and what not in message else ""
+    return f"the reducer failed; the next campaign tries again: {message}"
 
 
 def _run(context: Context, config: Config, task: ReductionTask, sink: _ReductionSink) -> Reduction:

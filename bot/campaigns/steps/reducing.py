@@ -38,9 +38,9 @@ def reduce(context: Context) -> None:
         work.adopt_reductions()
         work.drop_unreduced()
     _sign(work)
-    asked = len(work.adopted) + len(work.why)
-    if asked:
-        context.progress(asked, asked, f"{len(work.adopted)} of {asked} failing cases reduced")
+    attempted = len(work.adopted) + len(work.why)
+    if attempted:
+        context.progress(attempted, attempted, f"{len(work.adopted)} of {attempted} failing cases reduced")
     with context.transaction() as (session, campaign):
         findings.replace(session, campaign.id, work.found.values())
         context.move(campaign, CampaignState.REPORTING)

@@ -89,12 +89,12 @@ def _speed(result: dict[str, Any]) -> str:
     known = f"{pluralize(cached, 'verdict')} from the cache"
     if work is None or not work["runs"]:
         return f"  {known}; nothing was compiled" if cached else "  no case was run"
-    said = f"  {pluralize(work['runs'], 'case')} in {seconds(work['seconds'])}"
+    line = f"  {pluralize(work['runs'], 'case')} in {seconds(work['seconds'])}"
     if work["rate"] is not None:
-        said += f", {work['rate']:.3g} a second with {pluralize(work['workers'], 'worker')}"
+        line += f", {work['rate']:.3g} a second with {pluralize(work['workers'], 'worker')}"
     if work["overhead"] is not None:
-        said += f", overhead {work['overhead']:.2f} (wall time / compiler time)"
-    return f"{said}; {known}"
+        line += f", overhead {work['overhead']:.2f} (wall time / compiler time)"
+    return f"{line}; {known}"
 
 
 def _groups(console: Console, result: dict[str, Any]) -> None:

@@ -105,8 +105,8 @@ def _compare(store: Corpus, case: TestCase, contenders: Sequence[Mapping[str, An
 
 def _has_failure(result: Mapping[str, Any]) -> bool:
     """Whether a compiler fails or disagrees."""
-    accused = any(row["verdict"] and Verdict(row["verdict"]).is_failure for row in result["rows"])
-    return bool(accused or result["outlier"])
+    failed = any(row["verdict"] and Verdict(row["verdict"]).is_failure for row in result["rows"])
+    return bool(failed or result["outlier"])
 
 
 def _contenders(

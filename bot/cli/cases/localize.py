@@ -111,9 +111,9 @@ def _show(result: Event) -> None:
     console.print(f"[red]{outcome.verdict.value}[/] on {outcome.backend}: {escape(outcome.summary)}")
     for fact in result["facts"]:
         found = ", ".join(fact["found"])
-        doubt = "; not confirmed in a fresh process" if fact["confirmed"] is False else ""
+        caveat = "; not confirmed in a fresh process" if fact["confirmed"] is False else ""
         console.print(f"  {fact['what']:10} [bold]{escape(found) or '–'}[/]")
-        console.print(f"  {'':10} {escape(fact['how'])}{doubt}")
+        console.print(f"  {'':10} {escape(fact['how'])}{caveat}")
     if not result["facts"]:
         console.print(f"  {outcome.backend} has no parts to disable, and the case has a single node")
     console.print(f"  {result['runs']} runs, {seconds(result['seconds'])}")

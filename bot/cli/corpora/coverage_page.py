@@ -96,7 +96,7 @@ class Bars:
 
     width: float
     height: float
-    room: float  # of the longest bar
+    length: float  # of the longest bar
     thickness: float
     bars: tuple[Bar, ...]
 
@@ -250,14 +250,14 @@ def bin_counts(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 def _build_histogram(counts: Sequence[tuple[str, int]]) -> Bars:
     """Bars side by side: labels of 58 below, numbers of 16 above."""
     width, height = HISTOGRAM
-    room = height - 58 - 16
+    length = height - 58 - 16
     most = max((count for _, count in counts), default=0) or 1
     slot = min(44.0, width / max(1, len(counts)))
     bars = tuple(
-        Bar(name, count, count / most, round(at * slot, 1), round(16 + room * (1 - count / most), 1))
+        Bar(name, count, count / most, round(at * slot, 1), round(16 + length * (1 - count / most), 1))
         for at, (name, count) in enumerate(counts)
     )
-    return Bars(width, height, room, round(slot * 0.78, 1), bars)
+    return Bars(width, height, length, round(slot * 0.78, 1), bars)
 
 
 def _top_pairs(pairs: Mapping[str, Mapping[str, int]]) -> list[tuple[str, str, int]]:

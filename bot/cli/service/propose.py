@@ -92,5 +92,7 @@ def _show(proposal: Proposal, as_json: bool) -> None:
         echo(json.dumps({**fields, "command": ["python", *proposal.command], "patch": patch}))
         return
     echo(patch, nl=False)
-    said = f"{proposal.name} in {proposal.path}" if patch else f"{proposal.path} has {proposal.name} already"
-    stderr().print(f"{said}; run it: python {' '.join(proposal.command)}", highlight=False)
+    summary = (
+        f"{proposal.name} in {proposal.path}" if patch else f"{proposal.path} has {proposal.name} already"
+    )
+    stderr().print(f"{summary}; run it: python {' '.join(proposal.command)}", highlight=False)

@@ -70,14 +70,14 @@ def _request_jobs(
     for bug in reproducible[:MAX_JOBS]:
         _request_job(session, context, kind, bug, arguments)
     left = len(reproducible) - MAX_JOBS
-    said = (
+    message = (
         f"{pluralize(len(reproducible), 'bug')} here; jobs for the first {MAX_JOBS} are queued"
         if left > 0
         else ""
     )
     why = f"{kind} requested for {pluralize(min(len(reproducible), MAX_JOBS), 'bug')}"
     subject = f"bug:{reproducible[0].id}" if len(reproducible) == 1 else ""
-    return CommandResult(text.plain(said), in_progress=True, why=why, subject=subject)
+    return CommandResult(text.plain(message), in_progress=True, why=why, subject=subject)
 
 
 def _request_job(

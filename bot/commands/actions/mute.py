@@ -28,11 +28,11 @@ def mute(session: Session, context: CommandContext) -> CommandResult:
         return refuse(f"`until` {error}.")
     operator, reason = context.values["op"], context.values.get("reason", "")
     mutes.add(session, context.target, operator, end, context.author, reason, context.at)
-    said = f"{operator} is muted until {end:%Y-%m-%d %H:%M} UTC"
+    message = f"{operator} is muted until {end:%Y-%m-%d %H:%M} UTC"
     return CommandResult(
         f"{text.code(operator)} is muted until {end:%Y-%m-%d %H:%M} UTC; "
         f"`/assay unmute op={operator}` ends it.",
-        why=f"{said}: {reason}" if reason else said,
+        why=f"{message}: {reason}" if reason else message,
     )
 
 

@@ -112,10 +112,10 @@ def _list_command_times(
 
     A comment may be carried out before an earlier one that waits for GitHub.
     """
-    said = commands.said(session, context.target, context.number, state)
+    past = commands.replies(session, context.target, context.number, state)
     return [
         commented_at
-        for commented_at, line in said
+        for commented_at, line in past
         for given in parse(line, verbs())
         if isinstance(given, ParsedCommand) and given.verb in names
     ]

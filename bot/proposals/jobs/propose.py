@@ -73,8 +73,10 @@ def propose_test(job_context: JobContext) -> None:
         draft = _draft(target, key, texts, proposal, base, commit, bug.id)
         at = job_context.services.clock.now()
         outbox.post(session, [draft], campaign_id=request.newest.id, issues_per_day=0, at=at)
-        said = f"{proposal.name} of {proposal.path} passes on {proof.good.label}; a pull request follows"
-        job_context.done(session, job, said, test=proposal.name, path=proposal.path, answer=text.plain(said))
+        summary = f"{proposal.name} of {proposal.path} passes on {proof.good.label}; a pull request follows"
+        job_context.done(
+            session, job, summary, test=proposal.name, path=proposal.path, answer=text.plain(summary)
+        )
 
 
 def _load(job_context: JobContext) -> _Request:

@@ -165,7 +165,7 @@ class Iree(Backend):
         errors: List[str] = []
         invocation = self._invoked(model, errors)
         if invocation is None:
-            raise IreeError("\n".join(errors) or "the compiler failed and said nothing")
+            raise IreeError("\n".join(errors) or "the compiler failed and gave no reason")
         output = self._api.Output.open_membuffer()
         invocation.output_vm_bytecode(output)
         code = bytes(output.map_memory())

@@ -96,5 +96,5 @@ def evaluate(ov: Any, snapshot: Snapshot, tensors: List[Any]) -> List[Any]:
 
 
 def _reason(error: Exception) -> str:
-    said = re.search(r"Evaluation failed on (\S+)", str(error))
-    return said.group(1) if said else str(error).strip().splitlines()[-1]
+    match = re.search(r"Evaluation failed on (\S+)", str(error))
+    return match.group(1) if match else str(error).strip().splitlines()[-1]

@@ -47,10 +47,10 @@ class PairRunner:
         ]
         if failures:
             name, error, phase = failures[0]
-            said = f"{type(error).__name__}: {error}"
+            message = f"{type(error).__name__}: {error}"
             if len(failures) == len(SIDES):
-                raise BothSidesError(f"both programs fail; the left one in {phase}: {said}")
-            wrapped = OneSidedError(f"only the {name} program fails, in {phase}: {said}")
+                raise BothSidesError(f"both programs fail; the left one in {phase}: {message}")
+            wrapped = OneSidedError(f"only the {name} program fails, in {phase}: {message}")
             raise wrapped.with_traceback(error.__traceback__)
         return [
             (f"{name}:{key}", value) for name, (outputs, _, _) in zip(SIDES, ended) for key, value in outputs

@@ -68,8 +68,8 @@ def _reporting(stage: Any, what: str) -> Any:
             if isinstance(error, Unsupported) or _involves_other_code(error.__traceback__):
                 raise
             lines = str(error).strip().splitlines() or [""]
-            said = f"{type(error).__name__}: {lines[0][:300]}"
-            raise Unsupported(f"torch cannot {what} what it has exported: {said}") from error
+            message = f"{type(error).__name__}: {lines[0][:300]}"
+            raise Unsupported(f"torch cannot {what} what it has exported: {message}") from error
         if hasattr(found, "graph_signature"):
             _report_torch_failures(found)
         return found

@@ -138,10 +138,10 @@ class Tinygrad(Backend):
         if not tensors:
             return model
         try:
-            with capture_stderr() as said:
+            with capture_stderr() as stderr:
                 tensors[0].realize(*tensors[1:])
         except subprocess.CalledProcessError as error:  # it does not have clang's messages
-            raise ClangError(_errors(said.read().decode(errors="replace")) or str(error)) from error
+            raise ClangError(_errors(stderr.read().decode(errors="replace")) or str(error)) from error
         return model
 
     def run(self, executable: _Outputs, inputs: Named) -> Named:  # noqa: ARG002 - the graph holds them
@@ -182,7 +182,7 @@ def _tensors(output: Any) -> List[Any]:
     return [one for one in found if hasattr(one, "realize")]
 
 
-def _errors(said: str) -> str:
+def _errors(stderr: str) -> str:
     """The errors among clang's messages, such as "<stdin>:2:10: error: …", one a line."""
-    found = [error for line in said.splitlines() for _, mark, error in [line.partition(" error: ")] if mark]
+    found = [error for line in stderr.splitlines() for _, mark, error in [line.partition(" error: ")] if mark]
     return "\n".join(dict.fromkeys(found))

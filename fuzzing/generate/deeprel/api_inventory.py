@@ -38,7 +38,7 @@ _FUNCTIONS_NOT_OPERATORS = frozenset(
         "from_numpy", "frombuffer", "has_torch_function", "is_masked_tensor", "masked_tensor", "tensor",
     }
 )  # fmt: skip
-#: Beside containers: bases, and one that has 44 million parameters unless told otherwise, a second's work
+#: Beside containers: bases, and one that has 44 million parameters by default, a second's work
 #: for each call.
 _CLASSES_NOT_OPERATORS = CONTAINERS | {"RNNBase", "RNNCellBase", "Transformer"}
 
@@ -191,10 +191,10 @@ def _python_signatures(item: Any, module: ModuleType | None) -> tuple[Signature,
         # torch's boolean_dispatch hides two functions behind one: F.max_pool2d behind F._max_pool2d.
         plain = getattr(module, f"_{getattr(item, '__name__', '')}", None) if module else None
         return _python_signatures(plain, None) if plain is not None else ()
-    told = tuple(
+    kept = tuple(
         _convert_python_parameter(p) for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD
     )
-    return (Signature(tuple(p for p in told if p.name not in ("out", "generator"))),)
+    return (Signature(tuple(p for p in kept if p.name not in ("out", "generator"))),)
 
 
 def _convert_python_parameter(parameter: inspect.Parameter) -> Parameter:

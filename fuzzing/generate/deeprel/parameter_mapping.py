@@ -116,9 +116,9 @@ def assign(scores: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
     owner = [0] * (columns + 1)  # the row, from 1, that has a column; column 0 is where a search begins
     for row in range(1, len(scores) + 1):
         owner[0] = row
-        way = _augment(scores, rows_at, columns_at, owner)
-        column = way.pop(0)
-        for before in way:
+        path = _augment(scores, rows_at, columns_at, owner)
+        column = path.pop(0)
+        for before in path:
             owner[column] = owner[before]
             column = before
     return sorted((owner[column] - 1, column - 1) for column in range(1, columns + 1) if owner[column])
@@ -150,8 +150,8 @@ def _augment(
             else:
                 least[column] -= step
         at = nearest
-    way = [at]
+    path = [at]
     while at:
         at = came[at]
-        way.append(at)
-    return way
+        path.append(at)
+    return path

@@ -224,12 +224,12 @@ class Search:
 
     def _new_cases(self, pair: ApiPair) -> Iterator[TestCase]:
         """The pair's share of new cases, evenly from its calls, each run twice with equal results."""
-        room = min(self.settings.pair_cases, self.settings.target_cases - self._kept[pair.target.name])
-        if room <= 0:
+        capacity = min(self.settings.pair_cases, self.settings.target_cases - self._kept[pair.target.name])
+        if capacity <= 0:
             return
         fresh = {accepted.case.id: accepted for accepted in pair.accepted}
         unknown = [accepted for name, accepted in fresh.items() if name not in self._known]
-        for accepted in _pick_evenly(unknown, room):
+        for accepted in _pick_evenly(unknown, capacity):
             self._known.add(accepted.case.id)
             case = _with_comparison(accepted)
             if case is None:

@@ -103,9 +103,9 @@ def _definitions(api: str, found: Iterable[Parameter]) -> Iterable[Definition]:
                 seen.add(symbol)
                 yield Definition(symbol, expression, Evidence("docstring", f"{symbol} = {expression}"))
     for symbol, candidates in conventions.SYMBOLS:
-        stands = next((name for name in candidates if name in names), None)
-        if stands and symbol not in seen:
-            yield Definition(symbol, stands, Evidence("convention", f"{symbol} is {stands}"))
+        target = next((name for name in candidates if name in names), None)
+        if target and symbol not in seen:
+            yield Definition(symbol, target, Evidence("convention", f"{symbol} is {target}"))
 
 
 def _defaults(described: Iterable[Description]) -> Iterable[Definition]:
@@ -126,7 +126,7 @@ def _with_dtypes(api: str, found: list[Parameter]) -> list[Parameter]:
     for item in found:
         dtype = item.dtype
         if item.is_tensor and dtype is None and not item.left_out:
-            because = f"{item.name} has the type of {main} where nothing else is said"
+            because = f"{item.name} has the type of {main} where nothing else is given"
             dtype = general if item.name == main else Dtype((f"&{main}",), Evidence("convention", because))
         result.append(replace(item, dtype=dtype))
     return result

@@ -62,6 +62,6 @@ def _parameter(item: Parameter, given: Mapping[str, Any], because: Evidence) -> 
     for name, value in given.items():
         if name not in names:
             raise InternalError(f"{_FILE}: a parameter has no {name}")
-        said = {"evidence": {"origin": because.origin, "text": because.text}}
-        changes[name] = build(hints[name], {**value, **said} if isinstance(value, Mapping) else value)
+        evidence = {"evidence": {"origin": because.origin, "text": because.text}}
+        changes[name] = build(hints[name], {**value, **evidence} if isinstance(value, Mapping) else value)
     return replace(item, **changes)

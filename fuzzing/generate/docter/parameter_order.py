@@ -30,14 +30,14 @@ def order_parameters(record: Record) -> tuple[Parameter, ...]:
 
 def _dependencies(record: Record, drawn: list[Parameter]) -> Mapping[str, set[str]]:
     known = {item.name for item in drawn}
-    stands = {item.symbol: item.expression for item in record.definitions}
+    meanings = {item.symbol: item.expression for item in record.definitions}
     edges: dict[str, set[str]] = {item.name: set() for item in drawn}
     for item in drawn:
         for text in item.expressions():
             for name in names_in(text):
-                edges[item.name] |= {name, stands.get(name, name)} & known
+                edges[item.name] |= {name, meanings.get(name, name)} & known
     for symbol, divisors in find_multiples(record).items():
-        name = stands.get(symbol, symbol)
+        name = meanings.get(symbol, symbol)
         if name in edges:
             edges[name] |= {other for text in divisors for other in names_in(text)} & known - {name}
     return edges

@@ -36,14 +36,14 @@ def parse_patterns(text: str, *, anywhere: bool = False) -> tuple[Pattern, ...]:
     end = _END.search(text)
     text = text[: end.start()] if end else text
     found: list[Pattern] = []
-    speaks = anywhere
+    matches = anywhere
     place = 0
     for match in _GROUP.finditer(text):
-        speaks = speaks or bool(
+        matches = matches or bool(
             re.search(r"shape|size|tensor|case\)", text[place : match.start()], re.IGNORECASE)
         )
         place = match.end()
-        pattern = tokenize(match[1]) if speaks else None
+        pattern = tokenize(match[1]) if matches else None
         if pattern is not None and pattern not in found:
             found.append(pattern)
     return tuple(found)

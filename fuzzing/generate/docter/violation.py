@@ -27,9 +27,9 @@ Breaker = Callable[[Parameter, Any, Scope, Random], Any]
 def break_one_parameter(call: Call, rng: Random) -> Call | None:
     """The call with one parameter broken, confirmed by the checker; None if none can be."""
     scope, _ = bind_symbols(call)
-    ways = list(_candidate_violations(call, scope))
-    while ways:
-        parameter, breaker = ways.pop(rng.randrange(len(ways)))
+    violations = list(_candidate_violations(call, scope))
+    while violations:
+        parameter, breaker = violations.pop(rng.randrange(len(violations)))
         broken = breaker(parameter, call.arguments[parameter.name], scope, rng)
         if broken is _NO_VIOLATION:
             continue

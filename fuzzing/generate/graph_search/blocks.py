@@ -122,24 +122,24 @@ def _read_operators(name: str) -> dict[str, BlockOperator]:
     return {
         operator: BlockOperator(
             operator,
-            tuple(told["onnx"]),
-            frozenset(told.get("in_degrees", [1])),
-            told.get("arity"),
-            told.get("rank"),
-            {key: tuple(values) for key, values in told.get("attributes", {}).items()},
-            {int(place): number for place, number in told.get("constants", {}).items()},
-            told.get("same", False),
-            told.get("weights", ""),
+            tuple(entry["onnx"]),
+            frozenset(entry.get("in_degrees", [1])),
+            entry.get("arity"),
+            entry.get("rank"),
+            {key: tuple(values) for key, values in entry.get("attributes", {}).items()},
+            {int(place): number for place, number in entry.get("constants", {}).items()},
+            entry.get("same", False),
+            entry.get("weights", ""),
         )
-        for operator, told in _corpus_file(name).items()
+        for operator, entry in _corpus_file(name).items()
     }
 
 
 def _read_subgraphs(folder: str) -> list[Block]:
     root = files(__package__).joinpath("corpus", folder)
     names = sorted(entry.name for entry in root.iterdir() if entry.name.endswith(".toml"))
-    told = [(name.removesuffix(".toml"), _corpus_file(folder, name)) for name in names]
+    entries = [(name.removesuffix(".toml"), _corpus_file(folder, name)) for name in names]
     return [
         Block(name, tuple(one["operators"]), tuple((first, second) for first, second in one["edges"]))
-        for name, one in told
+        for name, one in entries
     ]

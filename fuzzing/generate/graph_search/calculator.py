@@ -141,9 +141,9 @@ class Calculator:
         shape = slot.shape(context)
         if context.operator.name == "Concat":
             axis = context.axis()
-            room = context.limits.max_elements // max(1, context.x.elements)
+            capacity = context.limits.max_elements // max(1, context.x.elements)
             own = type_.lengths[axis] if type_.rank == context.rank else 1
-            length = own if own * context.degree <= context.shape[axis] * room else 1  # type: ignore[operator]
+            length = own if own * context.degree <= context.shape[axis] * capacity else 1  # type: ignore[operator]
             return (*context.shape[:axis], length, *context.shape[axis + 1 :])
         return shape
 

@@ -24,13 +24,13 @@ SKIPPING = 0.9
 NEIGHBOURS = (2, 4, 6)
 
 
-def draw_watts_strogatz(nodes: int, neighbours: int, rng: Rng) -> Network:
+def draw_watts_strogatz(nodes: int, neighbors: int, rng: Rng) -> Network:
     """A Watts-Strogatz graph, oriented from the smaller to the larger number.
 
     A ring in which each node is joined to its nearest `neighbours`, as far as there are so many others, and
     each edge is rewired with probability 0.5.
     """
-    nearest = min(neighbours, nodes - 1)
+    nearest = min(neighbors, nodes - 1)
     ring = nx.watts_strogatz_graph(nodes, nearest, REWIRING, seed=rng.below(1 << 31))
     made: Network = nx.DiGraph()
     made.add_nodes_from(range(nodes))
@@ -38,7 +38,7 @@ def draw_watts_strogatz(nodes: int, neighbours: int, rng: Rng) -> Network:
     return made
 
 
-def draw_residual(nodes: int, neighbours: int, rng: Rng, probability: float = SKIPPING) -> Network:
+def draw_residual(nodes: int, neighbors: int, rng: Rng, probability: float = SKIPPING) -> Network:
     """RN(k, p, n): a chain with further edges, which leave no node more than max(k, 2) neighbours.
 
     Each node i with k_i < k neighbours is given k - k_i chances: a later node j with k_j < k, and the edge
@@ -49,11 +49,11 @@ def draw_residual(nodes: int, neighbours: int, rng: Rng, probability: float = SK
     made.add_edges_from((node, node + 1) for node in range(nodes - 1))
     degrees = {node: made.degree(node) for node in made}
     for node in range(nodes):
-        for _ in range(neighbours - degrees[node]):
+        for _ in range(neighbors - degrees[node]):
             later = [
                 other
                 for other in range(node + 1, nodes)
-                if degrees[other] < neighbours and not made.has_edge(node, other)
+                if degrees[other] < neighbors and not made.has_edge(node, other)
             ]
             if later and rng.chance(probability):
                 other = rng.choice(later)

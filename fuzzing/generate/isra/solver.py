@@ -149,7 +149,7 @@ class _GraphGenerator:
             outputs = operator.expand(self._builder, context)
         else:
             edges = tuple(context.edges[operator.captured :])
-            while edges and edges[-1] is None:  # nothing follows it: it need not be said to be missing
+            while edges and edges[-1] is None:  # nothing follows it: it need not be marked as missing
                 edges = edges[:-1]
             outputs = self._builder.node(operator.name, edges, types, context.attributes, operator.domain)
         for edge, type_, range_ in zip(outputs, types, ranges, strict=True):

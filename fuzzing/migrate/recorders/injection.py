@@ -45,9 +45,9 @@ def make_environment(library: str, folder: str, given: dict[str, str]) -> dict[s
 
 def install_hook(folder: str) -> None:
     """Waits for the library that the environment names; called by the `sitecustomize` in `folder`."""
-    told = os.environ.get(ENVIRONMENT)
-    if told is not None:
-        sys.meta_path.insert(0, _ImportHook(**json.loads(told)))
+    setting = os.environ.get(ENVIRONMENT)
+    if setting is not None:
+        sys.meta_path.insert(0, _ImportHook(**json.loads(setting)))
     _run_shadowed_sitecustomize(folder)
 
 

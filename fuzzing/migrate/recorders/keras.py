@@ -43,7 +43,7 @@ class Keras:
     """Watches the operators of one process."""
 
     library: ClassVar[str] = "keras"
-    #: What the recorded command needs beside its own environment: inputs are told as torch has them.
+    #: What the recorded command needs beside its own environment: inputs are stored in torch's layout.
     environment: ClassVar[Mapping[str, str]] = ENVIRONMENT
 
     def __init__(self) -> None:
@@ -104,19 +104,19 @@ class Keras:
     def _layer_call(
         self, name: str, call: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        said = {key: value for key, value in kwargs.items() if key != "training"}
+        kept = {key: value for key, value in kwargs.items() if key != "training"}
 
         def serialize_arguments() -> tuple[KerasLayer, Serializer]:
             if getattr(instance, "quantization_mode", None) and not _quantized_from_start(instance):
                 raise NotSerializableError("a layer was quantized after it was made")
-            teller = Serializer(_input_dtype(instance))
-            positional, named = teller.call(instance.call, args, said)
+            serializer = Serializer(_input_dtype(instance))
+            positional, named = serializer.call(instance.call, args, kept)
             named = tuple(item for item in named if item[0] != "training")
             return KerasLayer(
                 name, keras_serializer.constructor_arguments(instance), positional, named
-            ), teller
+            ), serializer
 
-        key = (name, _constructor_key(instance), _key(args), _key(said))
+        key = (name, _constructor_key(instance), _key(args), _key(kept))
         return self._recorded(name, key, serialize_arguments, lambda: call(instance, *args, **kwargs))
 
     def _watched(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -125,11 +125,11 @@ class Keras:
                 return original(*args, **kwargs)
 
             def serialize_arguments() -> tuple[KerasLayer, Serializer]:
-                teller = Serializer()
-                positional, named = teller.call(original, args, kwargs)
-                if not teller.inputs:
+                serializer = Serializer()
+                positional, named = serializer.call(original, args, kwargs)
+                if not serializer.inputs:
                     raise NotSerializableError("the call takes no tensor")
-                return KerasLayer(name, named, positional), teller
+                return KerasLayer(name, named, positional), serializer
 
             key = (name, _key(args), _key(kwargs))
             return self._recorded(name, key, serialize_arguments, lambda: original(*args, **kwargs))
@@ -168,7 +168,7 @@ class Keras:
         self, name: str, serialize_arguments: Callable[[], tuple[KerasLayer, Serializer]]
     ) -> TestCase | None:
         try:
-            program, teller = serialize_arguments()
+            program, serializer = serialize_arguments()
             program.to_bytes()
         except NoDataError:
             pass
@@ -176,12 +176,12 @@ class Keras:
             self._sink.skip(name, str(error), error.detail)
         except CaseFormatError as error:
             self._sink.skip(name, "the call has no form in a case", str(error))
-        except Exception:  # noqa: BLE001 - ours, or an object of a kind unheard of; kept, and told by `collect`
+        except Exception:  # noqa: BLE001 - ours, or an unknown kind of object; kept, and reported by `collect`
             self._sink.bug(name)
         else:
             return TestCase(
                 program=program,
-                inputs=tuple((tensor.name, teller.inputs[tensor.name]) for tensor in program.tensors),
+                inputs=tuple((tensor.name, serializer.inputs[tensor.name]) for tensor in program.tensors),
                 provenance=Provenance(SOURCE, self._sink.test(), name, self.library, self._version),
             )
         return None

@@ -67,7 +67,7 @@ class Onnx:
                 begin = perf_counter()
                 try:
                     made(result, args, kwargs)
-                except Exception:  # noqa: BLE001 - ours, or a model of a kind unheard of; told by `collect`
+                except Exception:  # noqa: BLE001 - ours, or an unknown kind of model; reported by `collect`
                     self._sink.bug(name)
                 finally:
                     self._busy = False

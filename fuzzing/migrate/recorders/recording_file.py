@@ -212,7 +212,7 @@ def _pack_case(case: TestCase) -> tuple[protocol.Header, bytes]:
     program = case.program.to_bytes()
     plain = [(name, value) for name, value in case.inputs if not isinstance(value, Recipe)]
     size, values = protocol.encode_values([*plain, *(case.expected or ())])
-    told = {
+    fields = {
         "kind": case.program.kind,
         "program": len(program),
         "inputs": [
@@ -224,22 +224,22 @@ def _pack_case(case: TestCase) -> tuple[protocol.Header, bytes]:
         "comparison": case.comparison,
         "provenance": vars(case.provenance),
     }
-    return {"case": told}, program + values
+    return {"case": fields}, program + values
 
 
-def _unpack_case(told: Mapping[str, Any], blob: bytes) -> TestCase:
-    size = told["program"]
-    values = protocol.decode_values(told["values"], blob[size:])
-    cut = len(values) - (told["expected"] or 0)
+def _unpack_case(fields: Mapping[str, Any], blob: bytes) -> TestCase:
+    size = fields["program"]
+    values = protocol.decode_values(fields["values"], blob[size:])
+    cut = len(values) - (fields["expected"] or 0)
     plain = dict(values[:cut])
     return TestCase(
-        program=get_kind(told["kind"]).from_bytes(blob[:size]),
+        program=get_kind(fields["kind"]).from_bytes(blob[:size]),
         inputs=tuple(
             (name, plain[name] if recipe is None else Recipe.from_json(recipe))
-            for name, recipe in told["inputs"]
+            for name, recipe in fields["inputs"]
         ),
-        provenance=Provenance(**told["provenance"]),
-        expected=None if told["expected"] is None else tuple(values[cut:]),
-        tolerance=told["tolerance"] and Tolerance(*told["tolerance"]),
-        comparison=told["comparison"],
+        provenance=Provenance(**fields["provenance"]),
+        expected=None if fields["expected"] is None else tuple(values[cut:]),
+        tolerance=fields["tolerance"] and Tolerance(*fields["tolerance"]),
+        comparison=fields["comparison"],
     )

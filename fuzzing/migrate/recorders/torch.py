@@ -196,7 +196,7 @@ class TorchRecorder:
         was, self._inside = self._inside, True
         begin = perf_counter()
         try:
-            told = self._serialize_call(call)
+            recorded = self._serialize_call(call)
             state = _random_state()
             called = perf_counter()
             try:
@@ -210,20 +210,20 @@ class TorchRecorder:
                 ended = perf_counter()
             drew = state != _random_state()
             self._sink.spent(called - begin + perf_counter() - ended)
-            if told is not None and _holds_tensor(result):
-                self._store_case(told, call, drew=drew)
+            if recorded is not None and _holds_tensor(result):
+                self._store_case(recorded, call, drew=drew)
             return result
         finally:
             self._inside = was
 
     def _serialize_call(self, call: _Call) -> tuple[TorchCall, Serializer] | None:
         given = self._making.given
-        teller, maker = Serializer(made=given, redraw=True), InitSerializer(made=given)
+        serializer, maker = Serializer(made=given, redraw=True), InitSerializer(made=given)
         try:
             init = None
             if call.made is not None:
                 init = Init(maker.args(call.made.args), maker.kwargs(call.made.kwargs))
-            program = TorchCall(call.api, teller.args(call.args), teller.kwargs(call.kwargs), init)
+            program = TorchCall(call.api, serializer.args(call.args), serializer.kwargs(call.kwargs), init)
         except NotSerializableError as error:
             self._sink.skip(call.api, str(error), error.detail)
         except CaseFormatError as error:
@@ -231,11 +231,11 @@ class TorchRecorder:
         except Exception:  # noqa: BLE001 - ours; kept from the test, and raised where the record is read
             self._sink.bug(call.api)
         else:
-            return program, teller
+            return program, serializer
         return None
 
-    def _store_case(self, told: tuple[TorchCall, Serializer], call: _Call, *, drew: bool) -> None:
-        program, teller = told
+    def _store_case(self, recorded: tuple[TorchCall, Serializer], call: _Call, *, drew: bool) -> None:
+        program, serializer = recorded
         # A module is replayed in eval mode, where what it drew in training is not drawn.
         random = drew and (not call.training or call.api in _ALWAYS_RANDOM)
         comparison: Comparison = "shapes" if random or call.api in UNINITIALIZED else "values"
@@ -243,7 +243,7 @@ class TorchRecorder:
         self._count[call.api] = self._count.get(call.api, 0) + 1
         try:
             provenance = Provenance(SOURCE, self._sink.test(), operator, "torch", self._version)
-            inputs = tuple(teller.inputs.items())
+            inputs = tuple(serializer.inputs.items())
             self._sink.case(TestCase(program, inputs, provenance, comparison=comparison))
         except CaseFormatError as error:  # found as the program is spelled out
             self._sink.skip(call.api, _NO_TEXT, str(error))

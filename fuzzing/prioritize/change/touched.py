@@ -76,8 +76,8 @@ def find_touched_operators(change: Change, operators: Iterable[str]) -> TouchedO
         met = {hint: list(index.match(hint)) for hint in evidence.hints}
         if not any(met.values()):
             met |= {hint: list(index.match(hint)) for hint in evidence.guesses}
-        for hint, meant in met.items():
-            for operator, weight in meant:
+        for hint, matched in met.items():
+            for operator, weight in matched:
                 if weight >= _LEAST:
                     reasons = found[operator]
                     reasons[hint.reason] = max(weight, reasons.get(hint.reason, 0.0))
@@ -133,22 +133,22 @@ class _Index:
 
     def match(self, hint: OperatorHint) -> Iterator[tuple[str, float]]:
         """The operators that a hint may mean, each with the resulting weight."""
-        asked = name(hint.spelling)
-        if not asked.exact:
+        spelling = name(hint.spelling)
+        if not spelling.exact:
             return
         best: dict[str, float] = {}
         if hint.degree == WORD:
-            for word in asked.words:
+            for word in spelling.words:
                 for operator in self._words.get(word, ()):
                     best[operator] = _PART_OF_NAME
         else:
-            whole = hint.degree == FILE and asked.exact == asked.family
-            for operator in self._family.get(asked.family, ()):
+            whole = hint.degree == FILE and spelling.exact == spelling.family
+            for operator in self._family.get(spelling.family, ()):
                 best[operator] = _FAMILY_ITSELF if whole else _FAMILY
-            general = asked.exact == asked.bare or asked.exact.endswith("nd")
-            for operator in self._bare.get(asked.bare, ()):
+            general = spelling.exact == spelling.bare or spelling.exact.endswith("nd")
+            for operator in self._bare.get(spelling.bare, ()):
                 best[operator] = _SAME_BUT_DIMENSIONS if general else _OTHER_DIMENSIONS
-        for operator in self._exact.get(asked.exact, ()):
+        for operator in self._exact.get(spelling.exact, ()):
             best[operator] = 1.0
         ours = {operator: part for operator, part in best.items() if self._may_mean(operator, hint)}
         spread = (

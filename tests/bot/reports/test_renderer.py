@@ -285,7 +285,7 @@ def test_a_campaign_in_which_nothing_passes_accuses_nobody(report: Report) -> No
     head = [replace(one, cases=40) for one in counts if one.side is Side.HEAD]
     broken = build_report(replace(sample_campaign.view(), base="", base_toolchain=None, counts=tuple(head)))
     assert broken.nothing_passes
-    assert broken.headline.startswith("Nothing passes, so no compiler is accused: ")
+    assert broken.headline.startswith("Nothing passes, so no compiler is at fault: ")
     few = build_report(replace(sample_campaign.view(), counts=(replace(head[0], cases=3),)))
     assert not few.nothing_passes
 

@@ -174,7 +174,7 @@ def test_arguments_nest_only_so_deep() -> None:
 
 
 def test_a_value_without_a_form_is_refused_by_its_type() -> None:
-    with pytest.raises(CaseFormatError, match="type set cannot be told"):
+    with pytest.raises(CaseFormatError, match="type set cannot be written"):
         TorchCall("torch.abs", ({1, 2},)).to_bytes()
 
 

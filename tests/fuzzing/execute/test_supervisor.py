@@ -194,7 +194,7 @@ def test_an_exception_without_a_text_is_told_all_the_same() -> None:
     executions = run(["run:mumble", FINE], Supervisor(command()))
     assert (executions[0].error, executions[0].message) == (
         "_MumbledError",
-        "(KeyError when it was asked for its text)",
+        "(KeyError from its __str__)",
     )
     assert facts(executions[1])["served"] == 1
 

@@ -100,7 +100,7 @@ def test_what_is_measured_is_what_the_written_models_show(run: Run, tmp_path: Pa
     names = [name for name in sets.get("isra").in_degrees if name != "Compress"]
     _, events = run("--count", "40", "--nodes", "1:30", "--operators", ",".join(names), "--out", tmp_path)
     measured = events[-1]["measured"]
-    assert measured["operators"] == "as asked for"
+    assert measured["operators"] == "as requested"
     tally = Tally(graph_coverage.select_operator_set(GeneratorSettings(operators=tuple(names))))
     for event in events[:-1]:
         tally.add(extract_scopes(read(Corpus(tmp_path).folder(event["id"]) / "model.onnx")))
