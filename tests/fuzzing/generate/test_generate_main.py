@@ -192,7 +192,7 @@ def test_what_a_compiler_refuses_is_asked_once_and_left_out(
     def fail(*_: object) -> None:
         raise AssertionError("asked again")
 
-    monkeypatch.setattr(supported_ops, "_ask_backend", fail)
+    monkeypatch.setattr(supported_ops, "_query_backend", fail)
     assert run(*asked, "--out", tmp_path / "out")[1][-1]["new"] == 0
     kept.write_text("{half")
     with pytest.raises(AssertionError, match="asked again"):
