@@ -23,12 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.errors import InfrastructureError
+from bot.errors import InfrastructureError, UsageError
 from fuzzing.file_trees import discard_tree
 
 TARGET = "octo-org/vision-app"
 BRANCH = "main"
 CONFIG_FILE, PIN_FILE = ".github/assay.yml", "requirements.txt"
+_MARKER = ".assay-demo"
 _START_S = 60.0  # for the service to listen; it takes about one
 _STOP_S = 30.0
 
@@ -70,6 +71,28 @@ class DemoRepository:
     head: str
     base_release: str
     head_release: str
+
+
+def prepare_folder(out: Path) -> Path:
+    """Makes the demo's output folder, without an earlier demo's results; returns its data folder.
+
+    Installed releases stay. Raises UsageError for a folder that cannot be written or holds something else.
+    """
+    data = out / "data"
+    try:
+        if out.is_dir() and any(out.iterdir()) and not (out / _MARKER).exists():
+            raise UsageError(f"--out {out}: is not an earlier demo's; name an empty folder or a new one")
+        data.mkdir(parents=True, exist_ok=True)
+        (out / _MARKER).touch()
+        for path in (*out.iterdir(), *data.iterdir()):
+            if path.is_dir():
+                if path not in (data, data / "toolchains"):
+                    discard_tree(path)
+            elif path.name != _MARKER:
+                path.unlink()
+    except OSError as error:
+        raise UsageError(f"--out {out}: cannot be written: {error.strerror}") from error
+    return data
 
 
 def make_repository(root: Path, base: str, head: str, config: str = CONFIG) -> DemoRepository:

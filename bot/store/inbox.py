@@ -92,6 +92,14 @@ def record_result(session: Session, delivery: str, state: DeliveryState, reason:
     session.execute(_RECORD_RESULT, {"delivery": delivery, "now": state.value, "why": reason})
 
 
+def refusal(session: Session, delivery: str) -> str | None:
+    """Why a delivery was ignored or failed; None if it waits or was acted on."""
+    without_effect = (DeliveryState.IGNORED.value, DeliveryState.FAILED.value)
+    return session.scalar(
+        select(Delivery.reason).where(Delivery.id == delivery, Delivery.state.in_(without_effect))
+    )
+
+
 def count_attempt(session: Session, delivery: str, reason: str) -> int:
     """Records a temporary failure to process a delivery; returns the number of failures so far."""
     attempts = session.scalar(

@@ -13,6 +13,8 @@ import pytest
 from bot import demo
 from bot.config import parse_config
 from bot.errors import InfrastructureError
+from bot.store import Database, inbox, now
+from bot.store.models import DeliveryState
 from tests.support import live_service
 from tests.support.live_service import wait_for
 
@@ -33,6 +35,30 @@ def test_the_repository_pins_one_release_after_the_other(tmp_path: Path) -> None
         assert git(bare, "show", f"{sha}:requirements.txt") == f"openvino=={release}"
         config = parse_config(git(bare, "show", f"{sha}:.github/assay.yml").encode())
         assert (config.backend, config.reports.mode) == ("openvino", "dry-run")
+
+
+def test_a_second_demo_begins_anew_and_keeps_releases(tmp_path: Path) -> None:
+    """It waited forever: to the first one's database the push was nothing new."""
+    out = tmp_path / "out"
+    data = demo.prepare_folder(out)
+    for result in (data / "assay.db", data / "toolchains" / "wheel", data / "outbox" / "issue.md"):
+        result.parent.mkdir(exist_ok=True)
+        result.touch()
+    assert demo.prepare_folder(out) == data
+    assert sorted(path.name for path in data.rglob("*")) == ["toolchains", "wheel"]
+
+
+def test_a_push_that_starts_nothing_ends_the_demo_with_the_reason(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/assay.db")
+    database.migrate()
+    arrived = [inbox.ReceivedDelivery(name, "push", b"{}", now()) for name in ("waits", "done", "ignored")]
+    with database.transaction() as session:
+        inbox.store(session, arrived)
+        inbox.record_result(session, "done", DeliveryState.DONE, "campaign 1")
+        inbox.record_result(session, "ignored", DeliveryState.IGNORED, "already the known head")
+    with database.reading() as session:
+        reasons = [inbox.refusal(session, arrival.id) for arrival in arrived]
+    assert reasons == [None, None, "already the known head"]
 
 
 def test_its_commits_are_the_same_each_time_whoever_runs_it(

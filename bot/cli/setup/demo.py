@@ -15,9 +15,9 @@ from bot.campaigns.progress import Progress
 from bot.cli.common.console import stderr, stdout
 from bot.cli.common.progress import ProgressBars
 from bot.cli.exits import Exit
-from bot.errors import InfrastructureError, UsageError
+from bot.errors import InfrastructureError
 from bot.reports.templates import pluralize
-from bot.store import Database, progress
+from bot.store import Database, inbox, progress
 from bot.store.models import CampaignState
 from bot.terminal import echo
 from bot.wiring.campaigns import artifacts
@@ -43,16 +43,12 @@ def command(base: str, head: str, out: Path, as_json: bool) -> Exit:
     """Run an end-to-end demo on two OpenVINO releases: from a signed push to a rendered issue.
 
     Starts the service in dry-run mode, delivers a signed push of a small repository whose two commits pin the
-    releases, and waits for the reports.
+    releases, and waits for the reports. A demo replaces the results of an earlier one and keeps its releases.
     """
     console = stderr(soft_wrap=True)
     started = time.monotonic()
     out = out.resolve()
-    data_dir = out / "data"
-    try:
-        data_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"--out {out}: cannot be written: {error.strerror}") from error
+    data_dir = demo.prepare_folder(out)
     stage = demo.make_repository(out / "repositories", base, head)
     console.print(f"{demo.TARGET}: {stage.base[:12]} pins OpenVINO {base}, {stage.head[:12]} pins {head}")
     with demo.service(data_dir, out / "repositories", out / "service.log") as running:
@@ -78,6 +74,11 @@ def _wait(running: demo.RunningService, data_dir: Path, delivery: str, log: Path
                     raise InfrastructureError(f"the service stopped early; see {log}")
                 with database.reading() as session:
                     seen = progress.of_delivery(session, delivery)
+                    unused = None if seen else inbox.refusal(session, delivery)
+                if unused is not None:
+                    raise InfrastructureError(
+                        f"the service starts no campaign for the push: {unused}; see {log}"
+                    )
                 if seen is not None:
                     progress_bars(Progress(seen.campaign, seen.state, seen.done, seen.total, seen.note))
                     if seen.state is CampaignState.FAILED:

@@ -35,6 +35,14 @@ def test_the_demo_ends_with_the_regression_rendered(tmp_path: Path) -> None:
         assert line in ran.err
 
 
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    kept = tmp_path / "home" / "repositories" / "mine"
+    kept.mkdir(parents=True)
+    ran = assay(tmp_path / "data", "demo", "--out", tmp_path / "home")
+    assert (ran.code, "is not an earlier demo's" in ran.err) == (2, True)
+    assert kept.is_dir()
+
+
 def test_a_release_that_is_not_there_is_exit_code_3(tmp_path: Path) -> None:
     ran = assay(tmp_path / "data", "demo", "--json", "--head", "1.2.3", "--out", tmp_path / "out")
     assert ran.code == 3
