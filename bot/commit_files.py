@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 #: Reads a file of one commit; None if it is not there.
@@ -38,11 +39,11 @@ class TreeSource(FileSource, Protocol):
     """Whole folders of commits, too (also `bot.github.local_repository.LocalRepository`)."""
 
     def tree(self, target: str, sha: str, path: str, /) -> str:
-        """The id of a folder's tree, "" if there is none: equal ids mean equal content."""
+        """The id of a folder's tree or of a file, "" if there is none: equal ids mean equal content."""
         ...
 
     def files(self, target: str, sha: str, path: str, /) -> Sequence[TreeFile]:
-        """Every regular file at or below a folder, without links and submodules."""
+        """Every regular file at or below a folder, "" for all, without links and submodules."""
         ...
 
     def blobs(self, target: str, sha: str, ids: Sequence[str], /) -> Sequence[bytes]:
@@ -55,6 +56,60 @@ class TreeSource(FileSource, Protocol):
 
     def tags(self, target: str, sha: str, pattern: str, /) -> Sequence[str]:
         """The tags that lead to a commit and that a regular expression matches at their beginning."""
+        ...
+
+    def history(self, target: str, sha: str, limit: int, /) -> Sequence[Ancestor]:
+        """A commit and those that lead to it, newest first, at most `limit` of them."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ancestor:
+    """A commit, and when it was made, in seconds since the epoch."""
+
+    sha: str
+    at: float
+
+
+@dataclass(frozen=True)
+class CiArtifact:
+    """An archive that a repository's CI made for a commit.
+
+    size    in bytes, of the archive
+    sha256  of the archive, "" where the server does not say
+    """
+
+    id: int
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class CiRun:
+    """A run of a workflow for a commit.
+
+    finished   whether it has ended
+    failed     whether it ended without success
+    artifacts  of a run that has ended
+    """
+
+    url: str
+    finished: bool
+    failed: bool
+    artifacts: tuple[CiArtifact, ...] = ()
+
+
+@runtime_checkable
+class CiSource(Protocol):
+    """What the repository's own CI made (`bot.github.repositories.Repositories`)."""
+
+    def workflow_run(self, target: str, sha: str, workflow: str, /) -> CiRun | None:
+        """The newest run of a workflow for a commit, None if there is none."""
+        ...
+
+    def download_artifact(self, target: str, artifact: int, place: Path, max_bytes: int, /) -> None:
+        """Writes an archive to a file. Raises RefusalError if it is larger than `max_bytes`."""
         ...
 
 

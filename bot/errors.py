@@ -8,7 +8,9 @@ AssayError
 ├── RefusalError           GitHub refused: a permission, a limit, a repository
 ├── InfrastructureError    our machines failed; says nothing about a compiler
 │   ├── ProvisionError     a toolchain cannot be made; says what to fix
-│   │   └── BrokenSourcesError   with a commit's sources the compiler cannot be used
+│   │   ├── BrokenSourcesError   with a commit's sources the compiler cannot be used
+│   │   ├── BuildFailedError     a commit's own build fails; says nothing about its compiler
+│   │   └── BuildPendingError    a build of a commit is not there yet
 │   ├── RunnerError        a shard could not run
 │   └── ToolchainError     the toolchain of a shard does not start
 └── InternalError          a bug of Assay; logged with its traceback
@@ -59,6 +61,20 @@ class ProvisionError(InfrastructureError):
 
 class BrokenSourcesError(ProvisionError):
     """The wheel works, and with the commit's sources over it the compiler cannot be imported or used."""
+
+
+class BuildFailedError(ProvisionError):
+    """The build that a commit declares fails, here or in its own CI; the message ends with its last lines."""
+
+
+class BuildPendingError(ProvisionError):
+    """The commit's CI has not built it yet: to be asked again after `wait_s` seconds."""
+
+    transient: ClassVar[bool] = True
+
+    def __init__(self, message: str, wait_s: float) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
 
 
 class RunnerError(InfrastructureError):

@@ -89,6 +89,10 @@ def _check_packages(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+def _check_http_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(_check_http_url, urls))
+
+
 def web_url(api_url: str) -> str:
     """The web address of the GitHub whose API is at `api_url`; git clones from there.
 
@@ -169,6 +173,19 @@ class Settings(BaseSettings):
     ] = Field(
         default=(),
         description="name,name: packages a repository may name in toolchain.package beside its backend's own",
+    )
+    toolchain_urls: Annotated[
+        tuple[str, ...], NoDecode, BeforeValidator(_split_list), AfterValidator(_check_http_urls)
+    ] = Field(
+        default=(),
+        description="address,address: beginnings of the addresses that a repository may name in "
+        "toolchain.index and toolchain.artifact.url",
+    )
+    toolchain_cache_gib: int = Field(
+        default=200, ge=1, le=100_000, description="1 to 100000 GiB of toolchains; the least used go first"
+    )
+    toolchain_cache_days: int = Field(
+        default=30, ge=1, le=3650, description="1 to 3650 days that a toolchain outlives its last use"
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="an address to listen on")
     port: int = Field(default=8000, ge=0, le=65535, description="0 to 65535; 0 is any free port")

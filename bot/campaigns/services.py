@@ -120,6 +120,10 @@ class ToolchainSpec(Protocol):
         """For people, such as "openvino 2024.0.0"."""
 
     @property
+    def commit(self) -> object:
+        """The commit that it is made of; None for a release."""
+
+    @property
     def overlay(self) -> Sequence[Any]:
         """The folders of the commit that are laid over a wheel; none for a release."""
 
@@ -222,8 +226,8 @@ class CampaignProblem:
     """Why a campaign ends without running cases.
 
     kind    "infrastructure" (the operator's to fix), "configuration" (the repository's), "refusal"
-            (GitHub's), "unchanged" (head's compiler is base's) or "broken" (head's compiler cannot be used,
-            base's can)
+            (GitHub's), "unchanged" (head's compiler is base's), "broken" (head's compiler cannot be used,
+            base's can) or "unbuilt" (the commit's own build fails)
     reason  what happened, why, and what to do next
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement
 from packaging.version import Version
@@ -66,6 +67,19 @@ def _version(text: Any) -> str:
         raise ValueError("must be a version, such as 0.26.0") from None
 
 
+def _address(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("https", "http") or not parts.hostname or "@" in parts.netloc:
+        raise ValueError("must be an http(s) address without a password")
+    return text.rstrip("/")
+
+
+def _template(text: str) -> str:
+    if "{sha}" not in text:
+        raise ValueError("must contain {sha}, which stands for the commit's id")
+    return _address(text)
+
+
 def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
@@ -90,6 +104,9 @@ Project = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_pr
 Release = Annotated[str, BeforeValidator(_version)]
 Pinned = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_pinned)]
 Cron = Annotated[str, Field(max_length=100), AfterValidator(_cron)]
+Address = Annotated[str, Field(max_length=1000), AfterValidator(_address)]
+UrlTemplate = Annotated[str, Field(max_length=1000), AfterValidator(_template)]
+Command = Annotated[str, Field(min_length=1, max_length=2000)]
 
 
 class Section(BaseModel):
@@ -124,6 +141,54 @@ class LimitsConfig(Section):
         return {names[key]: value for key, value in values.items()}
 
 
+class ArtifactConfig(Section):
+    """`toolchain.artifact`: the wheel that the repository's own CI built for a commit."""
+
+    workflow: Text | None = Field(
+        None,
+        description="The workflow of GitHub Actions that builds it; the App needs `actions: read`.",
+        examples=["wheels.yml"],
+    )
+    name: Text = Field(
+        "*wheel*", description="The artifact's name; `*` stands for any text.", examples=["wheel-linux-*"]
+    )
+    url: UrlTemplate | None = Field(
+        None,
+        description="Where the wheel lies instead; the operator must have allowed the address.",
+        examples=["https://builds.example.org/{sha}/openvino-2026.4.0-py3-none-any.whl"],
+    )
+    wheel: Text = Field("*.whl", description="The wheel's file name.", examples=["*-cp311-*x86_64.whl"])
+    wait: Duration = Field(3600.0, description="Longest time to wait for the build.", examples=["90m"])
+
+
+class BuildConfig(Section):
+    """`toolchain.build`: how `source` builds a commit, in the sandbox and without a network."""
+
+    requirements: list[Pinned] = Field(
+        default_factory=list,
+        max_length=40,
+        description="Packages that the commands need, installed before them.",
+        examples=[["setuptools==80.9.0", "ninja==1.13.0"]],
+    )
+    commands: list[Command] = Field(
+        default_factory=list,
+        max_length=20,
+        description="Commands that make the wheel, one after another, in the commit's files.",
+        examples=[["python -m pip wheel --no-deps --no-build-isolation -w dist ."]],
+    )
+    wheel: Path = Field(
+        "dist/*.whl", description="Where the wheel lies then.", examples=["python/dist/*.whl"]
+    )
+    sources: list[Path] = Field(
+        default_factory=list,
+        max_length=40,
+        description="Files and folders that the wheel depends on. Default: all.",
+        examples=[["src", "python", "CMakeLists.txt"]],
+    )
+    time: Duration = Field(3600.0, description="Time for all commands together.", examples=["1h"])
+    memory: Size = Field(8 << 30, description="Memory of each process.", examples=["8GiB"])
+
+
 class ToolchainConfig(Section):
     """`toolchain`: how to make a runnable build of the compiler at a commit."""
 
@@ -134,7 +199,8 @@ class ToolchainConfig(Section):
         min_length=1,
         max_length=10,
         description="How a toolchain is made: `release` installs the pinned release; `overlay` lays a "
-        "compiler's own sources over a wheel. Of several, the first that can make the commit.",
+        "compiler's own sources over a wheel; `index` installs the last nightly wheel before the commit, "
+        "`artifact` the one that CI built, `source` builds it. Of several, the first that can.",
         examples=[["overlay", "release"]],
     )
     wheel: Release | None = Field(
@@ -158,6 +224,13 @@ class ToolchainConfig(Section):
         description="Further packages, each pinned exactly.",
         examples=[["numpy==1.26.4"]],
     )
+    index: Address | None = Field(
+        None,
+        description="The simple index of `index`; the operator must have allowed it.",
+        examples=["https://nightly.example.org/simple"],
+    )
+    artifact: ArtifactConfig = Field(default_factory=ArtifactConfig)
+    build: BuildConfig = Field(default_factory=BuildConfig)
 
 
 class ProposalsConfig(Section):

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from bot import processes
-from bot.commit_files import TreeFile
+from bot.commit_files import Ancestor, TreeFile
 from bot.errors import InfrastructureError, UsageError
 from bot.github.changes import read_change
 from bot.github.git import base_environment
-from bot.github.trees import LIST_FILES, parse_blobs, parse_files
+from bot.github.trees import LIST_FILES, history_command, parse_blobs, parse_files, parse_history
 
 WORKTREE = "WORKTREE"
 _TIMEOUT_S = 120.0
@@ -97,8 +97,8 @@ class LocalRepository:
         return "" if done.returncode else done.stdout.decode().strip()
 
     def files(self, _target: str, sha: str, path: str) -> tuple[TreeFile, ...]:
-        """Every regular file at or below a folder, without links and submodules."""
-        return parse_files(self._run(*LIST_FILES, sha, "--", path))
+        """Every regular file at or below a folder, "" for all, without links and submodules."""
+        return parse_files(self._run(*LIST_FILES, sha, "--", *filter(None, (path,))))
 
     def blobs(self, _target: str, _sha: str, ids: Sequence[str]) -> tuple[bytes, ...]:
         """The contents of blobs, in order."""
@@ -128,6 +128,10 @@ class LocalRepository:
         """Commits after base up to head that change one of these paths; first parents only, oldest first."""
         options = ("--first-parent", "--reverse", "--topo-order")
         return tuple(self._run("rev-list", *options, f"{base}..{head}", "--", *paths).decode().split())
+
+    def history(self, _target: str, sha: str, limit: int) -> tuple[Ancestor, ...]:
+        """A commit and those that lead to it, newest first."""
+        return parse_history(self._run(*history_command(sha, limit)))
 
     def default_branch(self, _target: str) -> str:
         """The branch that is checked out."""

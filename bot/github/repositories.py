@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from bot.commit_files import TreeFile
+from bot.commit_files import Ancestor, TreeFile
 from bot.errors import RefusalError, UsageError
 from bot.file_lock import file_lock
 from bot.github.changes import read_change
 from bot.github.git import CorruptMirrorError, Git, NoSuchCommitError, TokenFor
 from bot.github.mirrors import lock_path, mirror_path, partial_path
-from bot.github.trees import LIST_FILES, parse_blobs, parse_files
+from bot.github.trees import LIST_FILES, history_command, parse_blobs, parse_files, parse_history
 from fuzzing.file_trees import discard_tree
 
 MAX_FILE_BYTES = 1 << 20  # configurations and pins are kilobytes
@@ -54,12 +54,16 @@ class Repositories:
 
     def tree(self, target: str, sha: str, path: str) -> str:
         """The id of a folder's tree, "" if there is none: equal ids mean equal content."""
-        _check_path(path)
+        if path:
+            _check_path(path)
         return self._with_commit(target, sha, lambda mirror: self._tree(mirror, sha, path))
 
     def files(self, target: str, sha: str, path: str) -> tuple[TreeFile, ...]:
-        """Every regular file at or below a folder, without links and submodules; fetches their contents."""
-        _check_path(path)
+        """Every regular file at or below a folder, "" for all, without links and submodules; fetches their
+        contents.
+        """
+        if path:
+            _check_path(path)
         return self._with_commit(target, sha, lambda mirror: self._files(target, mirror, sha, path))
 
     def blobs(self, target: str, sha: str, ids: Sequence[str]) -> tuple[bytes, ...]:
@@ -94,6 +98,13 @@ class Repositories:
             return tuple(name for name in names if re.match(pattern, name))
 
         return self._with_commit(target, sha, use)
+
+    def history(self, target: str, sha: str, limit: int) -> tuple[Ancestor, ...]:
+        """A commit and those that lead to it, newest first."""
+        command = history_command(sha, limit)
+        return self._with_commit(
+            target, sha, lambda mirror: parse_history(self._local(target, *command, cwd=mirror))
+        )
 
     def has(self, target: str, sha: str) -> bool:
         """Whether the repository has this commit; fetches it."""
@@ -250,7 +261,7 @@ class Repositories:
             chunk = missing[at : at + _FETCHED_AT_ONCE]
             options = ("--quiet", "--no-tags", "--no-write-fetch-head")
             self._git.remote(target, "fetch", *options, "origin", *chunk, cwd=mirror)
-        return parse_files(self._local(target, *LIST_FILES, sha, "--", path, cwd=mirror))
+        return parse_files(self._local(target, *LIST_FILES, sha, "--", *filter(None, (path,)), cwd=mirror))
 
     def _has_blob(self, mirror: Path, blob: str) -> bool:
         return self._git.local("cat-file", "-e", blob, cwd=mirror).returncode == 0

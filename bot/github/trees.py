@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.commit_files import TreeFile
+from bot.commit_files import Ancestor, TreeFile
 
 #: The listing that `parse_files` reads; the contents must be there, as their sizes are listed.
 LIST_FILES = ("--literal-pathspecs", "ls-tree", "-r", "-z", "-l", "--full-tree")
@@ -31,3 +31,14 @@ def parse_blobs(output: bytes, ids: Sequence[str]) -> Iterator[bytes]:
         size = int(output[begin:end].split(b" ")[2])
         yield output[end + 1 : end + 1 + size]
         begin = end + size + 2
+
+
+def history_command(sha: str, limit: int) -> tuple[str, ...]:
+    """What git is asked for `parse_history`."""
+    return ("rev-list", f"--max-count={limit}", "--date-order", "--no-commit-header", "--format=%H %ct", sha)
+
+
+def parse_history(output: bytes) -> tuple[Ancestor, ...]:
+    """Commits with the times of their committers."""
+    lines = (line.split() for line in output.decode().splitlines())
+    return tuple(Ancestor(sha, float(at)) for sha, at in lines)

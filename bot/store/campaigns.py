@@ -186,6 +186,12 @@ def any_unfinished(session: Session) -> bool:
     return session.scalar(select(Campaign.id).where(Campaign.state.in_(_UNFINISHED)).limit(1)) is not None
 
 
+def toolchains_in_use(session: Session) -> frozenset[str]:
+    """The digests of the toolchains of campaigns that have not ended."""
+    rows = select(Campaign.head_toolchain, Campaign.base_toolchain).where(Campaign.state.in_(_UNFINISHED))
+    return frozenset(digest for row in session.execute(rows) for digest in row if digest)
+
+
 def is_held(session: Session, campaign_id: int, owner: str) -> bool:
     """Whether `owner` still holds the lease of the campaign; takes no write lock."""
     alive = select(Campaign.id).where(

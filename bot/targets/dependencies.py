@@ -77,10 +77,13 @@ class RetentionPolicy:
 
     removed      rows and files of a repository that Assay no longer has access to
     deliveries   processed webhooks; longer than GitHub may redeliver (7 days at most)
+    toolchains   toolchains after their last use, at most `toolchain_bytes` of them
     """
 
     removed: timedelta = timedelta(days=30)
     deliveries: timedelta = timedelta(days=14)
+    toolchains: timedelta = timedelta(days=30)
+    toolchain_bytes: int = 200 << 30
 
 
 @dataclass(frozen=True)

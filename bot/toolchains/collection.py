@@ -6,19 +6,19 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bot.errors import UsageError
 from bot.file_lock import file_lock
+from bot.toolchains.build_trees import BUILDS, remove_unused_trees
 from bot.toolchains.cache import move_aside
+from bot.toolchains.commit_toolchain import FAILURES, RECORD
 from bot.toolchains.uses import Use, unless_held, uses
 from fuzzing.file_trees import remove_tree
 
-RECORD = "assay-toolchain.json"
-FAILURE = "assay-failure.txt"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -83,22 +83,30 @@ def find(root: Path, digest: str) -> CachedToolchain:
 
 
 def collect(
-    root: Path, max_bytes: int | None, max_age_s: float | None, *, dry_run: bool
+    root: Path,
+    max_bytes: int | None,
+    max_age_s: float | None,
+    *,
+    dry_run: bool,
+    keep: Collection[str] = (),
 ) -> Iterator[CachedToolchain]:
     """Removes toolchains not used for so long, and the least recently used ones beyond a size; yields them.
 
-    Those that a process uses stay. Leftovers of makers that died go too.
+    Those that a process uses stay, and the digests `keep`. Build trees not used for so long go too, and what
+    makers that died left.
     """
     now, total = time.time(), 0
     for one in toolchains(root):
         too_old = max_age_s is not None and now - one.used > max_age_s
         too_many = max_bytes is not None and total + one.size > max_bytes
-        if one.held or not (too_old or too_many):
+        if one.held or one.folder.name in keep or not (too_old or too_many):
             total += one.size
         elif dry_run or _remove(one.folder):
             yield one
     if not dry_run:
         _remove_leftovers(root)
+        if max_age_s is not None:
+            remove_unused_trees(root / BUILDS, now - max_age_s)
 
 
 def _remove(folder: Path) -> bool:
@@ -120,14 +128,15 @@ def _remove_leftovers(root: Path) -> None:
 
 
 def _read(folder: Path) -> CachedToolchain:
-    record, failure = folder / RECORD, folder / FAILURE
-    kept = record if record.is_file() else failure if failure.is_file() else folder
+    record = folder / RECORD
+    failure = next((folder / name for name in FAILURES if (folder / name).is_file()), None)
+    kept = record if record.is_file() else failure or folder
     with unless_held(folder) as free:
         held = not free
     return CachedToolchain(
         folder,
         json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {},
-        failure.read_text(encoding="utf-8") if failure.is_file() else "",
+        failure.read_text(encoding="utf-8") if failure else "",
         kept.stat().st_mtime,
         _size(folder),
         tuple(uses(folder)),

@@ -64,11 +64,13 @@ class UnknownReleaseError(ProvisionError):
 
 
 class Installer:
-    """uv with the operator's settings."""
+    """uv with the operator's settings; `index` is the address of an index that is asked first."""
 
-    def __init__(self, cwd: Path) -> None:
+    def __init__(self, cwd: Path, index: str = "") -> None:
         self._cwd = cwd
         self._env = uv_environment()
+        if index:
+            self._env["UV_INDEX"] = " ".join(filter(None, (index, self._env.get("UV_INDEX", ""))))
 
     def make_venv(self, folder: Path) -> Path:
         """Makes a relocatable venv for our own interpreter version; returns its interpreter."""

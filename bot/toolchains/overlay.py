@@ -8,14 +8,13 @@ verdicts. An overlay counts as made once it passes a smoke test (`fuzzing.smoke_
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import shutil
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig
@@ -23,22 +22,14 @@ from bot.config.layouts import SourceLayout, recognize
 from bot.config.sections import ToolchainConfig
 from bot.errors import BrokenSourcesError, ConfigError, ProvisionError
 from bot.toolchains import registry
-from bot.toolchains.cache import make_once
+from bot.toolchains.commit_toolchain import RECORD, make_checked
 from bot.toolchains.installer import Installer
-from bot.toolchains.probe import compile_bytecode, probe
 from bot.toolchains.registry import Folder, OnProgress, ReadyToolchain, ToolchainSpec, provisioner
-from bot.toolchains.smoke import smoke_test
 from bot.toolchains.source_digests import checked_files, folder_digest, source_of
-from bot.toolchains.uses import hold
 from bot.toolchains.wheel_pins import pin_release
-from fuzzing import backends
 from fuzzing.file_trees import remove_tree
 
-_RECORD = "assay-toolchain.json"  # written last; a folder without it is not a toolchain
-_FAILURE = "assay-failure.txt"  # in place of a toolchain: why this one does not work
 _ROOTS = "lib/python3*/site-packages"
-_ROOTS_PATTERN = r"lib/python3[^/]*/site-packages"
-_TRACEBACK_LINES = 40
 _DIGESTS = "source-digests.txt"
 #: Seconds for which the answer of the package index holds: releases of a compiler are months apart.
 _ANSWER_HOLDS_S = 3600.0
@@ -131,29 +122,16 @@ class OverlayProvisioner:
 
         Raises BrokenSourcesError if the compiler cannot be imported or used with the commit's sources.
         """
-        folder = (data_dir / "toolchains").absolute() / spec.digest
-        hold(folder)
         wheel = replace(spec, provisioner="release", label=_wheel_label(spec), overlay=())
         ready = registry.get("release").provision(wheel, data_dir, progress)
 
-        def build(partial: Path) -> None:
+        def fill(partial: Path) -> dict[str, Any]:
             progress(f"{spec.label}: laying the sources over the wheel")
             _link_environment(Path(ready.python).parents[1], partial)
-            try:
-                _lay_over(partial, spec)
-                _check(partial, spec, progress)
-            except BrokenSourcesError as error:
-                remove_tree(partial)
-                partial.mkdir()
-                (partial / _FAILURE).write_text(str(error), encoding="utf-8")
-            else:
-                (partial / _RECORD).write_text(json.dumps(_record(spec)), encoding="utf-8")
+            _lay_over(partial, spec)
+            return {}
 
-        made = make_once(folder, _usable, build)
-        progress(f"{spec.label}: {'made' if made else 'made before'}")
-        if (folder / _FAILURE).is_file():
-            raise BrokenSourcesError((folder / _FAILURE).read_text(encoding="utf-8"))
-        python = str(folder / "bin" / "python")
+        python = str(make_checked(spec, data_dir, progress, fill) / "bin" / "python")
         return ReadyToolchain(spec, spec.digest, python, ready.versions, ready.requirements)
 
     def _nearest(self, package: str, series: tuple[int, int]) -> tuple[str, ...]:
@@ -185,29 +163,14 @@ def _spec(
     )
 
 
-def _record(spec: ToolchainSpec) -> dict[str, object]:
-    """How a stranger gets the same."""
-    return {
-        "label": spec.label,
-        "requirements": spec.requirements,
-        "overlay": [one.path for one in spec.overlay],
-        "commit": spec.commit.sha if spec.commit else "",
-    }
-
-
 def _wheel_label(spec: ToolchainSpec) -> str:
     return spec.requirements[0].replace("==", " ")
-
-
-def _usable(folder: Path) -> bool:
-    made = (folder / _RECORD).is_file() and (folder / "bin" / "python").exists()
-    return made or (folder / _FAILURE).is_file()
 
 
 def _link_environment(source: Path, target: Path) -> None:
     """A copy of a relocatable environment whose files are hard links; symbolic links stay what they are."""
     shutil.copytree(source, target, copy_function=_link, symlinks=True, dirs_exist_ok=True)
-    (target / _RECORD).unlink(missing_ok=True)
+    (target / RECORD).unlink(missing_ok=True)
 
 
 def _link(source: str, target: str) -> str:
@@ -260,24 +223,3 @@ def _write(path: Path, content: bytes, *, executable: bool) -> None:
     path.chmod(0o755 if executable else 0o644)
     for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
         stale.unlink()
-
-
-def _check(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> None:
-    """Raises BrokenSourcesError if the compiler cannot be imported, or fails the smoke test."""
-    python = folder / "bin" / "python"
-    try:
-        found = probe(python, backends.get(spec.backend).import_name, lines=_TRACEBACK_LINES)
-    except ProvisionError as error:
-        why = _public(str(error), folder)
-        raise BrokenSourcesError(f"{spec.label}: the compiler cannot be imported:\n{why}") from None
-    compile_bytecode(folder, found.sources)
-    progress(f"{spec.label}: running the smoke test")
-    failure = smoke_test(spec, python)
-    if failure:
-        raise BrokenSourcesError(f"{spec.label}: {_public(failure, folder)}")
-
-
-def _public(traceback: str, folder: Path) -> str:
-    """A traceback for reports: without folders of this machine and the frames of Python's own import."""
-    lines = re.sub(rf"{re.escape(str(folder))}(/{_ROOTS_PATTERN})?/", "", traceback).splitlines()
-    return "\n".join(line for line in lines if "<frozen importlib" not in line and line.strip(" ^~"))

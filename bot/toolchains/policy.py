@@ -28,6 +28,7 @@ class ToolchainPolicy:
 
     isolation  lowest level for code that is no public release of a known compiler (isolation.LEVELS)
     packages   values of `toolchain.package` allowed beside the backend's own packages
+    urls       beginnings of the addresses that wheels may come from
     data_dir   holds caches; None for none
     """
 
@@ -35,9 +36,10 @@ class ToolchainPolicy:
     packages: Collection[str] = ()
     measure: Callable[[], Isolation] = machine_isolation
     data_dir: Path | None = None
+    urls: Collection[str] = ()
 
     def resolve(self, config: RepositoryConfig, read: ReadFile) -> ToolchainSpec:
-        """As `toolchains.resolve`; raises ConfigError too where `toolchain.package` is not allowed."""
+        """As `toolchains.resolve`; raises ConfigError too where a package or an address is not allowed."""
         package = config.toolchain.package
         allowed = _own_packages(config.backend) | {canonicalize_name(name) for name in self.packages}
         if package is not None and canonicalize_name(package) not in allowed:
@@ -47,6 +49,13 @@ class ToolchainPolicy:
                 "ASSAY_TOOLCHAIN_PACKAGES",
                 key="toolchain.package",
             )
+        for key, url in (("index", config.toolchain.index), ("artifact.url", config.toolchain.artifact.url)):
+            if url and not any(url == one or url.startswith(f"{one}/") for one in self.urls):
+                raise ConfigError(
+                    f"this service does not fetch from {url}; ask the operator to add the address to "
+                    "ASSAY_TOOLCHAIN_URLS",
+                    key=f"toolchain.{key}",
+                )
         return toolchains.resolve(config, read, self.data_dir)
 
     def provision(self, spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> ReadyToolchain:

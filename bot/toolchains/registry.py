@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bot.commit_files import CommitFiles, ReadFile
-from bot.config import RepositoryConfig
+from bot.config import RepositoryConfig, ToolchainConfig
 from fuzzing.registry import Registry
 
 __all__ = [
@@ -54,7 +54,9 @@ class ToolchainSpec:
     python         the interpreter of an `existing` toolchain; "" for the one Assay runs on
     source         the file that asked for it, for error messages; no part of the identity
     overlay        what of a commit is laid over the wheel
-    commit         where that is read from; no part of the identity
+    origin         where the wheel comes from, if from no release: fields and their values
+    commit         where sources are read from; no part of the identity
+    config         how the wheel is made of the commit; no part of the identity
     unreachable    prefixes of the compiler's own files that the overlay does not carry
     otherwise      what is made where this cannot be made
     passed_over    why earlier provisioners cannot make this commit
@@ -67,6 +69,8 @@ class ToolchainSpec:
     python: str = ""
     source: str = field(default="", compare=False)
     overlay: tuple[Folder, ...] = ()
+    origin: tuple[tuple[str, str], ...] = ()
+    config: ToolchainConfig | None = field(default=None, compare=False, repr=False)
     commit: CommitFiles | None = field(default=None, compare=False, repr=False)
     unreachable: tuple[str, ...] = field(default=(), compare=False, repr=False)
     otherwise: ToolchainSpec | None = field(default=None, compare=False, repr=False)
@@ -80,11 +84,12 @@ class ToolchainSpec:
             spec = spec.otherwise
 
     def like(self, other: ToolchainSpec) -> ToolchainSpec:
-        """The candidate that is made as `other` is: the same folders over the same wheel; else all of them.
+        """The candidate that is made as `other` is: the same folders over the same wheel, or by the same
+        provisioner; else all of them.
 
         Two commits can be compared only so.
         """
-        if not other.overlay:
+        if other.commit is None:
             return self
         return next((one for one in self.candidates() if one._recipe == other._recipe), self)
 
@@ -95,6 +100,8 @@ class ToolchainSpec:
 
     @property
     def _recipe(self) -> tuple[object, ...]:
+        if not self.overlay:
+            return (self.provisioner,)
         folders = tuple((one.path, one.place) for one in self.overlay)
         return self.provisioner, sorted(self.requirements), folders
 
@@ -107,12 +114,13 @@ class ToolchainSpec:
             "interpreter": self.python,
             "python": f"{platform.python_implementation()} {platform.python_version()}",
             "platform": [platform.system(), platform.machine(), *platform.libc_ver()],
-        } | self._overlay_identity()
+        } | self._commit_identity()
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
-    def _overlay_identity(self) -> dict[str, object]:
+    def _commit_identity(self) -> dict[str, object]:
         laid = sorted((one.path, one.place, one.content) for one in self.overlay)
-        return {"overlay": laid} if laid else {}
+        parts = {"overlay": laid, "origin": dict(self.origin)}
+        return {name: value for name, value in parts.items() if value}
 
 
 @dataclass(frozen=True)

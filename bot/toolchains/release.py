@@ -51,7 +51,7 @@ class ReleaseProvisioner:
         covered |= {_name(item) for item in needed if exact_pin(Requirement(item))}
         references = [
             _reference_pin(name, file, config, read)
-            for name in _reference_packages(config)
+            for name in reference_packages(config)
             if _name(name) not in covered
         ]
         reference_names = {_name(item) for item in references}
@@ -77,7 +77,7 @@ class ReleaseProvisioner:
         return _load(folder, spec)
 
 
-def _reference_packages(config: RepositoryConfig) -> tuple[str, ...]:
+def reference_packages(config: RepositoryConfig) -> tuple[str, ...]:
     """The reference packages that must be in the toolchain.
 
     ONNX's evaluator runs in Assay's environment; torch and Keras must be those that the compiler works with.

@@ -62,16 +62,20 @@ def source_of(commit: CommitFiles) -> TreeSource:
     return commit.repositories
 
 
-def checked_files(commit: CommitFiles, path: str) -> Sequence[TreeFile]:
-    """The files of a folder, within bounds: a commit is hostile until proven otherwise."""
+def checked_files(
+    commit: CommitFiles, path: str, *, max_files: int = MAX_FILES, max_bytes: int = MAX_BYTES
+) -> Sequence[TreeFile]:
+    """The files of a folder, "" for all, within bounds: a commit is hostile until proven otherwise."""
     files = source_of(commit).files(commit.target, commit.sha, path)
-    if len(files) > MAX_FILES or sum(one.size for one in files) > MAX_BYTES:
+    if len(files) > max_files or sum(one.size for one in files) > max_bytes:
         raise ConfigError(
-            f"{path} has more than {MAX_FILES:,} files or {MAX_BYTES >> 20} MB", key="toolchain.provisioner"
+            f"{path or 'the commit'} has more than {max_files:,} files or {max_bytes >> 20} MB",
+            key="toolchain.provisioner",
         )
+    prefix = f"{path}/" if path else ""
     for one in files:
         parts = one.path.split("/")
-        if not one.path.startswith(f"{path}/") or any(part in ("", ".", "..") for part in parts):
+        if not one.path.startswith(prefix) or any(part in ("", ".", "..", ".git") for part in parts):
             raise ConfigError(f"{one.path!r} is no path of a file in {path}", key="toolchain.provisioner")
     return files
 

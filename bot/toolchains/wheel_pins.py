@@ -5,7 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
+from bot.config import RepositoryConfig
 from bot.toolchains.existing import public_version
+from bot.toolchains.release import reference_packages
 from fuzzing import backends
 
 
@@ -18,3 +20,13 @@ def pin_release(package: str, release: str) -> bytes:
         with suppress(PackageNotFoundError):
             pins.append(f"{name}=={public_version(version(name))}")
     return "\n".join(pins).encode()
+
+
+def reference_pins(config: RepositoryConfig, package: str) -> tuple[str, ...]:
+    """The reference libraries that the cases of a configuration need, at the versions installed here."""
+    pins = []
+    for name in reference_packages(config):
+        if name not in (package, "numpy"):
+            with suppress(PackageNotFoundError):
+                pins.append(f"{name}=={public_version(version(name))}")
+    return tuple(pins)

@@ -62,7 +62,12 @@ def service(settings: Settings, database: Database) -> service_parts.ServicePart
     github_api = connect_github(settings, database)
     reader = Reader(github_api) if github_api is not None else None
     mirrors = repositories(settings, github_api)
-    policy = ToolchainPolicy(settings.isolation, settings.toolchain_packages, data_dir=settings.data_dir)
+    policy = ToolchainPolicy(
+        settings.isolation,
+        settings.toolchain_packages,
+        data_dir=settings.data_dir,
+        urls=settings.toolchain_urls,
+    )
     services = campaign_services(
         settings, repositories=mirrors, resolve=policy.resolve, provision=policy.provision
     )
@@ -102,7 +107,10 @@ def service(settings: Settings, database: Database) -> service_parts.ServicePart
         github=reader,
         watch=settings.watch,
         retention_policy=RetentionPolicy(
-            timedelta(days=settings.delete_after_days), timedelta(days=settings.keep_deliveries_days)
+            timedelta(days=settings.delete_after_days),
+            timedelta(days=settings.keep_deliveries_days),
+            toolchains=timedelta(days=settings.toolchain_cache_days),
+            toolchain_bytes=settings.toolchain_cache_gib << 30,
         ),
     )
     tasks = Worker(TaskQueue(dependencies))

@@ -1,8 +1,8 @@
 """Provisioning: makes the toolchains of head and base.
 
 Base's comes first, and head's is made in the same way. A toolchain that cannot be made ends the campaign; a
-head whose own sources break the compiler is a result. A base that pins nothing is left out, which makes the
-findings inconclusive.
+head whose own sources break the compiler is a result, one whose build fails is none. A base that pins nothing
+is left out, which makes the findings inconclusive.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bot.campaigns.run.toolchain_build import build_toolchain, toolchain_row
 from bot.campaigns.run_with_lease import run_with_lease
 from bot.campaigns.services import CampaignProblem, Config, ReadyToolchain
 from bot.commit_files import CommitFiles
-from bot.errors import BrokenSourcesError, ConfigError, ProvisionError
+from bot.errors import BrokenSourcesError, BuildFailedError, ConfigError, ProvisionError
 from bot.store import campaigns
 from bot.store.models import Campaign, CampaignState, Side, Toolchain
 
@@ -27,8 +27,9 @@ def provision(context: Context) -> None:
     """Reads the configuration; writes the toolchains and links them to the campaign."""
     with context.reading() as (_, campaign):
         config = context.config(campaign)
-    base, note = _base(context, config, campaign.target, campaign.base)
+    base = None
     try:
+        base, note = _base(context, config, campaign.target, campaign.base)
         head = _make(context, config, campaign.target, campaign.head, base)
     except BrokenSourcesError as error:
         if base is None:
@@ -36,9 +37,16 @@ def provision(context: Context) -> None:
         reason = f"this change breaks importing or compiling everything: {error}"
         _end(context, "broken", reason)
         return
+    except BuildFailedError as error:  # its own CI tells its author, too
+        _end(context, "unbuilt", f"nothing was tested: {error}")
+        return
     notes = [note, *head.passed_over, _untested(context, campaign, head)]
-    if base is not None and head.spec.overlay and head.digest == base.digest:
-        equal = "the Python code of head's compiler and of base's is the same"
+    if base is not None and head.spec.commit is not None and head.digest == base.digest:
+        equal = (
+            "the Python code of head's compiler and of base's is the same"
+            if head.spec.overlay
+            else f"both head and base are tested with {base.spec.label}"
+        )
         _end(context, "unchanged", _join([f"nothing here that a case could reach: {equal}", *notes]))
         return
     with context.transaction() as (session, campaign):
@@ -58,6 +66,8 @@ def _base(context: Context, config: Config, target: str, sha: str) -> tuple[Read
         return None, f"there is no base to compare with: {sha[:12]} pins no toolchain: {error}"
     except BrokenSourcesError as error:
         raise ProvisionError(f"cannot compare, because base {sha[:12]} does not work: {error}") from None
+    except BuildFailedError as error:
+        raise BuildFailedError(f"base {sha[:12]} does not build, head was not tried: {error}") from None
 
 
 def _make(

@@ -178,6 +178,7 @@ class PlainSpec:
     provisioner: str = "standin"
     backend: str = "standin"
     overlay: tuple[Folder, ...] = ()
+    commit: object = None
 
     def like(self, other: object) -> PlainSpec:
         return self

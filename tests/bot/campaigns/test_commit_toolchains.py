@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pytest
+
 from bot.commit_files import ReadFile
-from bot.errors import BrokenSourcesError
+from bot.errors import BrokenSourcesError, BuildFailedError, ProvisionError
 from bot.store.models import CampaignState
 from bot.toolchains.registry import Folder
 from tests.bot.campaigns import fakes
@@ -19,6 +21,7 @@ NATIVE = "not tested, because only a build of the compiler has it: op.cc"
 @dataclass(frozen=True)
 class Overlay(PlainSpec):
     overlay: tuple[Folder, ...] = (Folder("python/standin", "standin", "content"),)
+    commit: object = "head"
     like_label: str = ""
 
     def like(self, other: Any) -> PlainSpec:
@@ -33,15 +36,18 @@ def resolve(config: Any, read: ReadFile) -> PlainSpec:
 
 
 class Provision:
-    """Makes toolchains; those of `broken` labels cannot be used, all have one digest if they are `equal`."""
+    """Makes toolchains; those of `broken` labels fail by `error`, all have one digest if they are `equal`."""
 
-    def __init__(self, *broken: str, equal: bool = False) -> None:
+    def __init__(
+        self, *broken: str, equal: bool = False, error: type[ProvisionError] = BrokenSourcesError
+    ) -> None:
         self.broken, self.equal, self.made = broken, equal, list[PlainSpec]()
+        self.error = error
 
     def __call__(self, spec: Any, data_dir: Any, progress: Any) -> PlainReady:
         self.made.append(spec)
         if spec.label in self.broken:
-            raise BrokenSourcesError(f"{spec.label}: ImportError: no name 'ops'")
+            raise self.error(f"{spec.label}: ImportError: no name 'ops'")
         ready = fakes.provision(spec, data_dir, progress)
         return replace(ready, digest=fakes.digest_of("1")) if self.equal else ready
 
@@ -86,3 +92,18 @@ def test_a_base_that_does_not_work_accuses_nobody(world: World) -> None:
     (told,) = world.reports.troubles
     assert (world.campaign(campaign_id).state, told.kind) == (CampaignState.FAILED, "infrastructure")
     assert told.reason.startswith("cannot compare, because base")
+
+
+@pytest.mark.parametrize(
+    ("failing", "told"),
+    [("standin==2", "nothing was tested: standin==2"), ("standin==1", "nothing was tested: base")],
+)
+def test_a_failed_build_is_no_finding(world: World, failing: str, told: str) -> None:
+    provision = Provision(failing, error=BuildFailedError)
+    world.use(resolve=resolve, provision=provision)
+    campaign_id = world.push()
+    world.run()
+    (problem,) = world.reports.troubles
+    assert (world.campaign(campaign_id).state, problem.kind) == (CampaignState.DONE, "unbuilt")
+    assert problem.reason.startswith(told)
+    assert ("head was not tried" in problem.reason) == (failing == "standin==1")

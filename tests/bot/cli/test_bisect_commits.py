@@ -15,7 +15,7 @@ from bot.cli.common.options import validate_configuration
 from bot.config import RepositoryConfig
 from bot.config import layouts as known_layouts
 from bot.config.layouts import SourceLayout
-from bot.toolchains import overlay
+from bot.toolchains import commit_toolchain
 from fuzzing.cases import Corpus
 from tests.bot.bisection.tiny_index import BACKEND, GOOD, NO_IMPORT, WRONG, make_index
 from tests.bot.cli.command_helpers import GOOD as CASE
@@ -45,7 +45,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path / "data"))
     Corpus(tmp_path / "data" / "corpus").add(CASE)
     monkeypatch.setattr(known_layouts, "layouts", lambda: (LAYOUT,))
-    monkeypatch.setattr(overlay, "smoke_test", lambda _spec, _python: "")  # it has other models than x + y
+    # The smoke test has other models than x + y.
+    monkeypatch.setattr(commit_toolchain, "smoke_test", lambda _spec, _python: "")
 
     def configuration(_given: Any) -> RepositoryConfig:
         return validate_configuration({"backend": "onnxruntime"}).model_copy(update={"backend": BACKEND})

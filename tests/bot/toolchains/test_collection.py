@@ -7,12 +7,17 @@ import os
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from bot.cli import main
 from bot.errors import UsageError
+from bot.store import Database, campaigns, now
+from bot.store.models import Campaign, CampaignState, Toolchain
+from bot.targets.dependencies import Dependencies, RetentionPolicy
+from bot.targets.periodic_tasks import TaskContext, list_tasks
 from bot.toolchains import collection, uses
 from bot.toolchains.cache import make_once
 
@@ -106,6 +111,40 @@ def test_what_was_removed_is_made_again(root: Path) -> None:
     collected(root, max_bytes=0)
     assert add(root, OLD, age_s=0).is_dir()
     assert left(root) == ["a"]
+
+
+def test_the_service_collects_by_itself(root: Path, tmp_path: Path) -> None:
+    """Hourly, within its limits, and nothing that a campaign runs on."""
+    database = Database(f"sqlite:///{tmp_path}/assay.db")
+    database.migrate()
+    with database.transaction() as session:
+        toolchain = Toolchain(digest=OLD, backend="tvm", provisioner="overlay", label="", python="")
+        toolchain.versions, toolchain.requirements, toolchain.created_at = {}, [], now()
+        session.add(toolchain)
+        session.flush()
+        running = CampaignState.RUNNING.value
+        campaign = Campaign(target="octo/tvm", head="1" * 40, trigger="push", state=running)
+        campaign.created_at = campaign.updated_at = now()
+        made, _ = campaigns.create(session, campaign)
+        made.head_toolchain = OLD
+    dependencies = Dependencies(
+        database=database,
+        handle_intent=lambda _session, _intent: None,
+        start=lambda _session, _intent: None,
+        load_config=lambda _target, _commit: None,
+        data_dir=tmp_path,
+        retention_policy=RetentionPolicy(toolchains=timedelta(seconds=30)),
+    )
+    tree = root / "builds" / "f" / ("1" * 40)
+    tree.mkdir(parents=True)
+    (tree.parent / "lock").touch()
+    os.utime(tree, (0, 0))
+    done = next(task for task in list_tasks() if task.name == "toolchains").run(
+        TaskContext(dependencies, now())
+    )
+    assert done.note.startswith("2 toolchains removed"), done.note
+    assert left(root) == ["a"]
+    assert not tree.exists()
 
 
 def test_the_commands(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

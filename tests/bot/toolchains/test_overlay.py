@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from bot.config.layouts import layouts
 from bot.errors import BrokenSourcesError, ConfigError, UsageError
 from bot.github.local_repository import WORKTREE, LocalRepository
 from bot.github.repositories import Repositories
-from bot.toolchains import ReadyToolchain, ToolchainSpec, overlay, registry
+from bot.toolchains import ReadyToolchain, ToolchainSpec, commit_toolchain, registry
 from bot.toolchains.overlay import find_layout, release_series
+from tests.support import kills
 
 TARGET = "octo/tvm"
 MARKER = "python/tvm/relax/frontend/onnx/onnx_frontend.py"
@@ -83,7 +85,7 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             python = str(environment / "bin" / "python")
             return ReadyToolchain(spec, spec.digest, python, {"python": "3.11"}, spec.requirements)
 
-    monkeypatch.setattr(overlay, "smoke_test", lambda _spec, _python: "")
+    monkeypatch.setattr(commit_toolchain, "smoke_test", lambda _spec, _python: "")
     monkeypatch.setattr(registry, "get", lambda name: Release() if name == "release" else real(name))
     return site
 
@@ -152,6 +154,21 @@ def test_sources_that_cannot_be_imported(checkout: Path, wheel: Path, tmp_path: 
     assert not list((tmp_path / "data" / "toolchains").glob("*/assay-toolchain.json"))
 
 
+def test_a_kill_leaves_nothing_half_made(checkout: Path, wheel: Path, tmp_path: Path) -> None:
+    head = commit(checkout, {MARKER: "NAME = 'head'\n", "python/tvm/old.py": None})
+    repository = LocalRepository(checkout, tmp_path / "objects")
+    total = kills.count_steps(lambda: make(repository, head, tmp_path / "whole"))
+    for step in kills.spread(total, 4):
+        data = tmp_path / f"killed-{step}"
+        kills.kill_at(step, partial(make, repository, head, data))
+        ready, package = make(repository, head, data)
+        assert (package / "relax/frontend/onnx/onnx_frontend.py").read_text() == "NAME = 'head'\n"
+        assert (package / "libtvm.so").read_text() == "native"
+        assert not (package / "old.py").exists()
+        assert not list(data.glob("toolchains/*.partial-*"))
+        assert make(repository, head, data)[0] == ready
+
+
 def test_a_failure_is_found_again(
     checkout: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,7 +176,7 @@ def test_a_failure_is_found_again(
     repository = LocalRepository(checkout, tmp_path / "objects")
     with pytest.raises(BrokenSourcesError, match="once") as first:
         make(repository, head, tmp_path / "data", whole=True)
-    monkeypatch.setattr(overlay, "probe", lambda *_: pytest.fail("it is known to fail"))
+    monkeypatch.setattr(commit_toolchain, "probe", lambda *_: pytest.fail("it is known to fail"))
     with pytest.raises(BrokenSourcesError) as second:
         make(repository, head, tmp_path / "data", whole=True)
     assert str(second.value) == str(first.value)
@@ -169,7 +186,7 @@ def test_a_failure_is_found_again(
 def test_a_failed_smoke_test_is_no_toolchain(
     checkout: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overlay, "smoke_test", lambda _spec, _python: "the compiler fails on relu")
+    monkeypatch.setattr(commit_toolchain, "smoke_test", lambda _spec, _python: "the compiler fails on relu")
     with pytest.raises(BrokenSourcesError, match="fails on relu"):
         make(
             LocalRepository(checkout, tmp_path / "objects"),

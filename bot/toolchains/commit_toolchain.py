@@ -1,0 +1,126 @@
+"""Toolchains made of a commit: checked before they count as made, and their failures kept.
+
+A folder of the cache holds the environment and a record, or in its place why the commit has none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from bot.errors import BrokenSourcesError, BuildFailedError, ProvisionError
+from bot.toolchains.cache import make_once
+from bot.toolchains.probe import compile_bytecode, probe
+from bot.toolchains.registry import OnProgress, ReadyToolchain, ToolchainSpec
+from bot.toolchains.smoke import smoke_test
+from bot.toolchains.uses import hold
+from fuzzing import backends
+from fuzzing.file_trees import remove_tree
+
+RECORD = "assay-toolchain.json"  # written last; a folder without it is not a toolchain
+#: In place of a toolchain: why there is none. The name tells the class of the error.
+FAILURES: dict[str, type[ProvisionError]] = {
+    "assay-failure.txt": BrokenSourcesError,
+    "assay-build-failure.txt": BuildFailedError,
+}
+_ROOTS_PATTERN = r"lib/python3[^/]*/site-packages"
+_TRACEBACK_LINES = 40
+
+#: Fills an empty folder with an environment; returns what a stranger needs to get the same.
+Fill = Callable[[Path], dict[str, Any]]
+
+
+def make_checked(spec: ToolchainSpec, data_dir: Path, progress: OnProgress, fill: Fill) -> Path:
+    """The folder of a toolchain: filled and checked now, or found from before.
+
+    Raises BrokenSourcesError, BuildFailedError: the commit's own fault, found again without a new attempt;
+    and what `fill` raises, of which nothing stays.
+    """
+    folder = (data_dir / "toolchains").absolute() / spec.digest
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    hold(folder)
+
+    def make(partial: Path) -> None:
+        try:
+            record = _record(spec) | fill(partial)
+            record["versions"] = _check(partial, spec, progress)
+        except (BrokenSourcesError, BuildFailedError) as error:
+            remove_tree(partial)
+            partial.mkdir()
+            name = next(name for name, kind in FAILURES.items() if isinstance(error, kind))
+            (partial / name).write_text(str(error), encoding="utf-8")
+        else:
+            (partial / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
+
+    made = make_once(folder, _usable, make)
+    progress(f"{spec.label}: {'made' if made else 'made before'}")
+    for name, kind in FAILURES.items():
+        if (folder / name).is_file():
+            raise kind((folder / name).read_text(encoding="utf-8"))
+    return folder
+
+
+def ready(spec: ToolchainSpec, folder: Path, *direct: str) -> ReadyToolchain:
+    """The toolchain in a folder; `direct` are what pip installs for packages that no index has."""
+    versions: dict[str, str] = json.loads((folder / RECORD).read_text(encoding="utf-8"))["versions"]
+    wanted = map(_name, (*spec.requirements, *backends.get(spec.backend).packages))
+    covered = {_name(one) for one in direct}
+    pins = [
+        f"{name}=={versions[name]}"
+        for name in dict.fromkeys(wanted)
+        if name in versions and name not in covered
+    ]
+    python = str(folder / "bin" / "python")
+    return ReadyToolchain(spec, spec.digest, python, versions, (*direct, *pins))
+
+
+def _record(spec: ToolchainSpec) -> dict[str, Any]:
+    """How a stranger gets the same."""
+    return {
+        "label": spec.label,
+        "requirements": list(spec.requirements),
+        "overlay": [one.path for one in spec.overlay],
+        "origin": dict(spec.origin),
+        "commit": spec.commit.sha if spec.commit else "",
+    }
+
+
+def _name(requirement: str) -> str:
+    return canonicalize_name(Requirement(requirement).name)
+
+
+def _usable(folder: Path) -> bool:
+    # The interpreter is a link to the one the environment was made from, which an upgrade may have removed.
+    made = (folder / RECORD).is_file() and (folder / "bin" / "python").exists()
+    return made or any((folder / name).is_file() for name in FAILURES)
+
+
+def _check(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> dict[str, str]:
+    """The versions of what is installed; raises BrokenSourcesError if the compiler cannot be imported, or
+    fails the smoke test.
+    """
+    python = folder / "bin" / "python"
+    progress(f"{spec.label}: importing it once")
+    try:
+        found = probe(python, backends.get(spec.backend).import_name, lines=_TRACEBACK_LINES)
+    except ProvisionError as error:
+        why = _public(str(error), folder)
+        raise BrokenSourcesError(f"{spec.label}: the compiler cannot be imported:\n{why}") from None
+    compile_bytecode(folder, found.sources)
+    progress(f"{spec.label}: running the smoke test")
+    failure = smoke_test(spec, python)
+    if failure:
+        raise BrokenSourcesError(f"{spec.label}: {_public(failure, folder)}")
+    return {"python": found.python, **found.packages}
+
+
+def _public(traceback: str, folder: Path) -> str:
+    """A traceback for reports: without folders of this machine and the frames of Python's own import."""
+    lines = re.sub(rf"{re.escape(str(folder))}(/{_ROOTS_PATTERN})?/", "", traceback).splitlines()
+    return "\n".join(line for line in lines if "<frozen importlib" not in line and line.strip(" ^~"))

@@ -1,0 +1,118 @@
+"""The `index` provisioner: the last wheel of a commit's line that an index of nightly builds has.
+
+A wheel whose version names a commit, as in 2.14.0.dev20261101+gitabc1234, is that commit's or one before it;
+of others the date counts, that of the version or that of the upload. A change newer than the wheel is not in
+it. Commits between two wheels are one toolchain.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+from bot.commit_files import Ancestor, CommitFiles, ReadFile
+from bot.config import RepositoryConfig
+from bot.config.sections import ToolchainConfig
+from bot.errors import ConfigError
+from bot.toolchains import registry
+from bot.toolchains.commit_toolchain import make_checked, ready
+from bot.toolchains.installer import Installer
+from bot.toolchains.registry import OnProgress, ReadyToolchain, ToolchainSpec, provisioner
+from bot.toolchains.simple_index import IndexedWheel, list_wheels
+from bot.toolchains.source_digests import source_of
+from bot.toolchains.wheel_pins import pin_release
+from fuzzing import backends
+
+#: Commits that are looked at for one that a wheel names; the busiest compiler has 100 a day.
+_HISTORY = 2_000
+_COMMIT_ID = re.compile(r"^(?:git|g)?([0-9a-f]{7,40})$")
+_DATE = re.compile(r"^(20\d{6})")
+_KEY = "toolchain.index"
+
+
+@provisioner("index", configurable=True)
+class IndexProvisioner:
+    """Installs a nightly or pre-release wheel."""
+
+    def resolve(
+        self, config: RepositoryConfig, read: ReadFile, _data_dir: Path | None = None
+    ) -> ToolchainSpec:
+        """The newest wheel that is not newer than the commit; raises ConfigError if there is none."""
+        index = config.toolchain.index
+        if not index:
+            raise ConfigError("no index is named", key=_KEY)
+        if not isinstance(read, CommitFiles):
+            raise ConfigError("a wheel before a commit needs a git repository", key=_KEY)
+        package = config.toolchain.package or backends.get(config.backend).package
+        wheels = list_wheels(index, package, platform.python_version())
+        history = source_of(read).history(read.target, read.sha, _HISTORY)
+        version = str(last_before(wheels, history, index))
+        pinned = config.model_copy(
+            update={"toolchain": ToolchainConfig(extra=config.toolchain.extra, package=package)}
+        )
+        released = registry.get("release").resolve(pinned, lambda _: pin_release(package, version))
+        return replace(
+            released,
+            provisioner="index",
+            label=f"{package} {version}",
+            source="",
+            origin=(("index", index),),
+            commit=read,
+        )
+
+    def provision(self, spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> ReadyToolchain:
+        """The environment of the wheel; raises BrokenSourcesError if the compiler in it cannot be used."""
+        index = dict(spec.origin)["index"]
+
+        def fill(partial: Path) -> dict[str, Any]:
+            installer = Installer(partial.parent, index)
+            progress(f"{spec.label}: installing {' '.join(spec.requirements)}")
+            return {"hashes": installer.install(installer.make_venv(partial), spec.requirements)}
+
+        return ready(spec, make_checked(spec, data_dir, progress, fill))
+
+
+def last_before(wheels: Sequence[IndexedWheel], history: Sequence[Ancestor], index: str = "") -> Version:
+    """The version of the last wheel that does not hold more than the first commit of a history.
+
+    Raises ConfigError if all are newer, or name neither a commit nor a date.
+    """
+    named = [(found, one.version) for one in wheels if (found := _commit_id(one.version))]
+    for ancestor in history:
+        hits = [version for found, version in named if ancestor.sha.startswith(found)]
+        if hits:
+            return max(hits)
+    dated = [(_made(one), one.version) for one in wheels if not _commit_id(one.version)]
+    before = [(at, version) for at, version in dated if at is not None and at <= history[0].at]
+    if not before:
+        raise ConfigError(
+            f"{index} has no wheel from before {history[0].sha[:12]}: of {len(wheels)} that fit here, "
+            f"{len(named)} name other commits and {len(dated)} are newer, or of an unknown date",
+            key=_KEY,
+        )
+    return max(before)[1]
+
+
+def _commit_id(version: Version) -> str:
+    """The beginning of the commit id that a version names, "" if it names none."""
+    found = (_COMMIT_ID.match(part) for part in (version.local or "").split("."))
+    return next((match[1] for match in found if match), "")
+
+
+def _made(wheel: IndexedWheel) -> float | None:
+    """When the wheel was made at the latest: uploaded, or the end of the day that its version names."""
+    match = _DATE.match(str(wheel.version.dev or ""))
+    if match:
+        try:
+            day = datetime.strptime(match[1], "%Y%m%d").replace(tzinfo=UTC)
+        except ValueError:
+            return wheel.at
+        return wheel.at or (day + timedelta(days=1)).timestamp()
+    return wheel.at
