@@ -108,11 +108,11 @@ def result_to_json(found: Sequence[Revision], answer: BisectionResult, runs: int
             {
                 "commit": found[at].commit,
                 "label": found[at].label,
-                "judgement": judged.status.value,
-                "bad": judged.counts.bad,
-                "runs": judged.counts.runs,
+                "judgement": classified.status.value,
+                "bad": classified.counts.bad,
+                "runs": classified.counts.runs,
             }
-            for at, judged in answer.judged.items()
+            for at, classified in answer.classified.items()
         ],
     }
 
@@ -126,17 +126,17 @@ def describe_result(answer: dict[str, Any]) -> str:
         return f"{_named(commit)} fails already, and no earlier commit could be shown to be clean"
     if not (commit and before):
         return "no commit found: it fails too rarely, or the commits between could not be judged"
-    doubt = "perhaps " if kind is ResultKind.UNRELIABLE else ""
+    hedge = "perhaps " if kind is ResultKind.UNRELIABLE else ""
     many = answer["revisions"] - 1
     tried = f"{many} commits between change what is built" if many > 1 else "no other changes what is built"
     if answer["between"]:
         left = len(answer["between"])
         others = "the one" if left == 1 else f"one of the {left}"
         return (
-            f"{doubt}brought by {_named(commit)} or {others} before it that could not be judged; "
+            f"{hedge}brought by {_named(commit)} or {others} before it that could not be judged; "
             f"{_named(before)} does not fail; {tried}"
         )
-    return f"{doubt}brought by {_named(commit)}; {_named(before)} does not fail; {tried}"
+    return f"{hedge}brought by {_named(commit)}; {_named(before)} does not fail; {tried}"
 
 
 def _named(one: dict[str, str]) -> str:

@@ -19,7 +19,7 @@ class RevisionStatus(Enum):
     CLEAN = "clean"  #: the bug is not there
     FAILING = "failing"  #: the bug is there
     SKIPPED = "skipped"  #: it cannot be made, or does something else
-    TROUBLE = "trouble"  #: infrastructure failed; status unknown
+    INFRASTRUCTURE = "trouble"  #: infrastructure failed; status unknown
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class DecisionRule:
         """Runs of the first revision, and of all for a flaky bug."""
         return 2 * self.full
 
-    def judge(self, counts: Counts, need: int, *, flaky: bool) -> RevisionStatus | None:
+    def classify(self, counts: Counts, need: int, *, flaky: bool) -> RevisionStatus | None:
         """The status for `counts`; None if `need` runs are required first."""
         if counts.bad == counts.runs >= self.quick:
             return RevisionStatus.FAILING
@@ -93,7 +93,9 @@ class DecisionRule:
         decided = counts.bad + counts.good
         if counts.bad >= max(2, (counts.runs - counts.infrastructure) // 6) and decided >= counts.runs / 2:
             return RevisionStatus.FAILING
-        return RevisionStatus.TROUBLE if counts.infrastructure > counts.other else RevisionStatus.SKIPPED
+        return (
+            RevisionStatus.INFRASTRUCTURE if counts.infrastructure > counts.other else RevisionStatus.SKIPPED
+        )
 
     @staticmethod
     def rate(failing: Counts) -> float:

@@ -118,14 +118,14 @@ class ReleaseResult:
     """Result of one release.
 
     outcomes  of its runs, in order
-    trouble   why there are none, or no more; "" if all ran
+    failure   why there are none, or no more; "" if all ran
     tried     False if the time was spent before
     """
 
     release: str
     toolchain: str
     outcomes: list[Outcome] = field(default_factory=list)
-    trouble: str = ""
+    failure: str = ""
     tried: bool = True
 
 
@@ -179,16 +179,16 @@ class ReleaseProbe:
         if not known and not probed.outcomes and self._out_of_time():
             probed.tried = False
             return Counts()
-        fresh, trouble = self._run(spec, release, runs - len(known))
+        fresh, failure = self._run(spec, release, runs - len(known))
         probed.outcomes += known + fresh
-        probed.trouble = "" if trouble is None else _on_one_line(trouble)
+        probed.failure = "" if failure is None else _on_one_line(failure)
         self.cost.replayed += len(known)
         self.cost.runs += len(fresh)
-        self._on_line(f"{spec.label}: {tally(known + fresh) or probed.trouble}")
-        return self._count(known + fresh, runs, trouble)
+        self._on_line(f"{spec.label}: {tally(known + fresh) or probed.failure}")
+        return self._count(known + fresh, runs, failure)
 
     def _run(self, spec: ToolchainSpec, release: str, runs: int) -> tuple[list[Outcome], ProbeError | None]:
-        """The outcomes of so many runs; fewer, or none, and why, where there is trouble."""
+        """The outcomes of so many runs; fewer, or none, and why, where it failed."""
         outcomes: list[Outcome] = []
 
         def take(event: Event) -> None:
@@ -231,11 +231,11 @@ class ReleaseProbe:
             repeats=runs,
         )
 
-    def _count(self, outcomes: Sequence[Outcome], runs: int, trouble: ProbeError | None) -> Counts:
+    def _count(self, outcomes: Sequence[Outcome], runs: int, failure: ProbeError | None) -> Counts:
         if self.wanted is None:
             self.wanted = _most_frequent(outcomes)
         words = [self._classify(outcome) for outcome in outcomes]
-        failed = 0 if trouble is None or _is_permanent(trouble) else runs - len(words)
+        failed = 0 if failure is None or _is_permanent(failure) else runs - len(words)
         reworded = words.count("reworded")
         if not self._accept_reworded:
             return Counts(words.count("bad"), words.count("good"), words.count("other") + reworded, failed)
@@ -306,9 +306,9 @@ def bisect_releases(
     return bisect(releases, again, rule), again
 
 
-def _is_permanent(trouble: ProbeError) -> bool:
+def _is_permanent(failure: ProbeError) -> bool:
     """Whether the release cannot be made, rather than the machine failed."""
-    return isinstance(trouble, ToolchainError) or not trouble.transient
+    return isinstance(failure, ToolchainError) or not failure.transient
 
 
 def _most_frequent(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
@@ -325,7 +325,7 @@ def tally(outcomes: Sequence[Outcome]) -> str:
     return ", ".join(f"{verdict} ×{times}" for verdict, times in seen.most_common())
 
 
-def _on_one_line(trouble: ProbeError) -> str:
+def _on_one_line(failure: ProbeError) -> str:
     """The message without the toolchain's folder and the advice to pin others."""
-    lines = [line.strip() for line in str(trouble).splitlines() if not line.startswith("To fix:")]
+    lines = [line.strip() for line in str(failure).splitlines() if not line.startswith("To fix:")]
     return re.sub(r"\S+/bin/python\b", "its python", " ".join(lines))

@@ -10,7 +10,7 @@ from bot.bisection.commit_range import CommitRange
 from bot.bisection.decision_rule import RevisionStatus
 from bot.bisection.release_probe import BisectionQuery, ReleaseProbe, ReleaseResult, tally
 from bot.bisection.releases import Range
-from bot.bisection.search import BisectionResult, JudgedRevision, ResultKind
+from bot.bisection.search import BisectionResult, ClassifiedRevision, ResultKind
 from bot.reports.templates import pluralize, seconds
 from bot.reports.text import cut, one_line
 from fuzzing.oracles.tolerance_profiles import DEFAULT
@@ -22,7 +22,7 @@ _STATUS_LABELS = {
     RevisionStatus.CLEAN: ("✓", "clean"),
     RevisionStatus.FAILING: ("✗", "fails"),
     RevisionStatus.SKIPPED: ("–", "skipped"),
-    RevisionStatus.TROUBLE: ("!", "trouble"),
+    RevisionStatus.INFRASTRUCTURE: ("!", "no result"),
 }
 
 
@@ -43,17 +43,17 @@ def result_to_json(
     cost = release_probe.cost
     clean, failing = (None if at is None else releases[at] for at in (answer.clean, answer.failing))
     before, release = (failing, clean) if query.fixed_by else (clean, failing)
-    seen = [(release_probe.probed[at], judged) for at, judged in answer.judged.items()]
+    seen = [(release_probe.probed[at], classified) for at, classified in answer.classified.items()]
     rows = [
-        _row(release_probe.probed[at], judged, any_reworded=bool(release_probe.doubt(at)))
-        for at, judged in answer.judged.items()
+        _row(release_probe.probed[at], classified, any_reworded=bool(release_probe.doubt(at)))
+        for at, classified in answer.classified.items()
         if release_probe.probed[at].tried
     ]
     untried = [probed.release for probed, _ in seen if not probed.tried]
     between = [releases[at] for at in answer.between]
     if query.fixed_by:
-        for told_by_age in (rows, between, untried):
-            told_by_age.reverse()
+        for listed in (rows, between, untried):
+            listed.reverse()
     return {
         "case": query.case.id,
         "test": query.case.provenance.test,
@@ -84,13 +84,13 @@ def result_to_json(
     }
 
 
-def _row(probed: ReleaseResult, judged: JudgedRevision, *, any_reworded: bool) -> dict[str, Any]:
-    counts = judged.counts
+def _row(probed: ReleaseResult, classified: ClassifiedRevision, *, any_reworded: bool) -> dict[str, Any]:
+    counts = classified.counts
     summaries = [outcome.summary for outcome in probed.outcomes]
     return {
         "release": probed.release,
         "toolchain": probed.toolchain,
-        "judgement": judged.status.value,
+        "judgement": classified.status.value,
         "bad": counts.bad,
         "good": counts.good,
         "other": counts.other,
@@ -99,7 +99,7 @@ def _row(probed: ReleaseResult, judged: JudgedRevision, *, any_reworded: bool) -
         "verdicts": tally(probed.outcomes),
         "passed": any(outcome.verdict is Verdict.PASS for outcome in probed.outcomes),
         "summary": max(summaries, key=summaries.count) if summaries else "",
-        "trouble": probed.trouble,
+        "trouble": probed.failure,
     }
 
 
@@ -150,10 +150,10 @@ def _headline(answer: dict[str, Any]) -> str:
     refused = any(row["release"] == answer["before"] and not row["passed"] for row in answer["probed"])
     verb = "stopped failing" if fixed else "began to fail"
     was = "still fails" if fixed else "refuses it" if refused else "does not fail"
-    doubt = "perhaps " if kind is ResultKind.UNRELIABLE else ""
+    hedge = "perhaps " if kind is ResultKind.UNRELIABLE else ""
     if answer["between"]:
-        return f"{doubt}{verb} after {before}, in {release} at the latest"
-    return f"{doubt}{verb} in {release}; {before} {was}"
+        return f"{hedge}{verb} after {before}, in {release} at the latest"
+    return f"{hedge}{verb} in {release}; {before} {was}"
 
 
 def _named(answer: Mapping[str, Any], key: str) -> str:
@@ -179,7 +179,7 @@ def _short(sha: str) -> str:
 
 def _error_reason(answer: dict[str, Any]) -> str:
     for row in answer["probed"]:
-        if row["judgement"] == RevisionStatus.TROUBLE.value:
+        if row["judgement"] == RevisionStatus.INFRASTRUCTURE.value:
             return f"infrastructure failed at {row['release']}; fix it and run again: finished runs are kept"
     return "no release could be judged; the table says why"
 
@@ -213,8 +213,8 @@ def _table(rows: Sequence[dict[str, Any]], name: Callable[[str], str]) -> list[s
     shown = []
     for cell, row in zip(cells, rows, strict=True):
         columns = "  ".join(text.ljust(width) for text, width in zip(cell, widths, strict=True))
-        said = row["summary"] if row["judgement"] != "clean" or row["other"] else ""
-        summary = cut(one_line(said or row["trouble"]), _SUMMARY)
+        message = row["summary"] if row["judgement"] != "clean" or row["other"] else ""
+        summary = cut(one_line(message or row["trouble"]), _SUMMARY)
         shown.append(f"  {columns}  {summary}".rstrip())
     return shown
 

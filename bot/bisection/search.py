@@ -45,7 +45,7 @@ class ResultKind(Enum):
 
 
 @dataclass(frozen=True)
-class JudgedRevision:
+class ClassifiedRevision:
     """Status and runs of one revision."""
 
     status: RevisionStatus
@@ -62,7 +62,7 @@ class BisectionResult:
     confidence  chance that a bug of this rate shows in the runs of `clean`; 0 without one; times
                 REWORDED_CONFIDENCE if `failing` shows it reworded
     rate        share of runs that fail, by `DecisionRule.rate`; 0 if none did
-    judged      every revision that was probed
+    classified  every revision that was probed
     """
 
     kind: ResultKind
@@ -71,7 +71,7 @@ class BisectionResult:
     between: tuple[int, ...]
     confidence: float
     rate: float
-    judged: dict[int, JudgedRevision]
+    classified: dict[int, ClassifiedRevision]
 
 
 def max_probed(revisions: int) -> int:
@@ -117,21 +117,21 @@ class _Search:
 
     def next(self) -> BisectionResult | _Step:
         """The next revision and number of runs; or the result."""
-        judged: dict[int, JudgedRevision] = {}
+        classified: dict[int, ClassifiedRevision] = {}
         for revision, counts in self._counts.items():
             need = self._need(revision)
-            status = self._judge(revision, need)
+            status = self._classify(revision, need)
             if status is None:
                 return revision, need - counts.runs
-            judged[revision] = JudgedRevision(status, counts)
-            if status is RevisionStatus.TROUBLE:
-                return self._retry(revision, need) or self._answer(ResultKind.ERROR, None, None, judged)
-        return self._find_failing_end(judged) or self._narrow(judged)
+            classified[revision] = ClassifiedRevision(status, counts)
+            if status is RevisionStatus.INFRASTRUCTURE:
+                return self._retry(revision, need) or self._answer(ResultKind.ERROR, None, None, classified)
+        return self._find_failing_end(classified) or self._narrow(classified)
 
-    def _judge(self, revision: int, need: int) -> RevisionStatus | None:
+    def _classify(self, revision: int, need: int) -> RevisionStatus | None:
         if revision in self._unavailable:
             return RevisionStatus.SKIPPED
-        return self._rule.judge(self._counts[revision], need, flaky=self._flaky)
+        return self._rule.classify(self._counts[revision], need, flaky=self._flaky)
 
     def _need(self, revision: int) -> int:
         """Runs that decide the status of a revision."""
@@ -161,61 +161,67 @@ class _Search:
         missing = self._need(revision) - self._counts[revision].runs
         return (revision, missing) if missing > 0 else None
 
-    def _find_failing_end(self, judged: dict[int, JudgedRevision]) -> BisectionResult | _Step | None:
+    def _find_failing_end(self, classified: dict[int, ClassifiedRevision]) -> BisectionResult | _Step | None:
         """Probes the failing end, or its nearest usable neighbor; None once it is known to fail."""
         for revision in reversed(range(self._size)):
-            if revision not in judged:
+            if revision not in classified:
                 return revision, self._need(revision)
-            found = judged[revision]
+            found = classified[revision]
             if found.status is RevisionStatus.FAILING:
                 return None
             if found.status is RevisionStatus.CLEAN:
                 confirm = self._confirm(revision)
-                return confirm or self._answer(ResultKind.NEVER, revision, None, judged)
+                return confirm or self._answer(ResultKind.NEVER, revision, None, classified)
             if found.counts.bad:
-                return self._answer(ResultKind.UNRELIABLE, None, None, judged)
-        return self._answer(ResultKind.ERROR, None, None, judged)
+                return self._answer(ResultKind.UNRELIABLE, None, None, classified)
+        return self._answer(ResultKind.ERROR, None, None, classified)
 
-    def _narrow(self, judged: dict[int, JudgedRevision]) -> BisectionResult | _Step:
-        failing = min(_with_status(RevisionStatus.FAILING, judged))
+    def _narrow(self, classified: dict[int, ClassifiedRevision]) -> BisectionResult | _Step:
+        failing = min(_with_status(RevisionStatus.FAILING, classified))
         clean = max(
-            (one for one in _with_status(RevisionStatus.CLEAN, judged) if one < failing), default=None
+            (one for one in _with_status(RevisionStatus.CLEAN, classified) if one < failing), default=None
         )
-        if clean is None and failing and 0 not in judged:
+        if clean is None and failing and 0 not in classified:
             return 0, self._need(0)
-        unknown = _widest_middle(-1 if clean is None else clean, failing, judged)
+        unknown = _widest_middle(-1 if clean is None else clean, failing, classified)
         if unknown is not None:
             return unknown, self._need(unknown)
         if clean is None:
-            return self._answer(ResultKind.HORIZON, None, failing, judged)
+            return self._answer(ResultKind.HORIZON, None, failing, classified)
         confirm = self._confirm(clean)
         kind = ResultKind.FOUND if failing - clean == 1 else ResultKind.RANGE
-        return confirm or self._answer(kind, clean, failing, judged)
+        return confirm or self._answer(kind, clean, failing, classified)
 
     def _answer(
-        self, kind: ResultKind, clean: int | None, failing: int | None, judged: dict[int, JudgedRevision]
+        self,
+        kind: ResultKind,
+        clean: int | None,
+        failing: int | None,
+        classified: dict[int, ClassifiedRevision],
     ) -> BisectionResult:
-        shown = [judged[one].counts for one in _with_status(RevisionStatus.FAILING, judged)]
+        shown = [classified[one].counts for one in _with_status(RevisionStatus.FAILING, classified)]
         rate = self._rule.rate(reduce(add, shown)) if shown else 0.0
-        confidence = 0.0 if clean is None else self._rule.confidence(rate, judged[clean].counts)
-        if failing is not None and judged[failing].counts.mostly_reworded:
+        confidence = 0.0 if clean is None else self._rule.confidence(rate, classified[clean].counts)
+        if failing is not None and classified[failing].counts.mostly_reworded:
             confidence *= REWORDED_CONFIDENCE
         if kind in (ResultKind.FOUND, ResultKind.RANGE) and confidence < MIN_CONFIDENCE:
             kind = ResultKind.UNRELIABLE
         between = () if clean is None or failing is None else tuple(range(clean + 1, failing))
-        return BisectionResult(kind, clean, failing, between, confidence, rate, dict(sorted(judged.items())))
+        return BisectionResult(
+            kind, clean, failing, between, confidence, rate, dict(sorted(classified.items()))
+        )
 
 
-def _with_status(status: RevisionStatus, judged: dict[int, JudgedRevision]) -> list[int]:
-    return [revision for revision, found in judged.items() if found.status is status]
+def _with_status(status: RevisionStatus, classified: dict[int, ClassifiedRevision]) -> list[int]:
+    return [revision for revision, found in classified.items() if found.status is status]
 
 
-def _widest_middle(clean: int, failing: int, judged: dict[int, JudgedRevision]) -> int | None:
+def _widest_middle(clean: int, failing: int, classified: dict[int, ClassifiedRevision]) -> int | None:
     """The middle of the widest gap between known revisions.
 
     Without skipped revisions this is bisection; skipped ones usually lie together, and it moves away from
     them.
     """
-    known = [clean, *(one for one in sorted(judged) if clean < one < failing), failing]
+    known = [clean, *(one for one in sorted(classified) if clean < one < failing), failing]
     width, begin = max((after - before, before) for before, after in pairwise(known))
     return begin + width // 2 if width > 1 else None

@@ -162,7 +162,7 @@ def test_a_release_that_cannot_be_had_is_skipped_at_once(tmp_path: Path, gone: E
     release_probe = world.release_probe(query())
     answer = bisect(3, release_probe)
     assert (answer.kind, answer.between) == (ResultKind.RANGE, (1,))
-    assert release_probe.probed[1].trouble in ("no wheel.", "it does not start")
+    assert release_probe.probed[1].failure in ("no wheel.", "it does not start")
 
 
 @pytest.mark.parametrize("failing", [RunnerError("the shard was killed"), IndexUnreachableError("offline")])
@@ -170,7 +170,7 @@ def test_a_machine_that_fails_says_nothing_of_a_release(tmp_path: Path, failing:
     world = World(tmp_path, {"1.0": failing, "1.1": [WRONG]})
     release_probe = world.release_probe(query())
     assert bisect(2, release_probe).kind is ResultKind.ERROR
-    assert release_probe.probed[0].trouble == str(failing)
+    assert release_probe.probed[0].failure == str(failing)
     assert sum(str(failing) in line for line in world.said) == 3, "it was tried again"
 
 

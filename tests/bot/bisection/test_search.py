@@ -64,7 +64,7 @@ def test_a_change_that_always_shows_is_found_within_the_bound(size: int, data: s
         (),
     )
     assert answer.confidence > 0.999
-    assert len(history.runs) == len(answer.judged) <= max_probed(size)
+    assert len(history.runs) == len(answer.classified) <= max_probed(size)
     assert history.spent == 2 * len(history.runs) + 8, "two runs each, and ten of the one that is named"
 
 
@@ -90,7 +90,7 @@ def test_what_fails_everywhere_is_told_after_both_ends(size: int) -> None:
 def test_whatever_happened_only_what_was_seen_is_claimed(fates: list[str]) -> None:
     history = History(fates)
     answer = history.bisected()
-    for revision, found in answer.judged.items():
+    for revision, found in answer.classified.items():
         wanted = {GOOD: RevisionStatus.CLEAN, BAD: RevisionStatus.FAILING}
         assert found.status is wanted.get(fates[revision], RevisionStatus.SKIPPED)
     if answer.kind in (ResultKind.FOUND, ResultKind.RANGE):
@@ -223,7 +223,7 @@ def test_real_histories_are_never_said_to_be_other_than_they_were(name: str, fix
     changes = sum(before != after for before, after in pairwise(fates))
     if set(fates) == {GOOD, BAD} and changes == 1:
         assert (answer.kind, answer.failing) == (ResultKind.FOUND, fates.index(BAD))
-        assert len(answer.judged) <= max_probed(27)
+        assert len(answer.classified) <= max_probed(27)
     elif answer.clean is not None and answer.failing is not None:
         assert (fates[answer.clean], fates[answer.failing]) == (GOOD, BAD)
         assert {fates[one] for one in answer.between} <= {OTHER}
@@ -262,10 +262,10 @@ def test_nothing_cannot_be_bisected() -> None:
         (Counts(good=5, other=5), False, RevisionStatus.CLEAN),
         (Counts(good=14, other=6), True, RevisionStatus.SKIPPED),
         (Counts(good=15, other=5), True, RevisionStatus.CLEAN),
-        (Counts(good=3, other=3, infrastructure=4), False, RevisionStatus.TROUBLE),
+        (Counts(good=3, other=3, infrastructure=4), False, RevisionStatus.INFRASTRUCTURE),
         (Counts(bad=2, other=8), False, RevisionStatus.SKIPPED),
         (Counts(good=1, bad=1), False, None),
     ],
 )
 def test_the_rule_for_one_revision(counts: Counts, flaky: bool, status: RevisionStatus | None) -> None:
-    assert DecisionRule().judge(counts, 10, flaky=flaky) is status
+    assert DecisionRule().classify(counts, 10, flaky=flaky) is status
