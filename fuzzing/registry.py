@@ -81,8 +81,8 @@ class Registry(Generic[T]):
         return self._entries[name]
 
     def find(self, name: str) -> T | None:
-        """The object of this name, or None. Imports every file."""
-        return self._entries[name] if name in self.names() else None
+        """The object of this name, or None. Imports every file unless it is known already."""
+        return self._entries[name] if name in self._entries or name in self.names() else None
 
     def _import(self, name: str) -> None:
         for package in self._packages:

@@ -11,8 +11,9 @@ from bot.campaigns.services import CampaignProblem
 from bot.config import RepositoryConfig
 from bot.reports.campaign_reports import CampaignReports
 from bot.reports.check_runs import build_untested_check_run
-from bot.reports.report import Group
-from bot.store import Session, bugs, campaigns, findings, outbox, targets
+from bot.reports.pull import COMMENTED_EVENT, CommentDecision
+from bot.reports.report import Group, Report
+from bot.store import Session, audit, bugs, campaigns, findings, outbox, targets
 from bot.store.models import Classification
 from fuzzing.triage.signature import UNSORTED
 
@@ -41,7 +42,9 @@ class CampaignPublisher(CampaignReports):
             # Some cases of a bug may have failed before: those do not suppress the new ones.
             if reason and group.classification is Classification.REGRESSION:
                 suppressed.add(group.signature)
-        drafts = self.draft_effects(session, report, config, at)
+        drafts, comment = self.draft_effects(session, report, config, at)
+        if comment is not None:
+            record_comment(session, report, comment, at)
         drafts = issue_filing.hold_for_checks(drafts, suppressed, config.reports.mode)
         per_day = config.reports.issues_per_day
         posted = outbox.post(session, drafts, campaign_id=summary.campaign_id, issues_per_day=per_day, at=at)
@@ -62,6 +65,12 @@ class CampaignPublisher(CampaignReports):
             gate=bool(config.get("pull_requests", {}).get("gate")),
         )
         outbox.post(session, [draft], campaign_id=problem.campaign_id, issues_per_day=0, at=self.clock())
+
+
+def record_comment(session: Session, report: Report, comment: CommentDecision, at: datetime) -> None:
+    """Records in the audit log why the campaign's pull request gets a comment or none."""
+    action, subject = COMMENTED_EVENT if comment.draft else "silent", f"pull:{report.view.pull}"
+    audit.record(session, report.view.target, action, subject, comment.reason, at, evidence=comment.evidence)
 
 
 def _record_bug(session: Session, summary: Summary, group: Group, at: datetime) -> str:

@@ -63,12 +63,16 @@ class CampaignReports:
 
     def draft_effects(
         self, session: Session, report: Report, config: RepositoryConfig, at: datetime
-    ) -> list[EffectDraft]:
-        """The effects about a campaign: check run, and issues or the pull request's comment."""
+    ) -> tuple[list[EffectDraft], pull.CommentDecision | None]:
+        """The effects about a campaign: check run, and issues or the pull request's comment.
+
+        Of a pull request also the decision about the comment.
+        """
         page = self._page(report.view.campaign)
         if report.view.pull is None:
-            return renderer.draft_effects(report, config, page)
-        return pull.draft_effects(session, report, config, at, page)
+            return renderer.draft_effects(report, config, page), None
+        check, comment = pull.draft_effects(session, report, config, at, page)
+        return [check, *([comment.draft] if comment.draft else [])], comment
 
     def scripts(self, summary: Summary) -> list[list[Script]]:
         """The reproducers of reported groups: of the reduced case, then of the original case."""

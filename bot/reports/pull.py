@@ -1,12 +1,12 @@
 """Check runs and the comment of a pull request.
 
-The first regression creates the comment; later campaigns edit it. Without a comment the audit log contains
-the reason.
+The first regression creates the comment; later campaigns edit it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -70,64 +70,71 @@ def _draft(stable_name: str, pull: Pull, title: str, summary: str) -> EffectDraf
     return EffectDraft(CHECK_RUN, run, pull.target, body, number=pull.number, editable=True, mode="live")
 
 
+@dataclass(frozen=True)
+class CommentDecision:
+    """Whether a campaign's pull request gets a comment.
+
+    draft     the comment, or None
+    reason    why there is one or none, for people
+    evidence  the campaign, its head, and `reported`: the bugs of the comment, newest first
+    """
+
+    draft: EffectDraft | None
+    reason: str
+    evidence: Mapping[str, Any]
+
+
 def draft_effects(
     session: Session, report: Report, config: RepositoryConfig, at: datetime, page: str = ""
-) -> list[EffectDraft]:
-    """The final check run of a pull request's campaign, and its comment if there is one.
+) -> tuple[EffectDraft, CommentDecision]:
+    """The final check run of a pull request's campaign, and the decision about its comment.
 
-    Records the reason for or against a comment in the audit log. `page` is the URL of the report, "" for
-    none.
+    `page` is the URL of the report, "" for none.
     """
     view = report.view
     muted = [mute.operator for mute in mutes.in_force(session, view.target, at)]
     touched_code = TouchedCode(view.ranking.touched if view.ranking else ())
     groups = unmuted_regressions(report, muted)
     gate = config.pull_requests.gate
-    options = CheckRunOptions(
-        page,
-        gate,
-        muted,
-        view.pull,
-        build_annotations(groups, touched_code, partial(rerun_command, report), gate=gate),
-    )
+    annotations = build_annotations(groups, touched_code, partial(rerun_command, report), gate=gate)
+    options = CheckRunOptions(page, gate, muted, view.pull, annotations)
     check = EffectDraft(
         CHECK_RUN, check_run_key_of(view), view.target, build_check_run(report, options), editable=True
     )
-    comment_draft = _comment(session, report, groups, touched_code, options, config, at)
-    return [check] if comment_draft is None else [check, comment_draft]
+    return check, _decide_comment(session, report, groups, touched_code, muted, config)
 
 
-def _comment(
+def _decide_comment(
     session: Session,
     report: Report,
     groups: Sequence[Group],
     touched_code: TouchedCode,
-    options: CheckRunOptions,
+    muted: Sequence[str],
     config: RepositoryConfig,
-    at: datetime,
-) -> EffectDraft | None:
-    """The comment, or None with the reason in the audit log."""
+) -> CommentDecision:
     view = report.view
     assert view.pull is not None
     exists = session.get(Effect, comment_key(view.stable_name, view.pull)) is not None
-    reason = _reason_for_no_comment(report, groups, config, exists=exists)
-    subject = f"pull:{view.pull}"
     evidence: dict[str, Any] = {"campaign": view.campaign, "head": view.head}
-    if reason:
-        audit.record(session, view.target, "silent", subject, reason, at, evidence=evidence)
-        return None
-    last_comment = audit.last(session, view.target, subject, COMMENTED_EVENT)
-    before = [] if last_comment is None else list(last_comment.evidence.get("told", ()))
+    if reason := _reason_for_no_comment(report, groups, config, exists=exists):
+        return CommentDecision(None, reason, evidence)
     now = [_entry(group) for group in groups]
     known = {one["signature"] for one in now}
-    past = [one for one in before if one["signature"] not in known]
-    evidence["told"] = [*now, *past][:MAX_REMEMBERED]
+    past = [one for one in _reported_before(session, view.target, view.pull) if one["signature"] not in known]
+    evidence["reported"] = [*now, *past][:MAX_REMEMBERED]
     why = f"{pluralize(len(groups), 'new bug')} at {view.head[:12]}" if groups else "nothing new"
-    audit.record(session, view.target, COMMENTED_EVENT, subject, why, at, evidence=evidence)
     run = session.get(Effect, check_run_key_of(view))
     address = run.url if run is not None and run.url.startswith("https://") else ""
     previous = list(_look_up_previous(session, report, past))
-    return draft_comment(report, groups, previous, touched_code, address, headline(report, options.muted))
+    draft = draft_comment(report, groups, previous, touched_code, address, headline(report, muted))
+    return CommentDecision(draft, why, evidence)
+
+
+def _reported_before(session: Session, target: str, pull: int) -> Sequence[Mapping[str, Any]]:
+    """The bugs that the comment named so far."""
+    event = audit.last(session, target, f"pull:{pull}", COMMENTED_EVENT)
+    # Events of earlier versions have them as "told".
+    return [] if event is None else event.evidence.get("reported", event.evidence.get("told", []))
 
 
 def _reason_for_no_comment(

@@ -15,19 +15,17 @@ failures.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Protocol
 
-import fuzzing.oracles
 from fuzzing.cases import TestCase
 from fuzzing.execution import Execution
 from fuzzing.oracles.pair_sides import separate
 from fuzzing.outcomes import MAX_TEXT, Evidence, Mismatch, Outcome, Verdict
+from fuzzing.registry import Registry
 
 MAX_SUMMARY = 200  # characters; one line of a terminal or a table
 
@@ -94,15 +92,14 @@ def decide_wrong_result(mismatches: tuple[Mismatch, ...]) -> Decision:
 
 Oracle = Callable[[OracleInput], "Decision | None"]
 
-_ORACLES: dict[int, Oracle] = {}
+_ORACLES: Registry[tuple[int, Oracle]] = Registry("oracle", "fuzzing.oracles")
 
 
 def register_oracle(rank: int) -> Callable[[Oracle], Oracle]:
-    """Decorator: registers a function at its rank."""
+    """Decorator: registers a function, under its name, at its rank."""
 
     def register(function: Oracle) -> Oracle:
-        other = _ORACLES.setdefault(rank, function)
-        assert other is function, f"{function} and {other} both have rank {rank}"
+        _ORACLES.add((rank, function), function.__name__)
         return function
 
     return register
@@ -111,9 +108,9 @@ def register_oracle(rank: int) -> Callable[[Oracle], Oracle]:
 @cache
 def oracles() -> tuple[Oracle, ...]:
     """All oracles of this package, by rank."""
-    for module in pkgutil.iter_modules(fuzzing.oracles.__path__):
-        importlib.import_module(f"fuzzing.oracles.{module.name}")
-    return tuple(function for _, function in sorted(_ORACLES.items()))
+    ranked = dict(map(_ORACLES.get, _ORACLES.names()))
+    assert len(ranked) == len(_ORACLES.names()), "two oracles have one rank"
+    return tuple(function for _, function in sorted(ranked.items()))
 
 
 def decide_outcome(

@@ -11,16 +11,14 @@ Deliveries with other actions never come to the function: unused payloads need n
 
 from __future__ import annotations
 
-import functools
-import importlib
-import pkgutil
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
-from bot.errors import InternalError, UsageError
+from bot.errors import UsageError
 from bot.webhooks.intents import Intent
+from fuzzing.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class ParsedEvent:
 
 Parser = Callable[[bytes], ParsedEvent]
 
-_parsers: dict[str, tuple[Parser, frozenset[str]]] = {}
+_EVENTS: Registry[tuple[Parser, frozenset[str]]] = Registry("webhook event", __name__)
 
 
 class _Action(BaseModel):
@@ -57,9 +55,7 @@ def event(name: str, *, actions: Collection[str] = ()) -> Callable[[Parser], Par
     """
 
     def register(parser: Parser) -> Parser:
-        if name in _parsers:
-            raise InternalError(f"two parsers for the event {name!r}")
-        _parsers[name] = (parser, frozenset(actions))
+        _EVENTS.add((parser, frozenset(actions)), name)
         return parser
 
     return register
@@ -67,12 +63,12 @@ def event(name: str, *, actions: Collection[str] = ()) -> Callable[[Parser], Par
 
 def names() -> frozenset[str]:
     """The events that are understood."""
-    return frozenset(_known())
+    return frozenset(_EVENTS.names())
 
 
 def parse_event(name: str, payload: bytes) -> ParsedEvent:
     """What a delivery means. Raises PayloadError if the payload does not fit the event."""
-    known = _known().get(name)
+    known = _EVENTS.find(name)
     if known is None:
         return ParsedEvent(note=f"nothing is done about {name!r} events", ignored=True)
     parser, actions = known
@@ -85,10 +81,3 @@ def parse_event(name: str, payload: bytes) -> ParsedEvent:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"])) or "the payload"
         raise PayloadError(f"the {name} payload does not fit: {field}: {first['msg']}") from None
-
-
-@functools.cache
-def _known() -> dict[str, tuple[Parser, frozenset[str]]]:
-    for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
-    return _parsers

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fuzzing.coverage.operator_level import OperatorLevelCoverage
-from fuzzing.generate.graph_search import networks
+from fuzzing.generate.graph_search import mutations, networks
 from fuzzing.generate.graph_search.assembly import (
     AssembledModel,
     ModelAssembler,
@@ -17,7 +17,6 @@ from fuzzing.generate.graph_search.assembly import (
 from fuzzing.generate.graph_search.blocks import FUSION, PAPER, Block, BlockCorpus, load_corpus
 from fuzzing.generate.graph_search.choosers import CHOOSERS, Choice
 from fuzzing.graph.operator_spec import GraphLimits
-from fuzzing.mutate.graphs import networks as mutations
 from fuzzing.rng import Rng
 
 #: The input shapes, one of them drawn for each model. The paper has five and does not say which.

@@ -1,1 +1,1 @@
-"""Mutations of operator graphs: of a network of blocks, and of ONNX models."""
+"""Mutations of operator graphs: of ONNX models."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bot.bugs.publication import record_comment
 from bot.config import RepositoryConfig
 from bot.reports import check_runs, progress_check, pull
 from bot.reports.annotations import MAX_TITLE, TouchedCode, build_annotations
@@ -92,7 +93,9 @@ class PullRequestFixture:
             )
             outcomes.record(session, found, self.at)
             report = replace(report, view=replace(report.view, campaign=row.id))
-            drafts = pull.draft_effects(session, report, config(**settings), self.at)
+            check, comment = pull.draft_effects(session, report, config(**settings), self.at)
+            record_comment(session, report, comment, self.at)
+            drafts = [check, *([comment.draft] if comment.draft else [])]
             outbox.post(session, drafts, campaign_id=row.id, issues_per_day=9, at=self.at)
             return [draft.kind for draft in drafts]
 
@@ -368,7 +371,8 @@ def test_the_comment_links_its_check_run_once_that_is_out(database: Database) ->
     report = at_head(1, broken)
     with database.transaction() as session:
         again = replace(report, view=replace(report.view, campaign=1))
-        (_, comment) = pull.draft_effects(session, again, config(), NOW)
+        comment = pull.draft_effects(session, again, config(), NOW)[1].draft
+    assert comment is not None
     assert "](https://github.com/acme/graphs/runs/5)" in comment.payload["body"]
 
 

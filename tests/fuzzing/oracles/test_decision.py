@@ -14,12 +14,14 @@ from fuzzing.oracles import (
     Decision,
     OracleInput,
     decide_outcome,
+    decision,
     needs_reference,
     register_oracle,
     with_reference,
 )
 from fuzzing.oracles.decision import oracles
 from fuzzing.outcomes import MAX_TEXT, Outcome, Phase, Verdict
+from fuzzing.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -184,14 +186,20 @@ def test_long_texts_keep_what_matters() -> None:
     assert evidence.traceback == ("x.py:f",)
 
 
-def test_two_oracles_cannot_have_one_rank() -> None:
+def test_two_oracles_cannot_have_one_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(oracles()) >= 6
+    monkeypatch.setattr(decision, "_ORACLES", Registry("oracle"))
 
-    def another(_trial: OracleInput) -> Decision | None:
+    def one(_input: OracleInput) -> Decision | None:
         return None
 
-    with pytest.raises(AssertionError, match="both have rank 10"):
-        register_oracle(rank=10)(another)
+    def another(_input: OracleInput) -> Decision | None:
+        return None
+
+    register_oracle(rank=10)(one)
+    register_oracle(rank=10)(another)
+    with pytest.raises(AssertionError, match="two oracles have one rank"):
+        oracles.__wrapped__()
 
 
 def test_references() -> None:

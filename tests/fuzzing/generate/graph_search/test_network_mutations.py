@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fuzzing.generate.graph_search import mutations
 from fuzzing.generate.graph_search.networks import KINDS, Network
-from fuzzing.mutate.graphs import networks
 from fuzzing.rng import Rng
 
 seeds = st.integers(0, 1 << 40)
@@ -22,20 +22,20 @@ def drawn_networks(draw: st.DrawFn) -> Network:
     return KINDS[kind](draw(st.integers(1, 15)), draw(st.sampled_from((2, 4))), Rng(draw(seeds)))
 
 
-@given(drawn_networks(), st.sampled_from(networks.RATES), seeds)
+@given(drawn_networks(), st.sampled_from(mutations.RATES), seeds)
 def test_edges_are_added_up_to_the_next_whole_number(network: Network, rate: float, seed: int) -> None:
     before, nodes = set(network.edges), len(network)
-    networks.add_edges(network, rate, Rng(seed))
+    mutations.add_edges(network, rate, Rng(seed))
     room = nodes * (nodes - 1) // 2 - len(before)
     assert network.number_of_edges() - len(before) == min(room, math.ceil(nodes * Fraction(str(rate))))
     assert before <= set(network.edges)
     assert all(one < other for one, other in network.edges)
 
 
-@given(drawn_networks(), st.sampled_from(networks.RATES), seeds)
+@given(drawn_networks(), st.sampled_from(mutations.RATES), seeds)
 def test_edges_are_removed_down_to_the_whole_number_below(network: Network, rate: float, seed: int) -> None:
     before = set(network.edges)
-    networks.remove_edges(network, rate, Rng(seed))
+    mutations.remove_edges(network, rate, Rng(seed))
     assert len(before) - network.number_of_edges() == min(
         len(before), math.floor(len(network) * Fraction(str(rate)))
     )
@@ -46,9 +46,9 @@ def test_edges_are_removed_down_to_the_whole_number_below(network: Network, rate
 def test_additions_round_up_and_removals_down(nodes: int, added: int, removed: int) -> None:
     network = KINDS["residual"](nodes, 2, Rng(0))
     before = network.number_of_edges()
-    networks.add_edges(network, 0.1, Rng(1))
+    mutations.add_edges(network, 0.1, Rng(1))
     assert network.number_of_edges() == before + added
-    networks.remove_edges(network, 0.1, Rng(1))
+    mutations.remove_edges(network, 0.1, Rng(1))
     assert network.number_of_edges() == before + added - removed
 
 
@@ -56,14 +56,14 @@ OPERATORS, EDGES = ("A", "B", "C", "D"), ((0, 2), (1, 2), (2, 3), (2, 3))
 
 
 def test_all_operators_of_a_block_are_duplicated_at_probability_1() -> None:
-    operators, edges = networks.add_block_nodes(OPERATORS, EDGES, 1.0, Rng(0))
+    operators, edges = mutations.add_block_nodes(OPERATORS, EDGES, 1.0, Rng(0))
     assert operators == OPERATORS * 2
     assert sorted(edges) == sorted([(0, 4), (1, 5), (2, 6), (3, 7), (4, 2), (5, 2), (6, 3), (6, 3)])
 
 
 @given(st.floats(0, 1), seeds)
 def test_a_block_keeps_an_operator_and_no_dangling_edge(rate: float, seed: int) -> None:
-    operators, edges = networks.remove_block_nodes(OPERATORS, EDGES, rate, Rng(seed))
+    operators, edges = mutations.remove_block_nodes(OPERATORS, EDGES, rate, Rng(seed))
     assert operators
     assert all(0 <= one < len(operators) and 0 <= other < len(operators) for one, other in edges)
     kept = set(operators)
@@ -74,13 +74,13 @@ def test_a_block_keeps_an_operator_and_no_dangling_edge(rate: float, seed: int) 
 
 
 def test_nothing_changes_at_probability_0() -> None:
-    assert networks.add_block_nodes(OPERATORS, EDGES, 0.0, Rng(0)) == (OPERATORS, EDGES)
-    assert networks.remove_block_nodes(OPERATORS, EDGES, 0.0, Rng(0)) == (OPERATORS, EDGES)
-    assert networks.mutate_shape((1, 4, 8, 8), 0.0, 12, Rng(0)) == (1, 4, 8, 8)
+    assert mutations.add_block_nodes(OPERATORS, EDGES, 0.0, Rng(0)) == (OPERATORS, EDGES)
+    assert mutations.remove_block_nodes(OPERATORS, EDGES, 0.0, Rng(0)) == (OPERATORS, EDGES)
+    assert mutations.mutate_shape((1, 4, 8, 8), 0.0, 12, Rng(0)) == (1, 4, 8, 8)
 
 
 @given(st.lists(st.integers(1, 9), max_size=5), seeds)
 def test_a_mutated_shape_keeps_its_rank(shape: list[int], seed: int) -> None:
-    found = networks.mutate_shape(shape, 1.0, 12, Rng(seed))
+    found = mutations.mutate_shape(shape, 1.0, 12, Rng(seed))
     assert len(found) == len(shape)
     assert all(1 <= length <= 12 for length in found)
