@@ -100,9 +100,8 @@ class CiRun:
     artifacts: tuple[CiArtifact, ...] = ()
 
 
-@runtime_checkable
 class CiSource(Protocol):
-    """What the repository's own CI made (`bot.github.repositories.Repositories`)."""
+    """What the repository's own CI made (`bot.github.workflow_artifacts.WorkflowArtifacts`)."""
 
     def workflow_run(self, target: str, sha: str, workflow: str, /) -> CiRun | None:
         """The newest run of a workflow for a commit, None if there is none."""

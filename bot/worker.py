@@ -4,6 +4,7 @@ A queue is a table of rows that are work; `Queue` is the adapter of one table. T
 failure means; a queue only stores each ending:
 
     signal of `bot.leases`, or of the process   the lease is released, the work is done again later
+    a build that the repository's CI still makes postponed by the error's own wait
     infrastructure failure that may pass        postponed by the queue's back-off; failed after its last one
     any other expected error                    failed for good
     a bug of Assay                              counted and logged; postponed by `bug_backoff`, then failed
@@ -20,7 +21,7 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from bot.errors import EXPECTED_ERRORS, InfrastructureError
+from bot.errors import EXPECTED_ERRORS, BuildPendingError, InfrastructureError
 from bot.leases import Interrupted, LeaseLost, new_owner
 from bot.loop import FAULTS, Loop
 from bot.store import Database, Session
@@ -135,6 +136,10 @@ class Worker(Loop):
                 log.info("work.done", seconds=round(time.monotonic() - began, 3))
 
     def _handle_failure(self, item: WorkItem, error: Exception) -> None:
+        if isinstance(error, BuildPendingError):  # whoever raises it bounds the time
+            if self._store(item, lambda: item.postpone(error, error.wait_s)):
+                log.info("work.waits", retry_in_s=error.wait_s, reason=str(error))
+            return
         may_pass = isinstance(error, InfrastructureError) and error.transient
         if may_pass and item.attempt <= len(self.queue.backoff):
             self._postpone(item, error, self.queue.backoff)

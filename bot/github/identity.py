@@ -51,6 +51,8 @@ REPORTER = TokenScope(
     "reporter", {"checks": "write", "issues": "write", "metadata": "read", "pull_requests": "write"}
 )
 PROPOSER = TokenScope("proposer", {"contents": "write", "metadata": "read", "pull_requests": "write"})
+#: For what the repository's own workflows built; needed by the provisioner `artifact` alone.
+BUILDS = TokenScope("builds", {"actions": "read", "metadata": "read"})
 TOKEN_SCOPES = (READER, REPORTER, PROPOSER)
 #: For a repository's id, before a token can be limited to it.
 LOCATOR = TokenScope("locator", {"metadata": "read"})

@@ -71,6 +71,13 @@ PROPOSAL_PERMISSIONS = (
     ),
 )
 
+#: Needed only where `toolchain.provisioner` names `artifact`.
+ARTIFACT_PERMISSIONS = (
+    Requirement(
+        "actions", "read", "wheels that workflows built", "`artifact` makes no toolchain", optional=True
+    ),
+)
+
 EVENTS = (
     Requirement("push", "", "commits to test", "commits are found by polling, minutes later"),
     Requirement(
@@ -119,7 +126,7 @@ def manifest(url: str, name: str = "Assay", *, webhook: bool = True) -> dict[str
 def markdown_tables() -> str:
     """The permissions and events as Markdown tables, for docs/install.md."""
     permissions = ["| permission | level | for | without it |", "|---|---|---|---|"]
-    for requirement in (*PERMISSIONS, *PROPOSAL_PERMISSIONS):
+    for requirement in (*PERMISSIONS, *PROPOSAL_PERMISSIONS, *ARTIFACT_PERMISSIONS):
         optional = " (optional)" if requirement.optional else ""
         cells = (f"`{requirement.name}`", f"{requirement.level}{optional}", requirement.why, requirement.lost)
         permissions.append(f"| {' | '.join(cells)} |")

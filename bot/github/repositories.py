@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from bot.commit_files import Ancestor, TreeFile
+from bot.commit_files import Ancestor, CiSource, TreeFile
 from bot.errors import RefusalError, UsageError
 from bot.file_lock import file_lock
 from bot.github.changes import read_change
@@ -37,9 +37,19 @@ Result = TypeVar("Result")
 
 
 class Repositories:
-    """Repositories of one server, mirrored on demand. Safe for several threads and processes."""
+    """Repositories of one server, mirrored on demand. Safe for several threads and processes.
 
-    def __init__(self, git_url: str, cache_dir: Path, token: str | TokenFor | None = None) -> None:
+    ci  what their workflows built; None without credentials
+    """
+
+    def __init__(
+        self,
+        git_url: str,
+        cache_dir: Path,
+        token: str | TokenFor | None = None,
+        ci: CiSource | None = None,
+    ) -> None:
+        self.ci = ci
         self._git = Git(git_url, token)
         self._root = cache_dir.absolute()
 

@@ -67,4 +67,9 @@ def repositories(settings: Settings, github_api: GitHubApi | None = None) -> Rep
     """Where commits are read from; `github_api` gives the tokens for private ones."""
     github_api = github_api or connect_github(settings, None)
     token = github_api.git_token if github_api is not None else None
-    return Repositories(settings.git_url, settings.data_dir / "git", token)
+    ci = None
+    if github_api is not None:
+        from bot.github.workflow_artifacts import WorkflowArtifacts
+
+        ci = WorkflowArtifacts(github_api)
+    return Repositories(settings.git_url, settings.data_dir / "git", token, ci)

@@ -47,6 +47,7 @@ class GitHubCore:
         self.lock = threading.RLock()
         self.world = GitHubState(clock)
         self.identity = Identity(self.world)
+        self.artifact_store = ""  # where artifacts are downloaded from: another server
         self.limits = Limits()
         self.webhook_sender = WebhookSender(secret)
         self.permissions, self.events = dict(PERMISSIONS), EVENTS

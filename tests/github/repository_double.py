@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from tests.github import app_installations, checks, operations, pushes
 from tests.github.git import ZERO
-from tests.github.state import CheckRun, Comment, Installation, Issue, Reaction, Repository, Status
+from tests.github.state import (
+    CheckRun,
+    Comment,
+    Installation,
+    Issue,
+    Reaction,
+    Repository,
+    Status,
+    WorkflowRun,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,6 +176,21 @@ class RepositoryDouble:
     def set_draft(self, number: int, draft: bool, by: str = "") -> None:
         """Makes a pull request a draft, or ready."""
         pushes.set_draft(self.hub, self.record, self.pull(number), self._account(by), draft)
+
+    @_locked
+    def start_workflow(self, workflow: str, sha: str) -> WorkflowRun:
+        """A workflow runs for a commit."""
+        run = WorkflowRun(next(self.hub.world.ids), workflow, sha)
+        self.record.workflow_runs.append(run)
+        return run
+
+    @_locked
+    def end_workflow(
+        self, run: WorkflowRun, artifacts: Mapping[str, bytes], conclusion: str = "success"
+    ) -> None:
+        """A run ends with artifacts, name → archive."""
+        run.status, run.conclusion = "completed", conclusion
+        run.artifacts = {(next(self.hub.world.ids), name): data for name, data in artifacts.items()}
 
     @_locked
     def merge_group(self, number: int, by: str = "") -> str:

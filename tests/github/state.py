@@ -143,6 +143,18 @@ class Status:
 
 
 @dataclass
+class WorkflowRun:
+    """A run of a workflow; `artifacts` holds the bytes of each archive by its id and name."""
+
+    id: int
+    workflow: str
+    head_sha: str
+    status: str = "in_progress"
+    conclusion: str | None = None
+    artifacts: dict[tuple[int, str], bytes] = field(default_factory=dict)
+
+
+@dataclass
 class Repository:
     """A repository; its commits are in `git`."""
 
@@ -165,6 +177,7 @@ class Repository:
     suites: dict[int, CheckSuite] = field(default_factory=dict)
     check_runs: dict[int, CheckRun] = field(default_factory=dict)
     statuses: list[Status] = field(default_factory=list)
+    workflow_runs: list[WorkflowRun] = field(default_factory=list)
 
     @property
     def full_name(self) -> str:

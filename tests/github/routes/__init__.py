@@ -1,6 +1,7 @@
 """The double's API operations, by subject. Importing a module registers them."""
 
 from tests.github.routes import (
+    actions,
     apps,
     checks,
     comments,
@@ -18,6 +19,7 @@ from tests.github.routes import (
 )
 
 __all__ = [
+    "actions",
     "apps",
     "checks",
     "comments",
