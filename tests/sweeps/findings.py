@@ -50,12 +50,14 @@ for _row in _json.loads(_sys.argv[1]):
 
 def sections(text: str) -> Iterator[Section]:
     """All sections in order."""
-    for part in text.split("\n## ")[1:]:
+    shared, *parts = text.split("\n## ")
+    common = re.search(r"```python\n(.*?)```", shared, re.DOTALL)
+    for part in parts:
         title, _, body = part.partition("\n")
         prelude = re.search(r"```python\n(.*?)```", body, re.DOTALL)
         rows = tuple((row["what"], row["line"]) for row in _ROW.finditer(body))
         if prelude and rows:
-            yield Section(title, prelude[1], rows)
+            yield Section(title, (common[1] if common else "") + prelude[1], rows)
 
 
 def told(section: Section) -> Iterator[tuple[bool, str]]:
