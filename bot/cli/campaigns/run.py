@@ -1,4 +1,4 @@
-"""Run a campaign on an installed compiler, or on releases of it."""
+"""Run a campaign on an installed compiler, a release or a commit."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def command(
     no_cache: bool,
     as_json: bool,
 ) -> Exit:
-    """Run a campaign on an installed compiler, or on releases of it.
+    """Run a campaign on an installed compiler, a release or a commit.
 
     Prints the number of cases by verdict and phase, and the speed. Verdicts are cached: a second run on the
     same compiler runs only new cases. Exit code 1 if a case fails (with --base: fails and passes at base).
