@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 from urllib.parse import urlencode
 
 from requests.utils import parse_header_links
 
 from bot.errors import InternalError
+from bot.github.limits import PER_PAGE
 from bot.github.rate_limiter import MAX_CACHED_BYTES, SEARCH, RateLimiter
+from bot.github.requester import ApiRequester, Page
 from bot.github.requests import Request
 from bot.github.responses import (
     ApiResponse,
@@ -22,7 +24,6 @@ from bot.github.responses import (
     make_throttled_error,
 )
 
-PER_PAGE = 100  # GitHub's maximum
 _REPOSITORY = re.compile(r"/repos/([^/]+/[^/]+)")
 
 
@@ -85,8 +86,11 @@ class Client:
         )
 
     def get(self, path: str, /, **parameters: Any) -> Any:
-        """The resource. Raises NotFoundError, RefusalError, ThrottledError, InfrastructureError."""
-        return self._get(path, parameters)["value"]
+        """A resource that PyGithub has no method for.
+
+        Raises NotFoundError, RefusalError, ThrottledError, InfrastructureError.
+        """
+        return self.read(path, parameters)["value"]
 
     def get_or_none(self, path: str, /, **parameters: Any) -> Any | None:
         """The resource, None if it does not exist."""
@@ -97,7 +101,7 @@ class Client:
 
     def pages(self, path: str, /, key: str = "", **parameters: Any) -> Iterator[Any]:
         """The items of a list, fetched page by page; `key` is the field in which GitHub wraps them."""
-        page = self._get(path, {"per_page": PER_PAGE, **parameters})
+        page = self.read(path, {"per_page": PER_PAGE, **parameters})
         while True:
             with expected_shape(path):
                 items = page["value"][key] if key else page["value"]
@@ -108,7 +112,7 @@ class Client:
             yield from items
             if not page["next"]:
                 return
-            page = self._get(page["next"], {})
+            page = self.read(page["next"], {})
 
     def send(self, request: Request, permission: str = "") -> ApiResponse:
         """Sends a request that changes something; `permission` is what it needs."""
@@ -122,8 +126,12 @@ class Client:
             raise make_error(answer, _request_subject(request.path), permission, self._clock())
         return answer
 
-    def _get(self, path: str, parameters: dict[str, Any]) -> dict[str, Any]:
-        """The response's `value`, and the URL of the `next` page, "" for none."""
+    def api(self, permission: str = "", per_page: int = PER_PAGE) -> ApiRequester:
+        """PyGithub's methods on behalf of this account; `permission` is what its writes need."""
+        return ApiRequester(self, permission, per_page)
+
+    def read(self, path: str, parameters: Mapping[str, Any]) -> Page:
+        """The response to a GET, as the last one if it has not changed. Raises as `get` does."""
         account, search = self._authenticator.account, path.startswith("/search/")
         url = f"{account} {path}?{urlencode(sorted(parameters.items()))}"
         cached_response = self._before(account, url, search=search)
@@ -134,7 +142,7 @@ class Client:
             return cached_response[1]
         if answer.status >= 300:
             raise make_error(answer, _request_subject(path), "", self._clock())
-        page_data = {"value": answer.data, "next": _next_page(answer)}
+        page_data: Page = {"value": answer.data, "next": _next_page(answer)}
         etag = answer.headers.get("etag", "")
         length = answer.headers.get("content-length", "")
         size = int(length) if length.isascii() and length.isdigit() else 0
@@ -142,17 +150,22 @@ class Client:
             self._rate_limiter.store_response(url, etag, page_data)
         return page_data
 
-    def _before(self, account: str, url: str, *, search: bool) -> tuple[str, dict[str, Any]] | None:
+    def _before(self, account: str, url: str, *, search: bool) -> tuple[str, Page] | None:
         if self._rate_limiter is None:
             return None
         if search:
             self._rate_limiter.acquire_search(account)
             return None
         self._rate_limiter.check_pause(account)
-        return self._rate_limiter.cached_response(url)
+        return cast("tuple[str, Page] | None", self._rate_limiter.cached_response(url))
 
     def _request_authenticated(
-        self, method: str, path: str, body: object, parameters: dict[str, Any] | None, headers: dict[str, str]
+        self,
+        method: str,
+        path: str,
+        body: object,
+        parameters: Mapping[str, Any] | None,
+        headers: dict[str, str],
     ) -> ApiResponse:
         """The response; an expired or revoked token is renewed once."""
         for last in (False, True):

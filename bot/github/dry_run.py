@@ -4,17 +4,54 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bot.errors import InfrastructureError
-from bot.github.effects import kind_of
+from bot.github.effects import EffectKind, kind_of
+from bot.github.requester import ApiRequester, Page
 from bot.github.requests import Request, Sent, checked_target
+from bot.github.responses import ApiResponse, NotFoundError
 from bot.store.outbox import ClaimedEffect
 
-#: Placeholder in a request's path for the id that GitHub would return.
-UNKNOWN_ID = "{id}"
+#: Placeholders in requests for ids that GitHub would return.
+UNKNOWN_ID, UNKNOWN_SHA = "{id}", "{sha}"
+
+
+class _Recorder:
+    """Keeps the writes of one effect and answers with placeholders.
+
+    GitHub has no items of any list and no branch of ours; everything else exists.
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+    def read(self, path: str, parameters: Mapping[str, Any]) -> Page:
+        """An empty list, or a resource."""
+        if "/git/ref/" in path:
+            raise NotFoundError(f"{path} does not exist before a dry run")
+        return {"value": [] if "per_page" in parameters else _placeholder(), "next": ""}
+
+    def send(self, request: Request, permission: str = "") -> ApiResponse:
+        """What GitHub would have created."""
+        del permission
+        self.requests.append(request)
+        return ApiResponse(201, {}, _placeholder())
+
+
+def _placeholder() -> dict[str, Any]:
+    return {"id": UNKNOWN_ID, "sha": UNKNOWN_SHA, "tree": {"sha": UNKNOWN_SHA}}
+
+
+def _record(kind: EffectKind, effect: ClaimedEffect) -> list[Request]:
+    """The requests that publish an effect, the one that people would read first."""
+    recorder = _Recorder()
+    kind.publish(ApiRequester(recorder), effect)
+    shown = recorder.requests.pop(kind.shown)
+    return [shown, *recorder.requests]
 
 
 class DryRunSink:
@@ -33,7 +70,7 @@ class DryRunSink:
         path = self._path(effect)
         kind = kind_of(effect.kind)
         made = kind.editable and effect.revision > 1 and self._was_written(path, effect)
-        requests = kind.requests(replace(effect, remote_id=UNKNOWN_ID if made else ""))
+        requests = _record(kind, replace(effect, remote_id=UNKNOWN_ID if made else ""))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if effect.resumed:  # its first sender died, perhaps while writing

@@ -17,10 +17,11 @@ import jwt
 import structlog
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from github import Auth
+from github import Auth, GithubIntegration
 
 from bot.errors import AssayError, InternalError, RefusalError, SettingsError
 from bot.github.client import Authenticator, Client
+from bot.github.requester import raw
 from bot.github.requests import Request, checked_target
 from bot.github.resources import parse_time
 from bot.github.responses import NotFoundError, expected_shape
@@ -192,7 +193,7 @@ class TokenIdentity:
         """The token's owner."""
         if not self._login:
             with expected_shape("the token's owner"):
-                self._login = str(self._client.get("/user")["login"])
+                self._login = str(self._client.api().github().get_user().complete().raw_data["login"])
         return self._login
 
     def close(self) -> None:
@@ -212,7 +213,7 @@ class AppIdentity:
 
     def __init__(self, auth: Auth.AppAuth, connect: Connect, clock: Callable[[], datetime]) -> None:
         self.app = connect(AppAuthenticator(auth))
-        self._connect, self._clock = connect, clock
+        self._auth, self._connect, self._clock = auth, connect, clock
         self._login = ""
         self._installations: dict[str, tuple[int, datetime]] = {}  # and time of the lookup
         self._repositories: dict[tuple[str, int], tuple[int, datetime]] = {}  # the same of their ids
@@ -222,6 +223,10 @@ class AppIdentity:
     def client(self, target: str, scope: TokenScope) -> Client:
         """A client of the target's installation, for that repository only."""
         return self._connect(self._authenticator(target, scope))
+
+    def integration(self) -> GithubIntegration:
+        """PyGithub's methods of the App."""
+        return self.app.api().integration(self._auth)
 
     def client_for_installation(self, installation: int, scope: TokenScope) -> Client:
         """A client for all repositories of an installation."""
@@ -245,7 +250,7 @@ class AppIdentity:
         """The login of the App."""
         if not self._login:
             with expected_shape("the App"):
-                self._login = f"{self.app.get('/app')['slug']}[bot]"
+                self._login = f"{self.integration().get_app().raw_data['slug']}[bot]"
         return self._login
 
     def close(self) -> None:
@@ -267,8 +272,9 @@ class AppIdentity:
         name, at = checked_target(target).lower(), self._clock()
         known = self._installations.get(name)
         if known is None or known[1] + INSTALLATION_TTL <= at:
+            found = self.integration().get_repo_installation(*target.split("/"))
             with expected_shape(f"the App's installation in {target}"):
-                known = (int(self.app.get(f"/repos/{target}/installation")["id"]), at)
+                known = (int(raw(found)["id"]), at)
             self._installations[name] = known
         return known[0]
 
@@ -312,7 +318,7 @@ class AppIdentity:
             made = self.app.send(Request("POST", path, body)).data
         except RefusalError:
             with expected_shape(f"installation {installation}"):
-                granted = self.app.get(f"/app/installations/{installation}").get("permissions") or {}
+                granted = raw(self.integration().get_app_installation(installation)).get("permissions") or {}
                 body["permissions"] = _granted_permissions(scope, granted)
             if body["permissions"] == scope.permissions:
                 raise  # permissions were not the cause
@@ -327,9 +333,9 @@ class AppIdentity:
         name, at = checked_target(target).lower(), self._clock()
         known = self._repositories.get((name, installation))
         if known is None or known[1] + INSTALLATION_TTL <= at:
-            client = self.client_for_installation(installation, LOCATOR)
+            api = self.client_for_installation(installation, LOCATOR).api()
             with expected_shape(target):
-                known = (int(client.get(f"/repos/{checked_target(target)}")["id"]), at)
+                known = (int(api.repository(target).complete().raw_data["id"]), at)
             self._repositories[name, installation] = known
         return known[0]
 

@@ -10,6 +10,7 @@ MAX_TITLE = 256  # characters of an issue's title
 MAX_OUTPUT = 65_535  # characters of a check run's summary, and of its text
 MAX_LABEL = 50
 MAX_ANNOTATIONS = 50  # of one request for a check run; later requests append
+PER_PAGE = 100  # items of a page of a list: GitHub's maximum
 MAX_DESCRIPTION = 140  # characters of a commit status
 
 #: GitHub's servers end requests after 10 s; ours wait a little longer.

@@ -8,6 +8,7 @@ from bot.errors import RefusalError
 from bot.github.effects import EffectKind, kind_of
 from bot.github.github_api import GitHubApi
 from bot.github.identity import REPORTER
+from bot.github.requester import exists
 from bot.github.requests import Sent
 from bot.github.responses import NotFoundError, RepositoryUnavailableError, expected_shape
 from bot.store.models import SuppressionCause
@@ -60,7 +61,7 @@ class GitHubSink:
             with expected_shape(f"the {effect.kind} in {effect.target}"):
                 kind = self._kind(effect)
                 client = self.github_api.client(effect.target, kind.scope)
-                return kind.find(client, effect, self.github_api.identity.login())
+                return kind.find(client.api(), effect, self.github_api.identity.login())
         except NotFoundError as error:
             self._raise_specific(effect, error)
 
@@ -81,7 +82,7 @@ class GitHubSink:
     def _repository_exists(self, target: str) -> bool:
         """Whether GitHub shows us the repository."""
         try:
-            return self.github_api.client(target, REPORTER).get_or_none(f"/repos/{target}") is not None
+            return exists(self.github_api.client(target, REPORTER).api().repository(target))
         except NotFoundError:  # the App is not installed there
             return False
 

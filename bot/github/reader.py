@@ -12,9 +12,13 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+from github.Installation import Installation
+from github.Repository import Repository
+
 from bot.github.client import Client
 from bot.github.github_api import GitHubApi
 from bot.github.identity import LOCATOR, READER
+from bot.github.requester import raw
 from bot.github.requests import Request, checked_target
 from bot.github.resources import (
     AppInfo,
@@ -52,23 +56,22 @@ class Reader:
 
     def repository(self, target: str) -> RepositoryInfo:
         """A repository under its present name, which may differ from `target`."""
-        return parse(RepositoryInfo.of, self._client(target).get(f"/repos/{target}"))
+        return parse(RepositoryInfo.of, self._repository(target).complete().raw_data)
 
     def branch_head(self, target: str, branch: str) -> str:
         """The commit of a branch."""
-        found = self._client(target).get(f"/repos/{target}/git/ref/heads/{quote(branch)}")
+        found = self._repository(target).get_git_ref(f"heads/{branch}").complete().raw_data
         with expected_shape(f"the branch {branch} of {target}"):
             return str(found["object"]["sha"])
 
     def pull(self, target: str, number: int) -> PullInfo:
         """A pull request."""
-        return parse(PullInfo.of, self._client(target).get(f"/repos/{target}/pulls/{number}"))
+        return parse(PullInfo.of, self._repository(target).get_pull(number).complete().raw_data)
 
     def pulls(self, target: str) -> list[PullInfo]:
         """The open pull requests, last updated first."""
-        path = f"/repos/{target}/pulls"
-        found = self._client(target).pages(path, state="open", sort="updated", direction="desc")
-        return parse_each(PullInfo.of, found)
+        found = self._repository(target).get_pulls(state="open", sort="updated", direction="desc")
+        return parse_each(PullInfo.of, map(raw, found))
 
     def permission(self, target: str, login: str) -> str:
         """The role of a login in a repository: admin, maintain, write, triage, read or none."""
@@ -83,26 +86,25 @@ class Reader:
 
     def issue(self, target: str, number: int) -> IssueInfo:
         """An issue or a pull request."""
-        return parse(IssueInfo.of, self._client(target).get(f"/repos/{target}/issues/{number}"))
+        return parse(IssueInfo.of, self._repository(target).get_issue(number).complete().raw_data)
 
     def search_issues(self, target: str, words: str, *, state: str = "") -> list[IssueInfo]:
         """At most MAX_SEARCH_RESULTS issues with all the words, best match first; state "" is any."""
         query = f"{_search_terms(words)} repo:{checked_target(target)} is:issue" + (
             f" state:{state}" if state else ""
         )
-        found = self._client(target).get("/search/issues", q=query, per_page=MAX_SEARCH_RESULTS)
+        github = self._client(target).api(per_page=MAX_SEARCH_RESULTS).github()
         with expected_shape("a search"):
-            return parse_each(IssueInfo.of, found["items"])
+            return parse_each(IssueInfo.of, map(raw, github.search_issues(query).get_page(0)))
 
     def comments_since(self, target: str, since: datetime) -> list[CommentInfo]:
         """Comments on issues and pull requests created or updated since, oldest update first."""
-        path, when = f"/repos/{target}/issues/comments", since.strftime("%Y-%m-%dT%H:%M:%SZ")
-        found = self._client(target).pages(path, since=when, sort="updated", direction="asc")
-        return parse_each(CommentInfo.of, found)
+        found = self._repository(target).get_issues_comments(sort="updated", direction="asc", since=since)
+        return parse_each(CommentInfo.of, map(raw, found))
 
     def app(self) -> AppInfo:
         """The App. This and the following methods raise RefusalError if `is_app` is false."""
-        return parse(AppInfo.of, self._github_api.app.app.get("/app"), self.hook_config())
+        return parse(AppInfo.of, self._github_api.app.integration().get_app().raw_data, self.hook_config())
 
     def hook_config(self) -> HookInfo:
         """The App's webhook configuration."""
@@ -124,12 +126,19 @@ class Reader:
 
     def installations(self) -> list[InstallationInfo]:
         """The App's installations."""
-        return parse_each(InstallationInfo.of, self._github_api.app.app.pages("/app/installations"))
+        return parse_each(
+            InstallationInfo.of, map(raw, self._github_api.app.integration().get_installations())
+        )
 
     def installation_repositories(self, installation: int) -> list[RepositoryInfo]:
         """The repositories of an installation."""
-        client = self._github_api.app.client_for_installation(installation, LOCATOR)
-        return parse_each(RepositoryInfo.of, client.pages("/installation/repositories", "repositories"))
+        api = self._github_api.app.client_for_installation(installation, LOCATOR).api()
+        found = Installation(api, {}, {"id": installation}).get_repos()
+        with expected_shape(f"installation {installation}"):
+            return parse_each(RepositoryInfo.of, map(raw, found))
+
+    def _repository(self, target: str) -> Repository:
+        return self._client(target).api().repository(target)
 
     def _client(self, target: str) -> Client:
         return self._github_api.client(checked_target(target), READER)

@@ -1,8 +1,6 @@
 """HTTP requests to one server's REST API.
 
-PyGithub's own requester is unsuitable: it drops the query of redirects, so a renamed repository's list of
-issues is another list; it treats 307, GitHub's response to a POST there, as success; it sleeps through
-`retry-after`; and it is not thread-safe. PyGithub authenticates (`bot.github.identity`).
+`bot.github.requester` says why these are not the requests of PyGithub, whose methods end here, too.
 """
 
 from __future__ import annotations

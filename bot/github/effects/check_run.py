@@ -6,17 +6,22 @@ are read first, so that none is duplicated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
-from bot.github.client import Client
-from bot.github.effects.kind import EffectKind, kind, omit, with_remote_id
+from github.CheckRun import CheckRun as Run
+from github.Commit import Commit
+from github.GithubObject import NotSet
+
+from bot.github.effects.kind import EffectKind, kind
 from bot.github.limits import MAX_ANNOTATIONS, MAX_DESCRIPTION, ThrottledError
-from bot.github.requests import Request, Sent, checked_target
+from bot.github.requester import ApiRequester, raw
+from bot.github.requests import Sent
+from bot.github.resources import parse_time
 from bot.store.outbox import ClaimedEffect
 
 Annotation = Mapping[str, Any]
+_TIMES = ("started_at", "completed_at")  # texts of the payload
 
 
 @kind
@@ -28,43 +33,30 @@ class CheckRun(EffectKind):
     editable = True
     allowed_for_tokens = False
 
-    def create(self, effect: ClaimedEffect) -> Request:
-        """Creates the run with its first annotations."""
-        notes = _notes(effect)[:MAX_ANNOTATIONS]
-        return Request("POST", _runs(effect), _with_annotations(effect.payload, notes))
-
-    def change(self, effect: ClaimedEffect) -> Request:
-        """Updates the run with its content and first annotations; its commit cannot change."""
-        return self._change(effect, _notes(effect)[:MAX_ANNOTATIONS])
-
-    def requests(self, effect: ClaimedEffect) -> list[Request]:
-        """The run, then requests for the other annotations."""
-        first = super().requests(effect)
-        made = effect if effect.remote_id else replace(effect, remote_id="{id}")
-        return first + [self._add(made, batch) for batch in _batches(_notes(effect)[MAX_ANNOTATIONS:])]
-
-    def send(self, client: Client, effect: ClaimedEffect) -> Sent:
-        """Creates or updates the run, with further requests for more annotations."""
+    def publish(self, api: ApiRequester, effect: ClaimedEffect) -> None:
+        """Creates or updates the run, all but its commit, with further requests for more annotations."""
         notes = _notes(effect)
         if effect.remote_id:
-            there = {_identity(one) for one in self._existing_annotations(client, effect)} if notes else set()
+            run = _run(api, effect, effect.remote_id)
+            there = {_identity(raw(one)) for one in run.get_annotations()} if notes else set()
             notes = [one for one in notes if _identity(one) not in there]
-            first = self._change(effect, notes[:MAX_ANNOTATIONS])
+            run.edit(**_fields(effect, notes[:MAX_ANNOTATIONS], omit=("head_sha",)))
         else:
-            first = self.create(effect)
-        sent = self.read_sent(client.send(first, self.permission).data)
+            fields = _fields(effect, notes[:MAX_ANNOTATIONS])
+            api.repository(effect.target).create_check_run(**fields)
+            run = _run(api, effect, self.read_sent(api.answer).remote_id)
         try:
             for batch in _batches(notes[MAX_ANNOTATIONS:]):
-                client.send(self._add(with_remote_id(effect, sent), batch), self.permission)
+                # The output is repeated, because GitHub clears omitted fields.
+                run.edit(output=_output(effect, batch))
         except ThrottledError as error:
             error.partially_sent = True
             raise
-        return sent
 
-    def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
+    def find(self, api: ApiRequester, effect: ClaimedEffect, login: str) -> Sent | None:
         """Our run with our key as its external id."""
-        path = f"/repos/{checked_target(effect.target)}/commits/{effect.payload['head_sha']}/check-runs"
-        for run in client.pages(path, "check_runs", check_name=effect.payload["name"], filter="all"):
+        commit = api.repository(effect.target).get_commit(effect.payload["head_sha"])
+        for run in map(raw, commit.get_check_runs(check_name=effect.payload["name"], filter="all")):
             by = (run.get("app") or {}).get("slug")
             if run.get("external_id") == effect.key and by in (None, login.removesuffix("[bot]")):
                 return self.sent(run)
@@ -73,18 +65,6 @@ class CheckRun(EffectKind):
     def is_complete(self, effect: ClaimedEffect) -> bool:
         """Whether one request created all of it."""
         return effect.revision == 1 and len(_notes(effect)) <= MAX_ANNOTATIONS
-
-    def _change(self, effect: ClaimedEffect, notes: list[Annotation]) -> Request:
-        body = _with_annotations(omit(effect.payload, "head_sha"), notes)
-        return Request("PATCH", f"{_runs(effect)}/{effect.remote_id}", body)
-
-    def _add(self, effect: ClaimedEffect, notes: list[Annotation]) -> Request:
-        """Adds annotations. The output is repeated, because GitHub clears omitted fields."""
-        body = _with_annotations({"output": effect.payload["output"]}, notes)
-        return Request("PATCH", f"{_runs(effect)}/{effect.remote_id}", body)
-
-    def _existing_annotations(self, client: Client, effect: ClaimedEffect) -> Iterable[Annotation]:
-        return client.pages(f"{_runs(effect)}/{effect.remote_id}/annotations")
 
 
 @kind
@@ -98,17 +78,17 @@ class CommitStatus(EffectKind):
     name = "commit_status"
     permission = "statuses=write"
 
-    def create(self, effect: ClaimedEffect) -> Request:
+    def publish(self, api: ApiRequester, effect: ClaimedEffect) -> None:
         """`POST /repos/{owner}/{repo}/statuses/{sha}` from the payload of a check run."""
         run, output = effect.payload, effect.payload.get("output") or {}
-        body = {
-            "state": _state(run),
-            "context": run["name"],
-            "description": str(output.get("title") or "")[:MAX_DESCRIPTION],
-        }
-        if run.get("details_url"):
-            body["target_url"] = run["details_url"]
-        return Request("POST", f"/repos/{checked_target(effect.target)}/statuses/{run['head_sha']}", body)
+        sha, url = run["head_sha"], api.repository(effect.target).get_commit(run["head_sha"]).url
+        commit = Commit(api, attributes={"sha": sha}, url=url)  # with its id, or PyGithub reads the commit
+        commit.create_status(
+            state=_state(run),
+            context=run["name"],
+            description=str(output.get("title") or "")[:MAX_DESCRIPTION],
+            target_url=run.get("details_url") or NotSet,
+        )
 
     def sent(self, answer: Any) -> Sent:
         """Its URL; statuses are never updated, so there is no id."""
@@ -130,8 +110,9 @@ def _state(run: Mapping[str, Any]) -> str:
     return _STATES.get(str(conclusion), "failure") if conclusion else "pending"
 
 
-def _runs(effect: ClaimedEffect) -> str:
-    return f"/repos/{checked_target(effect.target)}/check-runs"
+def _run(api: ApiRequester, effect: ClaimedEffect, remote_id: str) -> Run:
+    """A check run, not read yet; in a dry run the id is no number, as PyGithub's own method demands."""
+    return Run(api, url=f"{api.repository(effect.target).url}/check-runs/{remote_id}")
 
 
 def _notes(effect: ClaimedEffect) -> list[Annotation]:
@@ -140,12 +121,17 @@ def _notes(effect: ClaimedEffect) -> list[Annotation]:
     return list({_identity(one): one for one in output.get("annotations") or ()}.values())
 
 
-def _with_annotations(payload: Mapping[str, Any], notes: list[Annotation]) -> dict[str, Any]:
-    """The payload with these annotations; without any, the field is omitted."""
-    if "output" not in payload:
-        return dict(payload)
-    output = omit(payload["output"], "annotations")
-    return {**payload, "output": {**output, "annotations": notes} if notes else output}
+def _fields(effect: ClaimedEffect, notes: list[Annotation], omit: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The payload as PyGithub's arguments, with these annotations."""
+    fields = {name: value for name, value in effect.payload.items() if name not in omit}
+    times = {name: parse_time(fields[name]) for name in _TIMES if name in fields}
+    return fields | times | ({"output": _output(effect, notes)} if "output" in fields else {})
+
+
+def _output(effect: ClaimedEffect, notes: list[Annotation]) -> dict[str, Any]:
+    """The output with these annotations; without any, the field is omitted."""
+    output = {name: value for name, value in effect.payload["output"].items() if name != "annotations"}
+    return {**output, "annotations": notes} if notes else output
 
 
 def _batches(notes: list[Annotation]) -> list[list[Annotation]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from bot.github.client import Client
-from bot.github.effects.kind import EffectKind, find_own, kind, require_parent_sent, since, thread_path
-from bot.github.requests import Request, Sent, checked_target
+from github.IssueComment import IssueComment
+
+from bot.github.effects.kind import EffectKind, find_own, kind, since, thread_of
+from bot.github.requester import ApiRequester
+from bot.github.requests import Sent
 from bot.store.outbox import ClaimedEffect
 
 
@@ -14,19 +16,15 @@ class Comment(EffectKind):
 
     name = "comment"
     permission = "issues=write"
+    needs_parent = True
 
-    def create(self, effect: ClaimedEffect) -> Request:
+    def publish(self, api: ApiRequester, effect: ClaimedEffect) -> None:
         """Creates the comment."""
-        return Request("POST", f"{thread_path(effect)}/comments", {"body": effect.payload["body"]})
+        thread_of(api, effect).create_comment(effect.payload["body"])
 
-    def send(self, client: Client, effect: ClaimedEffect) -> Sent:
-        """Creates the comment if its issue or pull request was published."""
-        require_parent_sent(effect)
-        return super().send(client, effect)
-
-    def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
+    def find(self, api: ApiRequester, effect: ClaimedEffect, login: str) -> Sent | None:
         """Our comment with the marker."""
-        there = find_own(client.pages(f"{thread_path(effect)}/comments", since=since(effect)), effect, login)
+        there = find_own(thread_of(api, effect).get_comments(since=since(effect)), effect, login)
         return self.sent(there) if there is not None else None
 
 
@@ -43,12 +41,19 @@ class Sticky(Comment):
     editable = True
     always_search = True
 
-    def change(self, effect: ClaimedEffect) -> Request:
-        """`PATCH /repos/{owner}/{repo}/issues/comments/{id}`."""
-        path = f"/repos/{checked_target(effect.target)}/issues/comments/{effect.remote_id}"
-        return Request("PATCH", path, {"body": effect.payload["body"]})
+    def publish(self, api: ApiRequester, effect: ClaimedEffect) -> None:
+        """Creates the comment, or `PATCH /repos/{owner}/{repo}/issues/comments/{id}`."""
+        if effect.remote_id:
+            comment_of(api, effect.target, effect.remote_id).edit(effect.payload["body"])
+        else:
+            super().publish(api, effect)
 
-    def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
+    def find(self, api: ApiRequester, effect: ClaimedEffect, login: str) -> Sent | None:
         """Our comment with the marker, of any age."""
-        there = find_own(client.pages(f"{thread_path(effect)}/comments"), effect, login)
+        there = find_own(thread_of(api, effect).get_comments(), effect, login)
         return self.sent(there) if there is not None else None
+
+
+def comment_of(api: ApiRequester, target: str, remote_id: str) -> IssueComment:
+    """A comment, not read yet; PyGithub has it below its issue only, whose number is not needed."""
+    return IssueComment(api, url=f"{api.repository(target).url}/issues/comments/{remote_id}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.github.client import Client
 from bot.github.effects.kind import EffectKind, find_own, kind, since
-from bot.github.requests import Request, Sent, checked_target
+from bot.github.requester import ApiRequester
+from bot.github.requests import Sent
 from bot.store.outbox import ClaimedEffect
 
 
@@ -17,17 +17,17 @@ class Issue(EffectKind):
     name = "issue"
     permission = "issues=write"
 
-    def create(self, effect: ClaimedEffect) -> Request:
+    def publish(self, api: ApiRequester, effect: ClaimedEffect) -> None:
         """Creates the issue."""
-        return Request("POST", f"/repos/{checked_target(effect.target)}/issues", effect.payload)
+        api.repository(effect.target).create_issue(**effect.payload)
 
     def sent(self, answer: Any) -> Sent:
         """Its URL and number."""
         return Sent(answer["html_url"], answer["number"], str(answer["number"]))
 
-    def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
+    def find(self, api: ApiRequester, effect: ClaimedEffect, login: str) -> Sent | None:
         """Our issue with the marker, open or closed."""
-        path = f"/repos/{checked_target(effect.target)}/issues"
-        found = client.pages(path, state="all", since=since(effect), sort="created", direction="asc")
+        repository = api.repository(effect.target)
+        found = repository.get_issues(state="all", since=since(effect), sort="created", direction="asc")
         there = find_own(found, effect, login)
         return self.sent(there) if there is not None else None

@@ -1,17 +1,23 @@
-"""Base class and registry of effect kinds: the requests that create, update and find an effect."""
+"""Base class and registry of effect kinds: what creates, updates and finds an effect.
+
+A dry run records the requests of the same code.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, TypeVar
+
+from github.GithubObject import GithubObject
+from github.Issue import Issue
 
 from bot.errors import InternalError, RefusalError
 from bot.github.client import Client
 from bot.github.identity import REPORTER, TokenScope
 from bot.github.limits import marker
-from bot.github.requests import Request, Sent, checked_target
+from bot.github.requester import ApiRequester, raw
+from bot.github.requests import Sent
 from bot.github.responses import expected_shape
 from bot.store.outbox import ClaimedEffect
 
@@ -28,6 +34,8 @@ class EffectKind:
     editable   whether it is updated in place
     always_search  whether it is searched for even if it is new to the outbox
     allowed_for_tokens  whether tokens may create it, not only Apps
+    needs_parent    whether it belongs to an effect that may have been written in a dry run only
+    shown    index of the request that shows what people would read
     """
 
     name: ClassVar[str]
@@ -36,36 +44,33 @@ class EffectKind:
     editable: ClassVar[bool] = False
     always_search: ClassVar[bool] = False
     allowed_for_tokens: ClassVar[bool] = True
+    needs_parent: ClassVar[bool] = False
+    shown: ClassVar[int] = 0
 
-    def create(self, effect: ClaimedEffect) -> Request:
-        """The request that creates the effect."""
+    def publish(self, api: ApiRequester, effect: ClaimedEffect) -> None:
+        """Creates the effect, or updates `effect.remote_id`; the last response is about it."""
         raise NotImplementedError
-
-    def change(self, effect: ClaimedEffect) -> Request:
-        """The request that updates `effect.remote_id`; for editable kinds only."""
-        raise InternalError(f"{effect.kind} {effect.key} is of a kind that is never changed")
-
-    def requests(self, effect: ClaimedEffect) -> list[Request]:
-        """All requests of a successful run, in order."""
-        return [self.change(effect) if effect.remote_id else self.create(effect)]
 
     def sent(self, answer: Any) -> Sent:
         """Parses GitHub's response."""
         return Sent(str(answer.get("html_url") or answer.get("url") or ""), remote_id=str(answer["id"]))
 
     def send(self, client: Client, effect: ClaimedEffect) -> Sent:
-        """Creates or updates the effect."""
-        request = self.change(effect) if effect.remote_id else self.create(effect)
-        return self.read_sent(client.send(request, self.permission).data)
+        """`publish`; raises RefusalError if the parent was only written in dry-run mode."""
+        if self.needs_parent:
+            require_parent_sent(effect)
+        api = client.api(self.permission)
+        self.publish(api, effect)
+        return self.read_sent(api.answer)
 
     def read_sent(self, answer: Any) -> Sent:
         """`sent`; raises UnexpectedResponseError if the response lacks required fields."""
         with expected_shape(f"the {self.name} it made"):
             return self.sent(answer)
 
-    def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
+    def find(self, api: ApiRequester, effect: ClaimedEffect, login: str) -> Sent | None:
         """The effect if it exists; always None for kinds that are idempotent."""
-        del client, effect, login
+        del api, effect, login
         return None
 
     def is_complete(self, effect: ClaimedEffect) -> bool:
@@ -98,11 +103,11 @@ def kinds() -> tuple[EffectKind, ...]:
     return tuple(_KINDS[name] for name in sorted(_KINDS))
 
 
-def thread_path(effect: ClaimedEffect) -> str:
-    """The path of the issue or pull request an effect belongs to."""
+def thread_of(api: ApiRequester, effect: ClaimedEffect) -> Issue:
+    """The issue or pull request an effect belongs to, not read yet."""
     if effect.number is None:
         raise InternalError(f"{effect.kind} {effect.key} belongs to no issue or pull request")
-    return f"/repos/{checked_target(effect.target)}/issues/{effect.number}"
+    return api.repository(effect.target).get_issue(effect.number)
 
 
 def require_parent_sent(effect: ClaimedEffect) -> None:
@@ -114,26 +119,16 @@ def require_parent_sent(effect: ClaimedEffect) -> None:
         )
 
 
-def find_own(items: Iterable[Any], effect: ClaimedEffect, login: str) -> Any | None:
-    """The first item of ours with the marker; the author is checked, since anybody may quote the marker."""
+def find_own(items: Iterable[GithubObject], effect: ClaimedEffect, login: str) -> Any | None:
+    """The JSON of our first item with the marker; checks the author, since anybody may quote the marker."""
     mark = marker(effect.key)
-    for one in items:
+    for one in map(raw, items):
         author = (one.get("user") or {}).get("login")
         if author == login and mark in (one.get("body") or ""):
             return one
     return None
 
 
-def omit(payload: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The payload without some fields."""
-    return {name: value for name, value in payload.items() if name not in names}
-
-
-def since(effect: ClaimedEffect) -> str:
-    """A time before which no text of the effect was created, in GitHub's format."""
-    return (effect.created_at - CLOCK_SKEW).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def with_remote_id(effect: ClaimedEffect, sent: Sent) -> ClaimedEffect:
-    """The effect with the id that GitHub assigned."""
-    return replace(effect, remote_id=sent.remote_id)
+def since(effect: ClaimedEffect) -> datetime:
+    """A time before which no text of the effect was created."""
+    return effect.created_at - CLOCK_SKEW

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
 
 from bot.errors import RefusalError
-from bot.github.client import Client
-from bot.github.effects.kind import EffectKind, kind, require_parent_sent, thread_path
-from bot.github.requests import Request, Sent, checked_target
+from bot.github.effects.comment import comment_of
+from bot.github.effects.kind import EffectKind, kind, thread_of
+from bot.github.requester import ApiRequester, exists
+from bot.github.requests import Request, Sent
 from bot.store.outbox import ClaimedEffect
 
 #: Color of our labels: GitHub's pale violet, which no default label has.
@@ -23,11 +23,10 @@ class Reaction(EffectKind):
     name = "reaction"
     permission = "issues=write"
 
-    def create(self, effect: ClaimedEffect) -> Request:
-        """The reaction to `payload.comment`."""
-        target, comment = checked_target(effect.target), int(effect.payload["comment"])
-        path = f"/repos/{target}/issues/comments/{comment}/reactions"
-        return Request("POST", path, {"content": effect.payload["content"]})
+    def publish(self, api: ApiRequester, effect: ClaimedEffect) -> None:
+        """Reacts to `payload.comment`."""
+        comment = comment_of(api, effect.target, str(int(effect.payload["comment"])))
+        comment.create_reaction(effect.payload["content"])
 
     def sent(self, answer: Any) -> Sent:
         """A reaction has no URL."""
@@ -41,19 +40,11 @@ class IssueState(EffectKind):
     name = "issue_state"
     permission = "issues=write"
     editable = True
+    needs_parent = True
 
-    def create(self, effect: ClaimedEffect) -> Request:
-        """Sets the state."""
-        return Request("PATCH", thread_path(effect), effect.payload)
-
-    def change(self, effect: ClaimedEffect) -> Request:
-        """Sets the state: an issue has one."""
-        return self.create(effect)
-
-    def send(self, client: Client, effect: ClaimedEffect) -> Sent:
-        """Sets the state if the issue was published."""
-        require_parent_sent(effect)
-        return super().send(client, effect)
+    def publish(self, api: ApiRequester, effect: ClaimedEffect) -> None:
+        """Sets the state: an issue has one, so creating and updating are the same."""
+        thread_of(api, effect).edit(**effect.payload)
 
     def sent(self, answer: Any) -> Sent:
         """The issue's URL."""
@@ -66,27 +57,27 @@ class Labels(EffectKind):
 
     name = "labels"
     permission = "issues=write"
+    needs_parent = True
 
-    def create(self, effect: ClaimedEffect) -> Request:
-        """Adds the labels to the existing ones."""
-        return Request("POST", f"{thread_path(effect)}/labels", {"labels": effect.payload["labels"]})
-
-    def send(self, client: Client, effect: ClaimedEffect) -> Sent:
-        """Creates missing labels, then adds all."""
-        require_parent_sent(effect)
+    def publish(self, api: ApiRequester, effect: ClaimedEffect) -> None:
+        """Creates missing labels, then adds all to the existing ones."""
         for name in effect.payload["labels"]:
-            _ensure(client, effect.target, name)
-        client.send(self.create(effect), self.permission)
+            _ensure(api, effect.target, name)
+        path = f"{thread_of(api, effect).url}/labels"
+        api.send(Request("POST", path, {"labels": effect.payload["labels"]}))
+
+    def sent(self, answer: Any) -> Sent:
+        """Labels have no id of their own."""
+        del answer
         return Sent("")
 
 
-def _ensure(client: Client, target: str, name: str) -> None:
-    path = f"/repos/{checked_target(target)}/labels"
-    if client.get_or_none(f"{path}/{quote(name, safe='')}") is not None:
+def _ensure(api: ApiRequester, target: str, name: str) -> None:
+    repository = api.repository(target)
+    if exists(repository.get_label(name)):
         return
-    body = {"name": name, "color": COLOR, "description": DESCRIPTION}
     try:
-        client.send(Request("POST", path, body), Labels.permission)
+        repository.create_label(name, COLOR, DESCRIPTION)
     except RefusalError:
-        if client.get_or_none(f"{path}/{quote(name, safe='')}") is None:  # else another process was first
+        if not exists(repository.get_label(name)):  # else another process was first
             raise

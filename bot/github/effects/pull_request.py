@@ -6,12 +6,17 @@ where it stopped, because a branch or pull request that exists is found by the b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from bot.github.client import Client
+from github import InputGitTreeElement
+from github.GitCommit import GitCommit
+from github.GitTree import GitTree
+
 from bot.github.effects.kind import EffectKind, kind
 from bot.github.identity import PROPOSER
-from bot.github.requests import Request, Sent, checked_target
+from bot.github.requester import ApiRequester, exists, raw
+from bot.github.requests import Sent
 from bot.github.responses import expected_shape
 from bot.store.outbox import ClaimedEffect
 from bot.store.proposals import PULL_REQUEST
@@ -20,7 +25,6 @@ _CONTENTS, _PULLS = "contents=write", "pull_requests=write"
 _FILE_MODE = "100644"  # a regular file (GitHub, "Create a tree")
 #: Parts of the payload that are no fields of a pull request.
 _COMMIT = "commit"
-_UNKNOWN = "{sha}"  # an id that a dry run cannot know
 
 
 @kind
@@ -33,59 +37,43 @@ class PullRequest(EffectKind):
     name = PULL_REQUEST
     permission = _PULLS
     scope = PROPOSER
+    shown = -1
 
-    def create(self, effect: ClaimedEffect) -> Request:
-        """Opens the pull request from the branch."""
-        body = {name: value for name, value in effect.payload.items() if name != _COMMIT}
-        return Request("POST", f"/repos/{checked_target(effect.target)}/pulls", body)
-
-    def requests(self, effect: ClaimedEffect) -> list[Request]:
-        """The pull request, then what is made before it."""
-        return [
-            self.create(effect),
-            self._tree(effect, _UNKNOWN),
-            self._commit(effect, _UNKNOWN),
-            self._branch(effect, _UNKNOWN),
-        ]
-
-    def send(self, client: Client, effect: ClaimedEffect) -> Sent:
+    def publish(self, api: ApiRequester, effect: ClaimedEffect) -> None:
         """Makes the branch unless it exists, and opens the pull request."""
-        target = checked_target(effect.target)
-        if client.get_or_none(f"/repos/{target}/git/ref/heads/{effect.payload['head']}") is None:
-            parent = effect.payload[_COMMIT]["parent"]
-            base = _sha(client.get(f"/repos/{target}/git/commits/{parent}"), "tree")
-            tree = _sha(client.send(self._tree(effect, base), _CONTENTS).data)
-            commit = _sha(client.send(self._commit(effect, tree), _CONTENTS).data)
-            client.send(self._branch(effect, commit), _CONTENTS)
-        return self.read_sent(client.send(self.create(effect), self.permission).data)
+        contents = api.needing(_CONTENTS)
+        branch = effect.payload["head"]
+        if not exists(contents.repository(effect.target).get_git_ref(f"heads/{branch}")):
+            _create_branch(contents, effect.target, branch, effect.payload[_COMMIT])
+        fields = {name: value for name, value in effect.payload.items() if name != _COMMIT}
+        api.repository(effect.target).create_pull(**fields)
 
     def sent(self, answer: Any) -> Sent:
         """Its URL and number."""
         return Sent(answer["html_url"], answer["number"], str(answer["number"]))
 
-    def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
+    def find(self, api: ApiRequester, effect: ClaimedEffect, login: str) -> Sent | None:
         """The pull request from our branch, open or not."""
-        target = checked_target(effect.target)
-        head = f"{target.partition('/')[0]}:{effect.payload['head']}"
-        for one in client.pages(f"/repos/{target}/pulls", state="all", head=head):
+        head = f"{effect.target.partition('/')[0]}:{effect.payload['head']}"
+        for one in map(raw, api.repository(effect.target).get_pulls(state="all", head=head)):
             if (one.get("user") or {}).get("login") == login:
                 return self.sent(one)
         return None
 
-    def _tree(self, effect: ClaimedEffect, base: str) -> Request:
-        commit = effect.payload[_COMMIT]
-        file = {"path": commit["path"], "mode": _FILE_MODE, "type": "blob", "content": commit["content"]}
-        target = checked_target(effect.target)
-        return Request("POST", f"/repos/{target}/git/trees", {"base_tree": base, "tree": [file]})
 
-    def _commit(self, effect: ClaimedEffect, tree: str) -> Request:
-        commit = effect.payload[_COMMIT]
-        body = {"message": commit["message"], "tree": tree, "parents": [commit["parent"]]}
-        return Request("POST", f"/repos/{checked_target(effect.target)}/git/commits", body)
+def _create_branch(api: ApiRequester, target: str, branch: str, commit: Mapping[str, str]) -> None:
+    """A branch with one commit on `commit.parent` that writes one file."""
+    repository = api.repository(target)
+    parent = GitCommit(api, attributes={"sha": commit["parent"]}, completed=True)
+    base = _sha(raw(repository.get_git_commit(commit["parent"])), "tree")
+    file = InputGitTreeElement(commit["path"], _FILE_MODE, "blob", commit["content"])
+    tree = repository.create_git_tree([file], _tree(api, base))
+    made = repository.create_git_commit(commit["message"], _tree(api, _sha(raw(tree))), [parent])
+    repository.create_git_ref(f"refs/heads/{branch}", _sha(raw(made)))
 
-    def _branch(self, effect: ClaimedEffect, commit: str) -> Request:
-        body = {"ref": f"refs/heads/{effect.payload['head']}", "sha": commit}
-        return Request("POST", f"/repos/{checked_target(effect.target)}/git/refs", body)
+
+def _tree(api: ApiRequester, sha: str) -> GitTree:
+    return GitTree(api, attributes={"sha": sha}, completed=True)
 
 
 def _sha(answer: Any, part: str = "") -> str:
