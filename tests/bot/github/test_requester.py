@@ -80,7 +80,6 @@ OBJECTS: dict[str, Callable[[Reader], object]] = {
     "branch": lambda reader: reader.branch_head(TARGET, "main"),
     "pull": lambda reader: reader.pull(TARGET, 1),
     "issue": lambda reader: reader.issue(TARGET, 1),
-    "permission": lambda reader: reader.permission(TARGET, "ada"),
     "login": lambda reader: reader.login(),
 }
 WRONG = ["<h1>Welcome</h1>", "3", '{"a": 1}', "null", "{}", '{"_links": 1}', '{"items": 1}']
