@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.errors import InfrastructureError, RefusalError
-from bot.github.client import PER_PAGE, Client
+from bot.github.client import Client
 from bot.github.identity import TokenAuthenticator
+from bot.github.limits import PER_PAGE
 from bot.github.rate_limiter import RateLimiter
 from bot.github.requests import Request
 from bot.github.responses import ApiResponse, NotFoundError, UnexpectedResponseError, make_error
