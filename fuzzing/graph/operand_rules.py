@@ -47,6 +47,11 @@ class Operands:
         edge = self._edge(place)
         return None if edge is None or not (type_ := self._graph.types[edge]).static else type_.lengths
 
+    @property
+    def output_dtype(self) -> str:
+        """The element type of the first output."""
+        return self._graph.types[self._node.outputs[0]].dtype
+
     def dtype(self, place: int) -> str:
         """The element type of an input; "" if it is omitted."""
         edge = self._edge(place)
@@ -61,9 +66,39 @@ class Operands:
         return self._node.inputs[place] if place < len(self._node.inputs) else None
 
 
+#: Attributes that switch something: their pages give no meaning to numbers other than 0 and 1.
+_SWITCHES = frozenset(
+    {
+        "allowzero",
+        "antialias",
+        "ceil_mode",
+        "count_include_pad",
+        "exclude_outside",
+        "exclusive",
+        "fmod",
+        "inverse",
+        "is_causal",
+        "keepdims",
+        "largest",
+        "noop_with_empty_axes",
+        "onesided",
+        "reverse",
+        "saturate",
+        "select_last_index",
+        "sorted",
+        "transA",
+        "transB",
+    }
+)
+
+
 def obeys_rules(graph: Graph, node: Node, value_of: ValueOf) -> bool:
     """Whether a node obeys the rules of its operator."""
-    rule = _RULES.get(node.op) if not node.domain else None
+    if node.domain:
+        return True
+    if any(value not in (0, 1) for name, value in node.attributes.items() if name in _SWITCHES):
+        return False
+    rule = _RULES.get(node.op)
     return rule is None or rule(Operands(graph, node, value_of))
 
 
@@ -317,8 +352,11 @@ def _mod(given: Operands) -> bool:
 def _quantization(given: Operands) -> bool:
     """A zero point for each scale; a scale for all, for each index of the axis, or for each block."""
     x, scale, zero = given.shape(0), given.shape(1), given.shape(2)
-    if scale is None or (zero is not None and zero != scale):
-        return scale is None
+    if scale is None:
+        return True
+    single = {(), (1,)}  # ONNX's own tests mix the two
+    if zero is not None and zero != scale and not {zero, scale} <= single:
+        return False
     if x is None or not scale or scale == (1,):
         return True
     axis, block = given.get("axis", 1), given.get("block_size", 0)
@@ -366,12 +404,44 @@ def _convolution(given: Operands) -> bool:
     return x[1] == w[1] * group and w[0] % group == 0 and (bias is None or bias == (w[0],))
 
 
+def _cast(given: Operands) -> bool:
+    """The attribute `saturate` applies to 8-bit floats only."""
+    return given.get("saturate", 1) == 1 or given.output_dtype.startswith("float8")
+
+
+def _range(given: Operands) -> bool:
+    """All inputs are scalars."""
+    return all(given.shape(at) in (None, ()) for at in range(3))
+
+
+def _roi_align(given: Operands) -> bool:
+    """Regions have an area: without `sampling_ratio` an empty one is an average of no samples."""
+    regions = given.value(1)
+    if regions is None or regions.shape[1:] != (4,) or given.get("sampling_ratio", 0):
+        return True
+    return bool((regions[:, 2:] > regions[:, :2]).all())
+
+
+def _transpose(given: Operands) -> bool:
+    """The attribute `perm` has each axis once."""
+    shape, perm = given.shape(0), given.get("perm")
+    return shape is None or perm is None or sorted(perm) == list(range(len(shape)))
+
+
+def _local_response_normalization(given: Operands) -> bool:
+    """Batch, channels and at least one more axis."""
+    shape = given.shape(0)
+    return shape is None or len(shape) >= 3
+
+
 _RULES: dict[str, Callable[[Operands], bool]] = {
     "AffineGrid": _affine_grid,
     "ArgMax": _axis(0),
     "ArgMin": _axis(0),
     "Attention": _attention,
     "BatchNormalization": _channel_vectors,
+    "Cast": _cast,
+    "CastLike": _cast,
     "ConstantOfShape": _vectors(0),
     "Conv": _convolution,
     "DeformConv": _kernel_fits,
@@ -383,6 +453,7 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "GatherND": _gather_nd,
     "Hardmax": _axis(-1),
     "InstanceNormalization": _instance_normalization,
+    "LRN": _local_response_normalization,
     "LSTM": _recurrent(4),
     "LayerNormalization": _layer_normalization,
     "LogSoftmax": _axis(-1),
@@ -394,8 +465,10 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "QuantizeLinear": _quantization,
     "RMSNormalization": _layer_normalization,
     "RNN": _recurrent(1),
+    "Range": _range,
     "Reshape": _vectors(1),
     "Resize": _resize,
+    "RoiAlign": _roi_align,
     "RotaryEmbedding": _rotary_embedding,
     "STFT": _stft,
     "ScatterElements": _scatter_elements,
@@ -407,6 +480,7 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "Squeeze": _reduction,
     "Tile": _tile,
     "TopK": _axis(-1),
+    "Transpose": _transpose,
 } | dict.fromkeys(
     (
         "ReduceL1",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from fuzzing.errors import IllTypedError
 from fuzzing.graph.ir import Graph, Node
@@ -28,6 +31,10 @@ def find_violations(graph: Graph, value_of: ValueOf) -> frozenset[str]:
 
 
 def _broken_rules(graph: Graph, node: Node, value_of: ValueOf) -> Iterator[str]:
+    for body in node.subgraphs():
+        outside = dict(zip(body.graph.captured, body.captures, strict=True))
+        for inner in body.graph.nodes:
+            yield from _broken_rules(body.graph, inner, _value_in(body.graph, outside, value_of))
     if any(_is_negative(graph.types[edge]) for edge in (*node.used_edges(), *node.outputs)):
         yield "negative length"
         return
@@ -45,6 +52,17 @@ def _broken_rules(graph: Graph, node: Node, value_of: ValueOf) -> Iterator[str]:
         known = graph.types[edge]
         if _is_negative(type_) or (known != ABSENT and not _types_agree(known, type_)):
             yield "shapes"
+
+
+def _value_in(graph: Graph, outside: Mapping[int, int], value_of: ValueOf) -> ValueOf:
+    """The elements known in a body: its constants, and those of what it captures."""
+
+    def value(edge: int) -> np.ndarray[Any, Any] | None:
+        if edge in graph.constants:
+            return np.asarray(graph.constants[edge].array)
+        return value_of(outside[edge]) if edge in outside else None
+
+    return value
 
 
 def _types_agree(one: TensorType, other: TensorType) -> bool:

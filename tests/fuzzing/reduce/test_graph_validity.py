@@ -97,6 +97,28 @@ OUTSIDE = {
         "(float[2,3] x, int64[2] t) => (float l) { l = NegativeLogLikelihoodLoss(x, t) }",
         t=np.array([0, 3]),
     ),
+    "a Split of 5 in 4 in a branch": state_of(
+        "(int64[5] x, bool c) => (int64[n] y) { y = If(c) <then_branch = t () => (int64[m] a) "
+        "{ a, b, d, e = Split<num_outputs = 4>(x) }, else_branch = f () => (int64[5] g) "
+        "{ g = Identity(x) }> }"
+    ),
+    "a switch that is neither on nor off": state_of(
+        "(int64[2] x, int64[2] d) => (int64[2] y) { y = Mod<fmod = -1>(x, d) }", d=np.ones(2, np.int64)
+    ),
+    "saturation of a type that does not saturate": state_of(
+        "(float[2] x) => (float16[2] y) { y = Cast<saturate = 0, to = 10>(x) }", 21
+    ),
+    "a Range of vectors": state_of(
+        "(int64 a, int64[1] b) => (int64[n] y) { y = Range(a, b, a) }", a=np.int64(1), b=np.ones(1, np.int64)
+    ),
+    "a permutation of other axes": state_of(
+        "(float[2,1] x) => (float[n,m] y) { y = Transpose<perm = [0]>(x) }"
+    ),
+    "a region without an area": state_of(
+        "(float[1,1,2,2] x) => (float[1,1,1,1] y) <float[1,4] r = {1, 1, 1, 2}, int64[1] b = {0}> "
+        "{ y = RoiAlign(x, r, b) }"
+    ),
+    "a normalization of vectors": state_of("(float[1,1] x) => (float[1,1] y) { y = LRN<size = 1>(x) }"),
     "a declared length that is not the computed one": state_of("(float[2] x) => (float[3] y) { y = Abs(x) }"),
 }
 
@@ -111,6 +133,14 @@ INSIDE = (
     "(float[2,3] x) => (float[2,1] y) <int64[1] a = {-1}> { y = ReduceSum(x, a) }",
     "(float[2,3] x, float[3] s) => (float[2,3] y) { y = LayerNormalization(x, s) }",
     "(uint8[1,2] x, float[2] s) => (float[1,2] y) { y = DequantizeLinear(x, s) }",
+    "(float[2] x) => (float8e4m3fn[2] y) { y = Cast<saturate = 0, to = 17>(x) }",
+    "(int64 a) => (int64[n] y) { y = Range(a, a, a) }",
+    "(uint8[2] x, float s, uint8[1] z) => (float[2] y) { y = DequantizeLinear(x, s, z) }",
+    "(float[2,1] x) => (float[1,2] y) { y = Transpose<perm = [1, 0]>(x) }",
+    "(float[1,1,2,2] x) => (float[1,1,1,1] y) <float[1,4] r = {1, 1, 2, 2}, int64[1] b = {0}> "
+    "{ y = RoiAlign(x, r, b) }",
+    "(int64[4] x, bool c) => (int64[n] y) { y = If(c) <then_branch = t () => (int64[2] a) "
+    "{ a, b = Split<num_outputs = 2>(x) }, else_branch = f () => (int64[4] g) { g = Identity(x) }> }",
     "(float[2,3] x, float[3] y) => (float[2,3] z) { a = Add(x, y)  z = Relu(a) }",
 )
 
@@ -123,4 +153,4 @@ def test_what_the_standard_forbids_is_invalid(state: GraphState) -> None:
 
 @pytest.mark.parametrize("text", INSIDE)
 def test_legal_models_are_valid(text: str) -> None:
-    assert find_violations(state_of(text)) == frozenset()
+    assert find_violations(state_of(text, 21)) == frozenset()
