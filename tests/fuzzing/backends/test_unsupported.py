@@ -315,6 +315,19 @@ SAID = [
         "a computed shape as this operator's input",
     ),
     Said("tvm", "ValueError", "TopK k must be a constant", "no k known only when it runs"),
+    Said("tvm", "ValueError", "TopK sorted must be 1 for Relax frontend", "TopK sorted must be 1"),
+    Said(
+        "tvm",
+        "TypeError",
+        "Prelu requires the input tensor to have float dtype. However, the given input dtype is T.int64",
+        "Prelu requires the input tensor to have float dtype",
+    ),
+    Said(
+        "tvm",
+        "ValueError",
+        "Slice requires a statically known starts length.",
+        "Slice requires a statically known starts length.",
+    ),
     Said(
         "tvm", "AssertionError", "Only constant axes currently supported", "no axes known only when they run"
     ),
