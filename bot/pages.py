@@ -43,6 +43,7 @@ _STATE_ORDER = [
 #: Names of classifications on pages.
 CLASSIFICATION_LABELS = {
     "regression": "new",
+    "changed": "changed",
     "already_broken": "already broken",
     "support_lost": "no longer supported",
     "fixed": "fixed",

@@ -88,6 +88,8 @@ class Evidence:
     native         faulthandler's stack of a native crash
     log            the end of what the process printed during the case
     mismatches     outputs that differ
+    excused        outputs that differ and pass, since the reference does not decide there: rounding breaks
+                   a tie, or the standard leaves the result open
     ablation_runs  (options, verdict) of the case at each ablation level that was run, least first
     component      the component that the first failing level adds; "" if there was no ablation
     """
@@ -99,6 +101,7 @@ class Evidence:
     native: str = ""
     log: str = ""
     mismatches: tuple[Mismatch, ...] = ()
+    excused: tuple[Mismatch, ...] = ()
     ablation_runs: tuple[tuple[str, str], ...] = ()
     component: str = ""
 
@@ -133,6 +136,7 @@ class Outcome:
         evidence = {
             **vars(evidence_fields),
             "mismatches": tuple([asdict(item) for item in evidence_fields.mismatches]),
+            "excused": tuple([asdict(item) for item in evidence_fields.excused]),
         }
         changed = {"verdict": self.verdict.value, "phase": self.phase.value, "evidence": evidence}
         return {**vars(self), "durations": dict(self.durations), **changed}
@@ -144,6 +148,7 @@ class Outcome:
             fields = dict(obj)
             evidence = dict(fields.pop("evidence"))
             mismatches = tuple(_mismatch(item) for item in evidence.pop("mismatches"))
+            excused = tuple(_mismatch(item) for item in evidence.pop("excused", ()))
             runs = evidence.pop("rungs", ())  # the key's name in files written by earlier releases
             runs = evidence.pop("ablation_runs", runs)
             ablation_runs = tuple((str(options), str(verdict)) for options, verdict in runs)
@@ -151,7 +156,11 @@ class Outcome:
             texts = {key: str(value)[:MAX_TEXT] for key, value in evidence.items()}
             return cls(
                 evidence=Evidence(
-                    mismatches=mismatches, traceback=trace, ablation_runs=ablation_runs, **texts
+                    mismatches=mismatches,
+                    excused=excused,
+                    traceback=trace,
+                    ablation_runs=ablation_runs,
+                    **texts,
                 ),
                 verdict=Verdict(fields.pop("verdict")),
                 phase=Phase(fields.pop("phase")),

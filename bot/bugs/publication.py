@@ -19,7 +19,11 @@ from fuzzing.triage.signature import UNSORTED
 
 #: Classification of compiler bugs → why none is filed, "" if they may be. Other findings, such as flaky
 #: and fixed ones, are only shown in the report.
-_NOT_FILED = {Classification.REGRESSION: "", Classification.ALREADY_BROKEN: "already broken at base"}
+_NOT_FILED = {
+    Classification.REGRESSION: "",
+    Classification.CHANGED: "fails at base too, in another way",
+    Classification.ALREADY_BROKEN: "already broken at base",
+}
 
 
 class CampaignPublisher(CampaignReports):
@@ -33,7 +37,8 @@ class CampaignPublisher(CampaignReports):
         report, config, at = self.report(summary), RepositoryConfig.from_json(summary.config), self.clock()
         suppressed = set()
         for group in report.groups:
-            if group.classification not in _NOT_FILED:
+            outcome = group.example.outcome
+            if group.classification not in _NOT_FILED or outcome is None or not outcome.verdict.is_failure:
                 continue
             if report.nothing_passes or group.signature.startswith(UNSORTED):
                 suppressed.add(group.signature)

@@ -101,13 +101,13 @@ def headline(report: Report, muted: Sequence[str]) -> str:
 
 
 def conclusion(report: Report, options: CheckRunOptions = _DEFAULT_OPTIONS) -> str:
-    """`success` if cases ran, nothing regressed and nothing is inconclusive, else `neutral`.
+    """`success` if cases ran, nothing regressed, changed or is inconclusive, else `neutral`.
 
     An unmuted regression is a `failure` if the repository sets `pull_requests.gate`.
     """
     if unmuted_regressions(report, options.muted):
         return "failure" if options.gate else "neutral"
-    open_ = report.cases(*UNDECIDED)
+    open_ = report.cases(*UNDECIDED, Classification.CHANGED)
     return "success" if report.cases_run() and not open_ else "neutral"
 
 

@@ -39,6 +39,7 @@ MAX_REMEMBERED = 50
 #: Text about a previously reported bug that is no longer new.
 _CURRENT_STATES = {
     Classification.REGRESSION: "still fails; a maintainer muted its operator",
+    Classification.CHANGED: "now fails at base too, in another way",
     Classification.ALREADY_BROKEN: "now fails at base too",
     Classification.SUPPORT_LOST: "is now unsupported",
     Classification.FLAKY: "no longer fails every time",

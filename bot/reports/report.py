@@ -20,7 +20,12 @@ from fuzzing.outcomes import Verdict
 MAX_LISTED_CASES = 200
 #: Classifications that get a reproducer: flaky and fixed findings do not reproduce.
 WITH_REPRODUCER = frozenset(
-    {Classification.REGRESSION, Classification.ALREADY_BROKEN, Classification.INCONCLUSIVE}
+    {
+        Classification.REGRESSION,
+        Classification.CHANGED,
+        Classification.ALREADY_BROKEN,
+        Classification.INCONCLUSIVE,
+    }
 )
 
 #: Classifications that do not count against or for the change.
@@ -199,7 +204,9 @@ class Report:
         open_ = self.cases(*UNDECIDED)
         if not self.view.base and not old and not open_:
             return f"Nothing fails in {ran}"
-        rest = [f"{old} already broken at base"] * bool(old) + [f"{open_} inconclusive"] * bool(open_)
+        changed = self.cases(Classification.CHANGED)
+        rest = [f"{changed} changed"] * bool(changed)
+        rest += [f"{old} already broken at base"] * bool(old) + [f"{open_} inconclusive"] * bool(open_)
         return f"Nothing new in {ran}" + (f"; {', '.join(rest)}" if rest else "")
 
 

@@ -1,4 +1,4 @@
-"""The sections of a report: new, already broken, no longer supported, fixed, inconclusive."""
+"""The sections of a report: new, changed, already broken, no longer supported, fixed, inconclusive."""
 
 from __future__ import annotations
 
@@ -39,6 +39,13 @@ _SECTIONS = (
         "New here",
         (Classification.REGRESSION,),
         "Fails at head and passes at base in every run. Only these count against the change.",
+    ),
+    (
+        "changed",
+        "Changed",
+        (Classification.CHANGED,),
+        "Fails at both in different ways, or passes at both and equals the reference only at base. "
+        "Repeated in fresh processes. No issue is filed.",
     ),
     (
         "old",
@@ -88,7 +95,7 @@ _SECTIONS_WITHOUT_BASE = (
 #: Titles that differ on a pull request.
 _PULL_TITLES = {"fixed": "Fixed by this pull request"}
 #: Sections that are left out if empty.
-_OPTIONAL = frozenset({"support_lost", "muted"})
+_OPTIONAL = frozenset({"changed", "support_lost", "muted"})
 
 
 def sections(report: Report, muted: Sequence[str] = (), pull: int | None = None) -> list[Section]:

@@ -189,8 +189,9 @@ def outcome_pairs(
 ) -> Iterator[tuple[Outcome, Outcome | None]]:
     """(head, base) outcomes of the planned cases to compare, in rank order, streamed.
 
-    Those are cases that fail or are unsupported at head, and cases that fail at base and pass at head. The
-    base outcome is None if base was not run.
+    Those are cases that fail or are unsupported at head, cases that fail at base and pass at head, and cases
+    that pass at both with outputs that the reference does not decide at head. The base outcome is None if
+    base was not run.
     """
     query = _pairs_query(campaign_id, head, base).execution_options(yield_per=CHUNK)
     for at_head, at_base in session.execute(query):
@@ -346,7 +347,8 @@ def _pairs_query(campaign_id: int, head: CacheKey, base: CacheKey | None) -> Sel
             .join(CampaignCase, _at(at_head, head))
             .outerjoin(at_base, _at(at_base, base))
         )
-        bad = bad | fixed
+        excused = at_head.body["evidence"]["excused"][0]["kind"].as_string().is_not(None)
+        bad = bad | fixed | and_(excused, at_base.verdict == Verdict.PASS.value)
     return query.where(CampaignCase.campaign_id == campaign_id, bad).order_by(CampaignCase.rank)
 
 

@@ -76,11 +76,12 @@ class OracleInput:
 
 @dataclass(frozen=True)
 class Decision:
-    """An oracle's verdict; `summary` is one line for people."""
+    """An oracle's verdict; `summary` is one line for people, `excused` as in `Evidence`."""
 
     verdict: Verdict
     summary: str
     mismatches: tuple[Mismatch, ...] = ()
+    excused: tuple[Mismatch, ...] = ()
 
 
 def decide_wrong_result(mismatches: tuple[Mismatch, ...]) -> Decision:
@@ -164,7 +165,7 @@ def with_decision(outcome: Outcome, decision: Decision) -> Outcome:
         outcome,
         verdict=decision.verdict,
         summary=_one_line(decision.summary),
-        evidence=replace(outcome.evidence, mismatches=decision.mismatches),
+        evidence=replace(outcome.evidence, mismatches=decision.mismatches, excused=decision.excused),
     )
 
 

@@ -1,7 +1,7 @@
 """Classifies a case from its outcomes and repeats at head and base. Pure functions.
 
-A failure at both is already broken. A failure at head that passes at base is a regression if every fresh run
-agrees on both sides.
+A failure at both is already broken, or changed if it fails in another way. A failure at head that passes at
+base is a regression if every fresh run agrees on both sides.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class CaseResults:
 
     compared  whether the campaign has a base
     reruns    fresh runs at head
+    change    how head differs from base beside the verdict, if it repeats (`classify.changes`)
     """
 
     head: Outcome
@@ -54,6 +55,7 @@ class CaseResults:
     repeats: int
     compared: bool
     reruns: tuple[Outcome, ...] = ()
+    change: str = ""
 
 
 def make_finding(classified: ClassifiedCase, campaign_id: int, case_id: str, signature: str) -> Finding:
@@ -79,6 +81,8 @@ def classify(seen: CaseResults) -> ClassifiedCase | None:
         return _classify_failure(seen)
     if seen.base is None:
         return None
+    if seen.change:
+        return _finding(seen, Classification.CHANGED, seen.change)
     if seen.head.verdict is Verdict.UNSUPPORTED and seen.base.verdict is Verdict.PASS:
         return _finding(seen, Classification.SUPPORT_LOST, SUPPORT_LOST)
     if seen.head.verdict is Verdict.PASS and seen.base.verdict.is_failure:
@@ -92,6 +96,8 @@ def _classify_failure(seen: CaseResults) -> ClassifiedCase:
         return _finding(seen, Classification.INFRASTRUCTURE, f"{what}: {RETRIED_NEXT_CAMPAIGN}")
     if seen.compared and seen.base is None:
         return _finding(seen, Classification.INCONCLUSIVE, BASE_NOT_RUN)
+    if seen.change:
+        return _finding(seen, Classification.CHANGED, seen.change)
     if seen.base is not None and seen.base.verdict.is_failure:
         return _finding(seen, Classification.ALREADY_BROKEN, f"{_describe(seen.base)} at base too")
     supported = seen.base is None or seen.base.verdict is not Verdict.UNSUPPORTED
@@ -140,18 +146,17 @@ def _classify_against_passing_base(seen: CaseResults, reason: str) -> Classified
 
 
 def _finding(seen: CaseResults, classification: Classification, reason: str) -> ClassifiedCase:
-    head = (seen.head_runs.agreed, seen.head_runs.total) if seen.head_runs.total else (1, 1)
-    return ClassifiedCase(classification, seen.head.verdict, reason, head, _base_counts(seen))
+    head = _failed_runs(seen.head, seen.head_runs)
+    base = (0, 0) if seen.base is None else _failed_runs(seen.base, seen.base_runs)
+    return ClassifiedCase(classification, seen.head.verdict, reason, head, base)
 
 
-def _base_counts(seen: CaseResults) -> tuple[int, int]:
-    """(failed, runs) at base: of the fresh runs, or of the one ordinary run if there are none."""
-    if seen.base is None:
-        return 0, 0
-    agreed, total = seen.base_runs
+def _failed_runs(outcome: Outcome, runs: RerunCounts) -> tuple[int, int]:
+    """(failed, runs) on one side: of the fresh runs, or of the one ordinary run if there are none."""
+    agreed, total = runs
     if total == 0:
-        return int(seen.base.verdict is not Verdict.PASS), 1
-    return (total - agreed if seen.base.verdict is Verdict.PASS else agreed), total
+        return int(outcome.verdict is not Verdict.PASS), 1
+    return (total - agreed if outcome.verdict is Verdict.PASS else agreed), total
 
 
 def _describe(outcome: Outcome) -> str:

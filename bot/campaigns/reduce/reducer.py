@@ -122,7 +122,7 @@ class FindingReducer:
         return "" if self._left(finding) > 0 else "the time for reducing was spent"
 
     def _left(self, finding: Finding) -> float:
-        new = Classification(finding.classification) is not Classification.ALREADY_BROKEN
+        new = Classification(finding.classification) not in reduction_selection.FAILING_AT_BASE
         with self.context.reading() as (_, campaign):
             seconds_spent = campaigns.seconds_spent(campaign, self.context.step.state.value)
         return (self.budget if new else self.config.budget) - seconds_spent

@@ -6,15 +6,24 @@ from collections.abc import Callable, Iterable, Iterator
 
 from bot.campaigns.classify.classification import NEW_HERE, NO_BASE
 from bot.store.models import Classification, Finding
+from fuzzing.outcomes import Verdict
 
 #: Classifications worth reducing, in order. Without a base, all failures are inconclusive.
-_ORDER = (Classification.REGRESSION, Classification.INCONCLUSIVE, Classification.ALREADY_BROKEN)
+_ORDER = (
+    Classification.REGRESSION,
+    Classification.INCONCLUSIVE,
+    Classification.CHANGED,
+    Classification.ALREADY_BROKEN,
+)
+#: Of these only one of each signature is reduced, and after all others.
+FAILING_AT_BASE = frozenset({Classification.CHANGED, Classification.ALREADY_BROKEN})
 
 
 def select_for_reduction(findings: Iterable[Finding], size: Callable[[str], int]) -> list[Finding]:
     """The findings to reduce, in order: regressions first, and one of each signature before others of it.
 
-    Smallest program first, as it costs least. Of already broken findings only one of each signature.
+    Smallest program first, as it costs least. Of changed and already broken findings only one of each
+    signature.
 
     size  case id → bytes of its program
     """
@@ -27,13 +36,15 @@ def select_for_reduction(findings: Iterable[Finding], size: Callable[[str], int]
         rows.sort(key=lambda one: (size(one.case_id), one.case_id))
         firsts = list(_firsts(rows))
         rest = [one for one in rows if one not in firsts]
-        chosen += firsts + (rest if classification is not Classification.ALREADY_BROKEN else [])
+        chosen += firsts + ([] if classification in FAILING_AT_BASE else rest)
     return chosen
 
 
 def is_reducible(finding: Finding) -> bool:
     """Whether a finding is certain enough to reduce, and about head."""
     classification = Classification(finding.classification)
+    if classification is Classification.CHANGED:
+        return Verdict(finding.verdict).is_failure
     return classification in _ORDER and (
         classification is not Classification.INCONCLUSIVE or finding.reason in (NO_BASE, NEW_HERE)
     )

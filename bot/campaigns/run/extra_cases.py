@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bot.campaigns.classify.changes import describe_change
 from bot.campaigns.classify.classification import CaseResults, ClassifiedCase, RerunCounts, classify
 from bot.campaigns.context import Context
-from bot.campaigns.run.repeats import repeat
+from bot.campaigns.run.repeats import repeat, repeated_change
 from bot.campaigns.run.shards import (
     Environment,
     ShardOptions,
@@ -61,12 +62,13 @@ def run_extra_cases(
     if base is not None:
         at_base = ShardOptions(base, step, budget)
         _run(context, config, at_base, failing)
-        passing = [
-            c
-            for c, outcome in load_outcomes(context, base, failing).items()
-            if outcome.verdict is Verdict.PASS
+        at_head = load_outcomes(context, head, failing)
+        compared = [
+            case
+            for case, outcome in load_outcomes(context, base, failing).items()
+            if outcome.verdict is Verdict.PASS or describe_change(at_head[case], outcome)
         ]
-        repeat(context, config, at_base, passing)
+        repeat(context, config, at_base, compared)
     seen = (_case_results(context, config, head, base, case) for case in failing)
     return {
         one.head.case: ExtraCase(one.head.case, one.head, found) for one in seen if (found := classify(one))
@@ -101,12 +103,14 @@ def _case_results(
             for environment in (head, base)
             if environment is not None
         }
+        at_base = None if base is None else outcomes.get(session, case, base.key)
         return CaseResults(
             head=outcomes.with_component(session, campaign.id, Side.HEAD, at_head),
-            base=None if base is None else outcomes.get(session, case, base.key),
+            base=at_base,
             head_runs=runs[Side.HEAD],
             base_runs=runs.get(Side.BASE, RerunCounts()),
             repeats=config.repeats,
             compared=base is not None,
             reruns=tuple(outcomes.repeats(session, campaign.id, Side.HEAD, case)),
+            change=repeated_change(session, campaign.id, config.repeats, at_head, at_base),
         )

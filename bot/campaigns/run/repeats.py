@@ -6,11 +6,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.campaigns.classify.changes import describe_change, is_steady
 from bot.campaigns.context import Context
 from bot.campaigns.run.shards import SHARD_CASES, Run, ShardOptions, remaining_budget, run_shard
 from bot.campaigns.services import Config
 from bot.store import outcomes
 from bot.store.campaigns import Session, chunks
+from bot.store.models import Side
+from fuzzing.outcomes import Outcome
 
 
 def repeat(
@@ -32,6 +35,20 @@ def repeat(
                 return
             fresh = replace(shard_options, fresh=True, repeats=count)
             run_shard(context, config, fresh, chunk, _RepeatWriter(context, shard_options, missing))
+
+
+def repeated_change(
+    session: Session, campaign_id: int, repeats: int, at_head: Outcome, at_base: Outcome | None
+) -> str:
+    """How head differs from base beside the verdict, "" if it does not in `repeats` fresh runs of both."""
+    if at_base is None or not (change := describe_change(at_head, at_base)):
+        return ""
+    sides = ((Side.HEAD, at_head), (Side.BASE, at_base))
+    steady = all(
+        is_steady(first, outcomes.repeats(session, campaign_id, side, first.case), repeats)
+        for side, first in sides
+    )
+    return change if steady else ""
 
 
 def _missing_repeats(

@@ -1,16 +1,19 @@
-"""Comparing: runs base on the other cases, to find what was fixed or lost support; writes the findings.
+"""Comparing: runs base on the other cases, for fixes, changes and lost support; writes the findings.
 
-Limited to the campaign's budget.
+Changes of evidence (`bot.campaigns.classify.changes`) are repeated in fresh processes on both sides. Limited
+to the campaign's budget.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.campaigns.classify.changes import describe_change
 from bot.campaigns.classify.classification import CaseResults, RerunCounts, classify, make_finding
 from bot.campaigns.context import Context
 from bot.campaigns.provenance import origin
 from bot.campaigns.registry import step
+from bot.campaigns.run.repeats import repeat, repeated_change
 from bot.campaigns.run.shards import Environment, ShardOptions, load_environments, run_pending
 from bot.campaigns.services import Config
 from bot.store import findings, outcomes
@@ -27,10 +30,34 @@ def compare(context: Context) -> None:
         at_base = ShardOptions(base, context.step.state.value, config.budget)
         for verdict in (Verdict.UNSUPPORTED, Verdict.PASS):
             run_pending(context, config, at_base, head.key, [verdict])
+        changed = _changed_cases(context, head, base)
+        for environment in (head, base):
+            at_side = ShardOptions(environment, context.step.state.value, config.budget)
+            repeat(context, config, at_side, changed)
     found = list(_findings(context, config, head, base))
     with context.transaction() as (session, campaign):
         findings.replace(session, campaign.id, found)
         context.move(campaign, CampaignState.REDUCING)
+
+
+def _changed_cases(context: Context, head: Environment, base: Environment) -> list[str]:
+    """The cases whose evidence differs beside the verdict; of each pair of failures one before others."""
+    seen: set[tuple[str, str]] = set()
+    first: list[str] = []
+    others: list[str] = []
+    with context.reading() as (session, campaign):
+        for at_head, at_base in outcomes.outcome_pairs(session, campaign.id, head.key, base.key):
+            if at_base is None or not describe_change(at_head, at_base):
+                continue
+            pair = (_signature_key(context, at_head), _signature_key(context, at_base))
+            (others if pair in seen else first).append(at_head.case)
+            seen.add(pair)
+    return first + others
+
+
+def _signature_key(context: Context, outcome: Outcome) -> str:
+    case_origin = origin(context.corpus, outcome.case)
+    return context.services.sign(outcome, case_origin.operator, case_origin.frontend).key
 
 
 def _findings(
@@ -51,6 +78,7 @@ def _findings(
                 repeats=config.repeats,
                 compared=base is not None,
                 reruns=_reruns(session, campaign.id, at_head, head_runs),
+                change=repeated_change(session, campaign.id, config.repeats, at_head, at_base),
             )
             finding = _finding(context, seen)
             if finding is not None:
@@ -73,6 +101,4 @@ def _finding(context: Context, seen: CaseResults) -> Finding | None:
         return None
     accused = seen.head if seen.head.verdict is classified.verdict else seen.base
     assert accused is not None
-    case_origin = origin(context.corpus, accused.case)
-    signature = context.services.sign(accused, case_origin.operator, case_origin.frontend)
-    return make_finding(classified, context.campaign_id, accused.case, signature.key)
+    return make_finding(classified, context.campaign_id, accused.case, _signature_key(context, accused))

@@ -16,7 +16,8 @@ from bot.campaigns.reduce.reducer import FindingReducer
 from bot.campaigns.registry import step
 from bot.campaigns.run.shards import load_environments
 from bot.store import bugs, campaigns, findings, outcomes
-from bot.store.models import Bug, CampaignState, Classification
+from bot.store.models import Bug, CampaignState, Classification, Finding
+from fuzzing.outcomes import Verdict
 from fuzzing.triage.signature import Signature
 
 
@@ -73,10 +74,16 @@ def _sign(work: FindingReducer) -> None:
         row.reason = f"{row.reason}{findings.NOT_REDUCED}{why}"
 
 
+def _is_no_bug(row: Finding) -> bool:
+    classification = Classification(row.classification)
+    changed = classification is Classification.CHANGED and not Verdict(row.verdict).is_failure
+    return changed or classification is Classification.SUPPORT_LOST
+
+
 def _raw(work: FindingReducer) -> Iterator[tuple[str, Signature]]:
     """Case → signature, for findings that were not reduced."""
     for case, row in work.found.items():
-        if row.reduced or Classification(row.classification) is Classification.SUPPORT_LOST:
+        if row.reduced or _is_no_bug(row):
             continue
         environment = work.base if Classification(row.classification) is Classification.FIXED else work.head
         assert environment is not None

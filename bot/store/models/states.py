@@ -45,6 +45,7 @@ class Classification(str, Enum):
     """A finding's meaning when head is compared with base."""
 
     REGRESSION = "regression"  # fails at head, passes at base
+    CHANGED = "changed"  # other evidence than at base, but no regression; never filed
     ALREADY_BROKEN = "already_broken"  # fails at both
     SUPPORT_LOST = "support_lost"  # unsupported at head, passes at base
     FIXED = "fixed"  # failed at base, passes at head

@@ -41,7 +41,7 @@ TESTS: dict[str, tuple[Behaviour, Behaviour]] = {
     "Add_regressed": (("pass",), ("crash",)),
     "Conv_regressed_wrong": (("pass",), ("wrong_result",)),
     "Cos_regressed_hang": (("pass",), ("hang",)),
-    "Div_already_broken": (("wrong_result",), ("crash",)),
+    "Div_already_broken": (("crash",), ("crash",)),
     "Erf_fixed": (("crash",), ("pass",)),
     "Exp_flaky_at_head": (("pass",), ("crash", "crash", "pass", "crash")),
     "Gelu_flaky_at_base": (("pass", "pass", "crash"), ("crash",)),
@@ -49,6 +49,8 @@ TESTS: dict[str, tuple[Behaviour, Behaviour]] = {
     "If_never_supported": (("unsupported",), ("unsupported",)),
     "Loop_supported_at_last": (("unsupported",), ("crash",)),
     "Max_fine": (("pass",), ("pass",)),
+    "Neg_changed": (("wrong_result",), ("crash",)),
+    "Not_changed_once": (("wrong_result", "crash"), ("crash",)),
 }
 
 #: What a campaign over TESTS from release 1 to release 2 finds.
@@ -62,6 +64,8 @@ EXPECTED: dict[str, tuple[Classification, str]] = {
     "Gelu_flaky_at_base": (Classification.FLAKY, "crash"),
     "Hann_support_lost": (Classification.SUPPORT_LOST, "unsupported"),
     "Loop_supported_at_last": (Classification.INCONCLUSIVE, "crash"),
+    "Neg_changed": (Classification.CHANGED, "crash"),
+    "Not_changed_once": (Classification.ALREADY_BROKEN, "crash"),
 }
 
 
@@ -248,7 +252,7 @@ NAMES = {case_id: test for test, case_id in IDS.items()}
 SMALL: dict[str, tuple[Behaviour, Behaviour]] = {
     "Add_small": (("pass",), ("crash",)),
     "Conv_small": (("wrong_result",), ("wrong_result",)),  # broken at base too: another bug
-    "Div_small": (("wrong_result",), ("crash",)),
+    "Div_small": (("crash",), ("crash",)),
     "Sub_other": (("pass",), ("crash",)),  # met on the way from Add_regressed
     "Sub_small": (("pass",), ("crash",)),
 }

@@ -39,6 +39,8 @@ def test_a_campaign_finds_what_differs_between_two_releases(world: World) -> Non
     counts = {t: (r.head_failed, r.head_runs, r.base_failed, r.base_runs) for t, r in rows.items()}
     assert counts["Add_regressed"] == (3, 3, 0, 3)
     assert counts["Hann_support_lost"] == (1, 1, 0, 1)
+    assert counts["Neg_changed"] == (3, 3, 3, 3)
+    assert rows["Neg_changed"].reason == "Neg_changed: wrong_result at base; Neg_changed: crash at head"
     assert counts["Div_already_broken"] == (1, 1, 1, 1)
     assert counts["Exp_flaky_at_head"] == (2, 3, 0, 1)
     assert counts["Gelu_flaky_at_base"] == (3, 3, 2, 3)
@@ -53,7 +55,7 @@ def test_its_summary_tells_everything(world: World) -> None:
     assert summary.planned == len(TESTS)  # the doubled case is planned once
     assert summary.not_run == 0
     assert summary.counts[Side.HEAD] == {
-        Verdict.CRASH: 5,
+        Verdict.CRASH: 7,
         Verdict.HANG: 1,
         Verdict.PASS: 3,
         Verdict.UNSUPPORTED: 2,
@@ -80,7 +82,8 @@ def test_fresh_repeats_go_out_in_one_shard_for_all_accused(world: World) -> None
     world.push()
     world.run()
     at_head = [shard for shard in world.runner.shards if shard.fresh and shard.toolchain == HEAD.toolchain]
-    doubted, *shards, noise = at_head
+    doubted, *shards, noise, changed = at_head
+    assert {NAMES[case] for case in changed.cases} == {"Neg_changed", "Not_changed_once"}, "on both sides"
     assert ([NAMES[case] for case in doubted.cases], doubted.limit_factor) == (["Cos_regressed_hang"], 3.0)
     assert {NAMES[case] for case in noise.cases} == {"Abs_fine", "Max_fine", "Erf_fixed"}, "what passes"
     accused = {
@@ -111,9 +114,9 @@ def test_what_the_shards_cost_is_summed_by_step(world: World) -> None:
     running = summary.costs["running"]
     assert (running.runs, running.seconds, running.busy) == (len(TESTS), 2.0, 1.5)
     assert running.overhead == 2.0 * world.settings.workers / 1.5
-    assert summary.costs["comparing"].phases == {"compile": 2.5}, "two shards at base"
+    assert summary.costs["comparing"].phases == {"compile": 5.0}, "two shards at base, one of repeats at each"
     assert summary.phases[Side.HEAD][Phase.COMPILE] == {
-        Verdict.CRASH: 5,
+        Verdict.CRASH: 7,
         Verdict.HANG: 1,
         Verdict.UNSUPPORTED: 2,
     }

@@ -45,9 +45,13 @@ def test_what_is_new_is_reduced_first_and_what_was_broken_last(world: World) -> 
     world.run()
     first, broken = world.tools.reduced[:3], world.tools.reduced[3:]
     assert sorted(first) == ["Add_regressed", "Conv_regressed_wrong", "Cos_regressed_hang"]
-    assert broken == ["Loop_supported_at_last", "Div_already_broken", "Sub_other"], (
-        "what base does not support, what it fails too, and last what was met on the way"
-    )
+    assert broken == [
+        "Loop_supported_at_last",
+        "Neg_changed",
+        "Not_changed_once",
+        "Div_already_broken",
+        "Sub_other",
+    ], "unsupported at base, failing otherwise, failing too, and last what was met on the way"
 
 
 def test_a_finding_is_known_by_its_reduced_case(world: World) -> None:
@@ -195,9 +199,9 @@ def test_the_configuration_says_how_many_cases_are_reduced(world: World) -> None
     world.run()
     assert world.tools.reduced == ["Add_regressed"], "the smallest of what is new"
     reasons = [row.reason for row in found(world, campaign_id).values()]
-    assert sum("the limit reduction.cases" in reason for reason in reasons) == 4, (
-        "two regressions, one that base does not support, and one that was broken already; what was met on "
-        "the way is not reported"
+    assert sum("the limit reduction.cases" in reason for reason in reasons) == 6, (
+        "two regressions, one that base does not support, one that it fails otherwise, and two that were "
+        "broken already; what was met on the way is not reported"
     )
 
 

@@ -33,7 +33,7 @@ from fuzzing.cases import Corpus, Tensor
 from fuzzing.cases.values import value_to_json
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.reference_runner import ReferenceRunner
-from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from fuzzing.triage.traits import Traits
 from tests.bot.reports.sample_campaign import case_named
 
@@ -69,11 +69,14 @@ def reports(tmp_path: Path) -> CampaignPublisher:
     )
 
 
+BROKEN_AT_BASE = (Classification.FIXED, Classification.CHANGED, Classification.ALREADY_BROKEN)
+
+
 def finding(corpus: Path, classification: Classification, operator: str) -> FindingFacts:
     case = case_named(f"test_{operator.lower()}_{classification.value}", operator)
     Corpus(corpus).add(case)
     at_head = classification is not Classification.FIXED
-    at_base = classification in (Classification.FIXED, Classification.ALREADY_BROKEN)
+    at_base = classification in BROKEN_AT_BASE
     head, base = (
         dataclasses.replace(CRASH if failed else PASS, case=case.id) for failed in (at_head, at_base)
     )
@@ -118,6 +121,26 @@ def publish(
     with database.reading() as session:
         kinds = sorted(effect.kind for effect in outbox.of_campaign(session, 1))
         return kinds, {bug.signature: bug.reason for bug in bugs.of_target(session, "acme/graphs")}
+
+
+def test_a_pass_that_equals_the_reference_only_at_base_is_shown_and_is_no_bug(
+    database: Database, reports: CampaignPublisher, tmp_path: Path
+) -> None:
+    broken = finding(tmp_path / "corpus", Classification.CHANGED, "ArgMax")
+    tie = Mismatch("y", "value", "1 of 4 elements are wrong", worst=(2,), got="1", want="0")
+    assert broken.head is not None
+    head = dataclasses.replace(
+        broken.head, verdict=Verdict.PASS, summary="as good as the library", evidence=Evidence(excused=(tie,))
+    )
+    found = dataclasses.replace(broken, head=head, base=PASS, verdict=Verdict.PASS, head_failed=0)
+    kinds, recorded = publish(database, reports, summary(found))
+    assert (kinds, recorded) == (["check_run"], {})
+    with database.reading() as session:
+        [run] = outbox.of_campaign(session, 1)
+    assert run.payload["conclusion"] == "neutral"
+    assert run.payload["output"]["title"] == "Nothing new in 12 cases; 1 changed"
+    assert "### Changed: 1" in run.payload["output"]["text"]
+    assert "| `y` | `value` |" in run.payload["output"]["text"], "the output that differs"
 
 
 def test_the_files_are_written_and_written_again_alike(reports: CampaignPublisher, tmp_path: Path) -> None:
@@ -178,6 +201,7 @@ def test_a_pull_request_does_not_revive_what_is_closed(
 @pytest.mark.parametrize(
     ("classification", "known"),
     [
+        (Classification.CHANGED, True),
         (Classification.ALREADY_BROKEN, True),
         (Classification.FLAKY, False),
         (Classification.FIXED, False),

@@ -176,6 +176,7 @@ def test_the_four_sections_are_always_there(report: Report) -> None:
         (Classification.REGRESSION, True, (), "failure"),
         (Classification.REGRESSION, True, ("Affine*",), "success"),
         (Classification.REGRESSION, True, ("Split",), "failure"),
+        (Classification.CHANGED, True, (), "neutral"),
         (Classification.ALREADY_BROKEN, True, (), "success"),
         (Classification.FIXED, True, (), "success"),
         (Classification.FLAKY, True, (), "neutral"),
@@ -341,6 +342,7 @@ def test_one_comment_is_edited_until_what_it_told_of_passes(database: Database) 
     ("classification", "said"),
     [
         (None, "was not run at"),
+        (Classification.CHANGED, "now fails at base too, in another way"),
         (Classification.ALREADY_BROKEN, "now fails at base too"),
         (Classification.FLAKY, "no longer fails every time"),
         (Classification.INCONCLUSIVE, "result inconclusive"),

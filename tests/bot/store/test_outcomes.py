@@ -10,7 +10,7 @@ import pytest
 from bot.store import Database, campaigns, outcomes
 from bot.store.models import Base, Campaign, Side, Toolchain
 from bot.store.outcomes import CacheKey
-from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HEAD, BASE = CacheKey("head", "x", "CPU"), CacheKey("base", "x", "CPU")
@@ -135,12 +135,15 @@ def test_counts_see_planned_cases_only(database: Database) -> None:
 
 
 def test_pairs_are_what_is_worth_a_word(database: Database) -> None:
-    campaign_id = campaign(database, cases=["both", "fixed", "fine", "only", "unsupported", "gone"])
+    cases = ["both", "fixed", "fine", "tie", "only", "unsupported", "gone"]
+    campaign_id = campaign(database, cases=cases)
+    excused = Evidence(excused=(Mismatch("y", "value", "1 of 4 elements are wrong"),))
     record(
         database,
         outcome("both", "crash"), outcome("both", "pass", BASE),
         outcome("fixed", "pass"), outcome("fixed", "hang", BASE),
         outcome("fine", "pass"), outcome("fine", "pass", BASE),
+        replace(outcome("tie", "pass"), evidence=excused), outcome("tie", "pass", BASE),
         outcome("only", "hang"),
         outcome("unsupported", "unsupported"), outcome("unsupported", "pass", BASE),
         outcome("gone", "crash", BASE),
@@ -151,7 +154,13 @@ def test_pairs_are_what_is_worth_a_word(database: Database) -> None:
             for h, b in outcomes.outcome_pairs(session, campaign_id, HEAD, BASE)
         ]
         alone = [(h.case, b) for h, b in outcomes.outcome_pairs(session, campaign_id, HEAD, None)]
-    assert both == [("both", "pass"), ("fixed", "hang"), ("only", None), ("unsupported", "pass")]
+    assert both == [
+        ("both", "pass"),
+        ("fixed", "hang"),
+        ("tie", "pass"),
+        ("only", None),
+        ("unsupported", "pass"),
+    ]
     assert alone == [("both", None), ("only", None), ("unsupported", None)]
 
 

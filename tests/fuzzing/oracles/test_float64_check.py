@@ -176,7 +176,10 @@ def test_integers_are_compared_where_all_witnesses_agree() -> None:
         )
         return decide_outputs(case(runs[0]), of([got, 5], "int64"), reference_runs)
 
-    assert index(0, 1, perturbed_independently=1).verdict is PASS
+    tie = index(0, 1, perturbed_independently=1)
+    assert tie.verdict is PASS
+    assert [(one.got, one.want) for one in tie.excused] == [("1", "0")], "told where base equals the library"
+    assert not index(0, 0, perturbed_independently=1).excused
     assert index(0, 2, perturbed_independently=0).verdict is WRONG
 
 
@@ -204,6 +207,7 @@ def test_what_the_standard_leaves_open_is_not_compared() -> None:
         PASS,
         True,
     )
+    assert [(one.got, one.want) for one in decision.excused] == [("9", "7")]
     assert decide_outputs(case(runs[0]), of([7, 9], "int32"), reference_runs).verdict is WRONG
 
 
