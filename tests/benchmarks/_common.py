@@ -33,12 +33,12 @@ def traits_to_json(traits: Traits | None) -> Any:
     return None if traits is None else asdict(traits)
 
 
-def traits_from_json(told: Any) -> Traits | None:
+def traits_from_json(reported: Any) -> Traits | None:
     """The traits read from JSON."""
-    if told is None:
+    if reported is None:
         return None
-    lists = {name: tuple(told[name]) for name in ("dtypes", "needs", "operators")}
-    return Traits(pattern=told["pattern"], root=told["root"], **lists)
+    lists = {name: tuple(reported[name]) for name in ("dtypes", "needs", "operators")}
+    return Traits(pattern=reported["pattern"], root=reported["root"], **lists)
 
 
 def single_operators(corpus: Path, count: int) -> list[str]:

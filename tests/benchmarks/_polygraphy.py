@@ -109,8 +109,8 @@ def _reduced(
             stderr=subprocess.STDOUT,
             text=True,
         )
-        said: list[str] = []
-        reader = threading.Thread(target=lambda: said.append(process.communicate()[0]))
+        output: list[str] = []
+        reader = threading.Thread(target=lambda: output.append(process.communicate()[0]))
         reader.start()
         listening.settimeout(0.2)
         while reader.is_alive():
@@ -123,6 +123,6 @@ def _reduced(
                 path = start.parent / line.makefile().readline().strip()
                 line.sendall(b"1\n" if fails(path) else b"0\n")
     if not end.exists():
-        note(f"polygraphy, {mode}: no model, exit code {process.returncode}: {said[0][-300:]}")
+        note(f"polygraphy, {mode}: no model, exit code {process.returncode}: {output[0][-300:]}")
         return None
     return ReducedModel(len(onnx.load(end).graph.node), runs)

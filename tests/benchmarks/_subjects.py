@@ -110,16 +110,21 @@ def measure(name: str, work: Path, python: str = "") -> None:
     work.mkdir(parents=True, exist_ok=True)
     python = python or _toolchain(subject, work)
     (work / name).mkdir(exist_ok=True)
-    told = _drawn(_migrated(subject.source, work), subject.sample)
-    outcomes = _outcomes(subject, [one["id"] for one in told], python, work / name)
+    reported = _drawn(_migrated(subject.source, work), subject.sample)
+    outcomes = _outcomes(subject, [one["id"] for one in reported], python, work / name)
     FOLDER.mkdir(exist_ok=True)
-    header = {"subject": name, "release": subject.release, "library": told[0]["library"], "cases": len(told)}
-    lines = [header, *(_line(one, outcomes[one["id"]]) for one in told if one["id"] in outcomes)]
+    header = {
+        "subject": name,
+        "release": subject.release,
+        "library": reported[0]["library"],
+        "cases": len(reported),
+    }
+    lines = [header, *(_line(one, outcomes[one["id"]]) for one in reported if one["id"] in outcomes)]
     data = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines).encode()
     (FOLDER / f"{name}.jsonl.gz").write_bytes(gzip.compress(data, mtime=0))
     print(f"{name}: {len(lines) - 1} cases", file=sys.stderr)
     if subject.python:
-        _measure_coverage(name, [one["id"] for one in told], python, work)
+        _measure_coverage(name, [one["id"] for one in reported], python, work)
 
 
 def _measure_coverage(name: str, ids: Sequence[str], python: str, work: Path) -> None:
@@ -131,13 +136,13 @@ def _measure_coverage(name: str, ids: Sequence[str], python: str, work: Path) ->
         *(python, "-m", "fuzzing.prioritize.coverage_measurement", "--backend", subject.backend),
         *("--package", subject.python, "--corpus", str(work / "corpus"), "--catalog", str(catalog)),
     ]
-    told = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-    coverage_file(name).write_bytes(gzip.compress(_shortened(told), mtime=0))
+    reported = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    coverage_file(name).write_bytes(gzip.compress(_shortened(reported), mtime=0))
 
 
-def _shortened(told: bytes) -> bytes:
+def _shortened(reported: bytes) -> bytes:
     """The same with paths relative to the environment."""
-    return re.sub(rb'"[^"]*/site-packages/', b'"', told)
+    return re.sub(rb'"[^"]*/site-packages/', b'"', reported)
 
 
 def _toolchain(subject: Subject, work: Path) -> str:
@@ -167,11 +172,11 @@ def _migrated(source: str, work: Path) -> list[dict[str, Any]]:
     return list(reversed(cases.values()))
 
 
-def _drawn(told: list[dict[str, Any]], count: int | None) -> list[dict[str, Any]]:
-    if count is None or count >= len(told):
-        return told
-    kept = sorted(random.Random(SEED).sample(range(len(told)), count))
-    return [told[catalog_path] for catalog_path in kept]
+def _drawn(reported: list[dict[str, Any]], count: int | None) -> list[dict[str, Any]]:
+    if count is None or count >= len(reported):
+        return reported
+    kept = sorted(random.Random(SEED).sample(range(len(reported)), count))
+    return [reported[catalog_path] for catalog_path in kept]
 
 
 def _outcomes(subject: Subject, ids: Sequence[str], python: str, folder: Path) -> dict[str, Outcome]:
@@ -197,8 +202,8 @@ def _run(shard: dict[str, Any], path: Path) -> dict[str, Outcome]:
         with open(path.with_suffix(".partial"), "w", encoding="utf-8") as file:
             _copy(command, file, len(shard["cases"]))
         path.with_suffix(".partial").rename(events)
-    told = [json.loads(line) for line in events.read_text(encoding="utf-8").splitlines()]
-    found = [Outcome.from_json(event["outcome"]) for event in told if event["event"] == "outcome"]
+    reported = [json.loads(line) for line in events.read_text(encoding="utf-8").splitlines()]
+    found = [Outcome.from_json(event["outcome"]) for event in reported if event["event"] == "outcome"]
     return {outcome.case: outcome for outcome in found}
 
 
@@ -213,11 +218,11 @@ def _copy(command: Sequence[str], file: TextIO, count: int) -> None:
         raise SystemExit(f"the shard failed: {file.name}")
 
 
-def _line(told: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
-    operator = told["instance"]["operator"]
+def _line(reported: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
+    operator = reported["instance"]["operator"]
     bad = outcome.verdict.is_failure
     return {
-        "instance": told["instance"],
+        "instance": reported["instance"],
         "verdict": outcome.verdict.value,
         "seconds": round(sum(outcome.durations.values()), 4),
         "converter": operator if bad else None,

@@ -140,27 +140,29 @@ def _bisect_all(data_dir: Path, tests: dict[str, str]) -> int:
     cases = json.loads(DATA.read_bytes())["cases"]
     right = beyond = 0
     for case in cases:
-        told = _bisected(data_dir, tests[case["test"]], case)
-        named = (told["before"], told["release"]) == (case["before"], case["release"])
+        reported = _bisected(data_dir, tests[case["test"]], case)
+        named = (reported["before"], reported["release"]) == (case["before"], case["release"])
         verified = named and _holds(data_dir, tests[case["test"]], case)
-        skipped = sum(row["judgement"] == "skipped" for row in told["probed"])
+        skipped = sum(row["judgement"] == "skipped" for row in reported["probed"])
         right += verified
-        beyond += told["cost"]["probes"] > max_probed(told["releases"]) and not skipped
+        beyond += reported["cost"]["probes"] > max_probed(reported["releases"]) and not skipped
         print(
-            f"{'right' if verified else 'WRONG'}  {case['test']}: {case['asked']} {told['release']}, "
-            f"{_cost(told)}"
+            f"{'right' if verified else 'WRONG'}  {case['test']}: {case['asked']} {reported['release']}, "
+            f"{_cost(reported)}"
         )
         print(
-            f"       at most {max_probed(told['releases'])} if none is skipped; {skipped} skipped", flush=True
+            f"       at most {max_probed(reported['releases'])} if none is skipped; {skipped} skipped",
+            flush=True,
         )
     print(f"named right and verified: {right} of {len(cases)}; beyond the bound without a skip: {beyond}")
     return verdict(right == len(cases) >= 10 and not beyond, BAR)
 
 
-def _cost(told: dict[str, Any]) -> str:
-    cost = told["cost"]
+def _cost(reported: dict[str, Any]) -> str:
+    cost = reported["cost"]
     return (
-        f"{told['kind']}, confidence {told['confidence']:.4f}; tried {cost['probes']} of {told['releases']}: "
+        f"{reported['kind']}, confidence {reported['confidence']:.4f}; "
+        f"tried {cost['probes']} of {reported['releases']}: "
         f"{cost['runs']} runs, {cost['replayed']} known from before, {cost['seconds']:.0f} s"
     )
 
@@ -182,8 +184,8 @@ def _bisected(data_dir: Path, case_id: str, case: dict[str, Any]) -> dict[str, A
     done = subprocess.run(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
     )
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    reported: dict[str, Any] = json.loads(done.stdout)
+    return reported
 
 
 def _holds(data_dir: Path, case_id: str, case: dict[str, Any]) -> bool:

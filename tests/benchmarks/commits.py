@@ -61,9 +61,13 @@ class Commit:
 
 def _new(pull: int, before: str, after: str, operators: str, *stems: str, registered: bool = True) -> Commit:
     """A pull request that added converters: a file each, a test, and until 2024.2 their table."""
-    told = tuple(f"{_OP}{stem}.{suffix}" for stem in stems for suffix in ("cpp", "hpp"))
+    reported = tuple(f"{_OP}{stem}.{suffix}" for stem in stems for suffix in ("cpp", "hpp"))
     return Commit(
-        pull, before, after, tuple(operators.split()), told + ((_BRIDGE, _TESTS) if registered else (_TESTS,))
+        pull,
+        before,
+        after,
+        tuple(operators.split()),
+        reported + ((_BRIDGE, _TESTS) if registered else (_TESTS,)),
     )
 
 
@@ -203,8 +207,8 @@ def _print(table: Table, findings: dict[Commit, set[str]], cases: int) -> bool:
 def _instances() -> dict[str, Instance]:
     """The instance of each test; the first of tests that share a case."""
     with gzip.open(_CASES, "rt", encoding="utf-8") as file:
-        told = [json.loads(line) for line in file]
-    return {one["test"]: Instance.from_json(one["instance"]) for one in told}
+        reported = [json.loads(line) for line in file]
+    return {one["test"]: Instance.from_json(one["instance"]) for one in reported}
 
 
 # Measuring -------------------------------------------------------------------------------------------
@@ -216,19 +220,19 @@ def _measure(release: str, python: str, work: Path) -> None:
     catalog = work / "onnx-node-tests.jsonl"
     if not catalog.exists():
         _lines([*_MIGRATE, "--corpus", str(work / "corpus")], catalog)
-    told = {one["id"]: one for one in _events(catalog, "case")}
+    reported = {one["id"]: one for one in _events(catalog, "case")}
     shard = work / f"{release}.shard.json"
     shard.write_text(
         json.dumps(
-            _SHARD | {"corpus": str(work.absolute() / "corpus"), "python": python, "cases": list(told)}
+            _SHARD | {"corpus": str(work.absolute() / "corpus"), "python": python, "cases": list(reported)}
         )
     )
     outcomes = work / f"{release}.jsonl"
     _lines([sys.executable, "-m", "fuzzing.execute", str(shard)], outcomes)
     found = [one["outcome"] for one in _events(outcomes, "outcome")]
-    verdicts = {told[one["case"]]["test"]: one["verdict"] for one in found}
+    verdicts = {reported[one["case"]]["test"]: one["verdict"] for one in found}
     FOLDER.mkdir(exist_ok=True)
-    cases = [{"test": one["test"], "instance": one["instance"]} for one in told.values()]
+    cases = [{"test": one["test"], "instance": one["instance"]} for one in reported.values()]
     _keep(_CASES, "".join(json.dumps(one, sort_keys=True) + "\n" for one in cases))
     _keep(FOLDER / f"openvino-{release}.json.gz", json.dumps(verdicts, sort_keys=True))
 

@@ -187,18 +187,18 @@ def _agreement(count: int, seed: int) -> str:
     """How often ONNX's inference and a session, as in the release, agree about a draft."""
     note(f"generation: {count} drafts for ONNX's inference and for onnxruntime")
     vocabulary, inference = OperatorSamples(_settings(PAPER)), ShapeInference()
-    judged: Counter[tuple[bool, bool]] = Counter()
+    classified: Counter[tuple[bool, bool]] = Counter()
     for number in range(count):
         draft = ModelDraft(vocabulary, Rng(derive_seed(seed, "draft", number)))
         for _ in range(1 + number % 3):
             draft.node()
         graph = draft.graph()
-        judged[inference.infer_types(graph) is not None, _loads(graph)] += 1
-    alike = judged[True, True] + judged[False, False]
+        classified[inference.infer_types(graph) is not None, _loads(graph)] += 1
+    alike = classified[True, True] + classified[False, False]
     return (
         f"{count} drafts: inference and onnxruntime judge {alike / count:.1%} alike "
-        f"({judged[True, True]} taken); {judged[False, True]} only onnxruntime takes, "
-        f"{judged[True, False]} only inference; ONNX died of {inference.crashes}"
+        f"({classified[True, True]} taken); {classified[False, True]} only onnxruntime takes, "
+        f"{classified[True, False]} only inference; ONNX died of {inference.crashes}"
     )
 
 
@@ -235,8 +235,8 @@ def _memory(names: Sequence[str], count: int, seed: int) -> float:
         note(f"generation: memory for {counts[0]} and {counts[1]} models {option}")
         peaks = [_peak([f"--count={models}", *common, *filter(None, [option])]) for models in counts]
         grown = peaks[1] - peaks[0]
-        told = f"{peaks[0]:.1f} MiB for {counts[0]} models, {peaks[1]:.1f} MiB for {counts[1]}"
-        print(f"memory       {told}{', coverage not counted' if option else ', coverage counted'}")
+        reported = f"{peaks[0]:.1f} MiB for {counts[0]} models, {peaks[1]:.1f} MiB for {counts[1]}"
+        print(f"memory       {reported}{', coverage not counted' if option else ', coverage counted'}")
     return grown
 
 

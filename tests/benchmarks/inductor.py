@@ -114,11 +114,11 @@ def bare(cases: list[TestCase], folder: Path) -> Cost:
     """The baseline; `note` is the time in the C++ compiler."""
     import torch
 
-    told = []
+    reported = []
     for case in cases:
         assert isinstance(case.program, TorchCall)
-        told.append((case.program.source(), {name: to_torch(value) for name, value in case.values()}))
-    torch.save([told[0], *told], folder / "cases.pt")
+        reported.append((case.program.source(), {name: to_torch(value) for name, value in case.values()}))
+    torch.save([reported[0], *reported], folder / "cases.pt")
     with tempfile.TemporaryDirectory() as kernels:
         environment = os.environ | {"TMPDIR": str(folder), "TORCHINDUCTOR_CACHE_DIR": kernels}
         environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1"

@@ -54,7 +54,7 @@ class Column:
 
     def fill(self, models: Iterator[ModelProto]) -> None:
         """Adds models and their generation time."""
-        told = time.perf_counter()
+        reported = time.perf_counter()
         while True:
             begin = time.perf_counter()
             model = next(models, None)
@@ -62,8 +62,8 @@ class Column:
             if model is None:
                 return
             self.sizes.append(self.tally.add(extract_scopes(model)).nodes)
-            if begin - told > _PROGRESS_S:
-                told = begin
+            if begin - reported > _PROGRESS_S:
+                reported = begin
                 note(f"isra-experiment: {self.name}: {self.tally.models} models, {self.seconds:.0f} s")
 
 
@@ -157,5 +157,5 @@ def _print(columns: Sequence[Column]) -> None:
     for metric in METRICS:
         reading = metric.released
         values = [reading.value(column.tally) for column in columns]
-        told = [f"{value:.2%}" if reading.unit == SHARE else f"{value:,.2f}" for value in values]
-        print(f"| {metric.abbreviation} | " + " | ".join(told) + " |")
+        reported = [f"{value:.2%}" if reading.unit == SHARE else f"{value:,.2f}" for value in values]
+        print(f"| {metric.abbreviation} | " + " | ".join(reported) + " |")

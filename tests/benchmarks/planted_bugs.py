@@ -88,8 +88,8 @@ def in_child(
             os._exit(0)
     os.close(into)
     os.waitpid(child, 0)
-    with os.fdopen(out) as told:
-        return told.read()
+    with os.fdopen(out) as reported:
+        return reported.read()
 
 
 def search(plant: Plant, cases: Sequence[TestCase], seconds: float) -> str:

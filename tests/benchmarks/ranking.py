@@ -114,36 +114,38 @@ def main(argv: Sequence[str]) -> int:
         print(json.dumps(rank(given, given.sizes[0])))
         return 0
     print(machine())
-    told: list[dict[str, float]] = []
+    reported: list[dict[str, float]] = []
     for size in given.sizes:
         options = ["--strategy", given.strategy, "--seed", str(given.seed), "--sizes", str(size), "--alone"]
         options += [] if given.operators is None else ["--operators", str(given.operators)]
         command = [sys.executable, "-m", "tests.benchmarks", "ranking", *options]
-        told.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
-        print(_line(told), flush=True)
-    largest = told[-1]
-    kept = largest["wall"] <= 10 and largest["mb"] <= 1024 and _exponent(told) <= 1.25
+        reported.append(
+            json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        )
+        print(_line(reported), flush=True)
+    largest = reported[-1]
+    kept = largest["wall"] <= 10 and largest["mb"] <= 1024 and _exponent(reported) <= 1.25
     bar = "100,000 instances in 10 s and 1 GB, exponent at most 1.25"
     return verdict(kept, bar) if given.strategy == "opera" and largest["count"] >= max(_SIZES) else 0
 
 
-def _line(told: Sequence[dict[str, float]]) -> str:
-    last = told[-1]
-    growth = f"  exponent {_exponent(told):.2f}" if len(told) > 1 else ""
+def _line(reported: Sequence[dict[str, float]]) -> str:
+    last = reported[-1]
+    growth = f"  exponent {_exponent(reported):.2f}" if len(reported) > 1 else ""
     return (
         f"{last['count']:7,.0f} instances  {last['wall']:6.2f} s  ({last['cpu']:6.2f} s of processor)  "
         f"{last['mb']:5.0f} MB{growth}"
     )
 
 
-def _exponent(told: Sequence[dict[str, float]]) -> float:
+def _exponent(reported: Sequence[dict[str, float]]) -> float:
     """Exponent of the growth of CPU time between the last two sizes.
 
     0 with a single size.
     """
-    if len(told) < 2:
+    if len(reported) < 2:
         return 0.0
-    before, last = told[-2:]
+    before, last = reported[-2:]
     return math.log(last["cpu"] / before["cpu"]) / math.log(last["count"] / before["count"])
 
 

@@ -76,11 +76,11 @@ def _run(name: str, data: Path, report: Path, budget: str, reduce: str) -> Path:
 
 def measure(report: Path, data: Path, verbose: bool) -> Iterator[Measured]:
     """Each bug of a report that fails at head."""
-    told: dict[str, Any] = json.loads((report / "report.json").read_bytes())
-    head = told["toolchains"]["head"]
+    reported: dict[str, Any] = json.loads((report / "report.json").read_bytes())
+    head = reported["toolchains"]["head"]
     toolchain = ToolchainView(head["label"], head["versions"], head["requirements"])
     python = _interpreter(data, head["label"])
-    for group in told["groups"]:
+    for group in reported["groups"]:
         outcome = group["example"]["head"] and Outcome.from_json(group["example"]["head"])
         if outcome and outcome.verdict.is_failure:
             one = _measure(group["title"], outcome, group["example"]["case"], data, toolchain, python)

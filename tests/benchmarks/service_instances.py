@@ -97,15 +97,15 @@ def main(argv: Sequence[str]) -> int:
 def _ratios(rounds: Sequence[Sequence[Measurements]], place: int) -> str:
     """Medians over the rounds, with minimum and maximum."""
 
-    def told(name: str, ratios: list[float]) -> str:
+    def reported(name: str, ratios: list[float]) -> str:
         return f"{name} {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
     pairs = [(figures[place], figures[0]) for figures in rounds]
     return ", ".join(
         (
-            told("answered", [one.answered / alone.answered for one, alone in pairs]),
-            told("read", [one.read / alone.read for one, alone in pairs]),
-            told("storms", [alone.storm_s / one.storm_s for one, alone in pairs]),
+            reported("answered", [one.answered / alone.answered for one, alone in pairs]),
+            reported("read", [one.read / alone.read for one, alone in pairs]),
+            reported("storms", [alone.storm_s / one.storm_s for one, alone in pairs]),
         )
     )
 
@@ -130,7 +130,7 @@ def _deliveries(server: Server, folder: Path, count: int, fresh: int) -> tuple[f
         hosts = [stack.enter_context(webhooks.service(folder, url)) for _ in range(count)]
         asyncio.run(_send(hosts, [(webhooks.delivery(0, 10_000), n) for n in range(count)]))
         begun = time.monotonic()
-        said = asyncio.run(_send(hosts, shots))
+        output = asyncio.run(_send(hosts, shots))
         answered = time.monotonic() - begun
         counted = webhooks.wait_until_read(url)
         read = time.monotonic() - begun
@@ -139,8 +139,8 @@ def _deliveries(server: Server, folder: Path, count: int, fresh: int) -> tuple[f
         text
         for text, number in (
             ("lost", fresh - there),
-            ("said to be new twice", said.new - fresh),
-            ("not answered as due", said.wrong),
+            ("said to be new twice", output.new - fresh),
+            ("not answered as due", output.wrong),
             ("not read", pending),
         )
         if number

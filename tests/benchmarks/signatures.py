@@ -134,8 +134,8 @@ class Store:
         rows = map(json.loads, self._file.read_text(encoding="utf-8").splitlines())
         return [KnownBug(row["cause"], self._failure(row["found"]), self._small(row)) for row in rows]
 
-    def _failure(self, told: Any) -> Failure:
-        return Failure(self._corpus.get(told[0]), Outcome.from_json(told[1]))
+    def _failure(self, reported: Any) -> Failure:
+        return Failure(self._corpus.get(reported[0]), Outcome.from_json(reported[1]))
 
     def _small(self, row: Any) -> Failure:
         left, traits = self._failure(row["small"]), traits_from_json(row["traits"])

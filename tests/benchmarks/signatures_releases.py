@@ -219,7 +219,7 @@ def main(argv: Sequence[str]) -> int:
         )
         if name == "signature":
             share = len(merged) / max(len(two), 1)
-            told = [f"merged  {shown(olds[a])}  |  {shown(olds[b])}" for a, b in merged]
-            told += [f"split   {shown(olds[a])}  |  {shown(olds[b])}" for a, b in split]
-    print(*told, sep="\n")
+            reported = [f"merged  {shown(olds[a])}  |  {shown(olds[b])}" for a, b in merged]
+            reported += [f"split   {shown(olds[a])}  |  {shown(olds[b])}" for a, b in split]
+    print(*reported, sep="\n")
     return verdict(share <= BAR, f"at most {BAR:.1%} of the pairs that are two bugs have one label")

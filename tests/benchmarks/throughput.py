@@ -42,8 +42,8 @@ def events(command: Sequence[str]) -> tuple[list[dict[str, Any]], float]:
 def migrate(source: str, parts: int, corpus: Path) -> tuple[list[str], float]:
     """Ids of the distinct cases in part of a source, and the seconds."""
     command = [sys.executable, "-m", "fuzzing.migrate", source, "--corpus", str(corpus)]
-    told, seconds = events([*command, "--part", f"1/{parts}"] if parts > 1 else command)
-    return list(dict.fromkeys(event["id"] for event in told if event["event"] == "case")), seconds
+    reported, seconds = events([*command, "--part", f"1/{parts}"] if parts > 1 else command)
+    return list(dict.fromkeys(event["id"] for event in reported if event["event"] == "case")), seconds
 
 
 def run(
@@ -53,8 +53,8 @@ def run(
     shard = Shard(str(corpus), tuple(ids), backend, "bench", sys.executable, options=dict(options))
     path = corpus.parent / "shard.json"
     path.write_text(json.dumps(shard.to_json()))
-    told, seconds = events([sys.executable, "-m", "fuzzing.execute", str(path)])
-    return Counter(event["outcome"]["verdict"] for event in told if event["event"] == "outcome"), seconds
+    reported, seconds = events([sys.executable, "-m", "fuzzing.execute", str(path)])
+    return Counter(event["outcome"]["verdict"] for event in reported if event["event"] == "outcome"), seconds
 
 
 def main(argv: Sequence[str]) -> int:

@@ -111,9 +111,9 @@ def test_a_service_that_cannot_start_shows_the_end_of_its_log(
     data.mkdir()
     (data / "assay.toml").write_text("workers = 'none'\n")
     with (
-        pytest.raises(InfrastructureError, match="did not start") as told,
+        pytest.raises(InfrastructureError, match="did not start") as reported,
         demo.service(data, tmp_path, tmp_path / "log"),
     ):
         raise AssertionError("it must not start")
-    assert "next:" in str(told.value)
+    assert "next:" in str(reported.value)
     assert os.listdir(data) == ["assay.toml"]

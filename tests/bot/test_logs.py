@@ -40,8 +40,8 @@ def test_tracebacks_are_in_the_line() -> None:
     except ZeroDivisionError:
         structlog.get_logger("bot.x").exception("failed")
     (line,) = stream.getvalue().splitlines()
-    (told,) = json.loads(line)["exception"]
-    assert (told["exc_type"], told["exc_value"]) == ("ZeroDivisionError", "oh")
+    (reported,) = json.loads(line)["exception"]
+    assert (reported["exc_type"], reported["exc_value"]) == ("ZeroDivisionError", "oh")
 
 
 @pytest.mark.parametrize("form", ["json", "console"])

@@ -179,9 +179,9 @@ def test_no_text_is_no_blame() -> None:
 @given(st.text(max_size=300))
 def test_any_text_gives_one_line(text: str) -> None:
     found = parse_message(text)
-    for said in (found.template, found.headline):
-        assert len(said) <= MAX_TEMPLATE
-        assert said == " ".join(said.split())
+    for output in (found.template, found.headline):
+        assert len(output) <= MAX_TEMPLATE
+        assert output == " ".join(output.split())
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.sampled_from(sorted(REAL)))

@@ -22,12 +22,12 @@ def test_what_could_not_be_done_is_an_event_a_note_and_an_exit_code(
         raise error
 
     assert run_main("tried", work) == code
-    told = capsys.readouterr()
-    assert [json.loads(line) for line in told.out.splitlines()] == [
+    reported = capsys.readouterr()
+    assert [json.loads(line) for line in reported.out.splitlines()] == [
         {"event": "start"},
         {"event": "error", "kind": kind, "message": str(error)},
     ]
-    assert told.err == f"tried: {error}\n"
+    assert reported.err == f"tried: {error}\n"
     assert run_main("tried", work, events=False) == code
     assert json.loads(capsys.readouterr().out) == {"event": "start"}
 

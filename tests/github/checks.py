@@ -21,25 +21,25 @@ MOST_ACTIONS = 3
 LONGEST_ACTION = {"label": 20, "description": 40, "identifier": 20}
 
 
-def make(hub: GitHubCore, repo: Repository, by: Account, said: dict[str, Any]) -> CheckRun:
+def make(hub: GitHubCore, repo: Repository, by: Account, printed: dict[str, Any]) -> CheckRun:
     """A new check run."""
-    if not repo.git.resolve(said["head_sha"]):
-        raise invalid("CheckRun", "head_sha", f"No commit found for SHA: {said['head_sha']}")
-    _check(said)
-    run = CheckRun(next(hub.world.ids), suite(hub, repo, said["head_sha"]), said["head_sha"], {})
+    if not repo.git.resolve(printed["head_sha"]):
+        raise invalid("CheckRun", "head_sha", f"No commit found for SHA: {printed['head_sha']}")
+    _check(printed)
+    run = CheckRun(next(hub.world.ids), suite(hub, repo, printed["head_sha"]), printed["head_sha"], {})
     repo.check_runs[run.id] = run
-    _apply(hub, run, said)
+    _apply(hub, run, printed)
     tell(hub, repo, run, "created", by)
     if run.fields.get("status") == "completed":
         tell(hub, repo, run, "completed", by)
     return run
 
 
-def change(hub: GitHubCore, repo: Repository, run: CheckRun, by: Account, said: dict[str, Any]) -> None:
+def change(hub: GitHubCore, repo: Repository, run: CheckRun, by: Account, printed: dict[str, Any]) -> None:
     """Updates a check run; omitted fields stay, annotations are appended."""
-    _check(said)
+    _check(printed)
     before = run.fields.get("status")
-    _apply(hub, run, said)
+    _apply(hub, run, printed)
     if before != "completed" and run.fields.get("status") == "completed":
         tell(hub, repo, run, "completed", by)
 
@@ -51,10 +51,10 @@ def tell(hub: GitHubCore, repo: Repository, run: CheckRun, action: str, by: Acco
     hub.emit("check_run", {"action": action, "check_run": seen} | more, repo, by)
 
 
-def _apply(hub: GitHubCore, run: CheckRun, said: dict[str, Any]) -> None:
-    output = dict(said.get("output") or {})
+def _apply(hub: GitHubCore, run: CheckRun, printed: dict[str, Any]) -> None:
+    output = dict(printed.get("output") or {})
     run.annotations += output.pop("annotations", [])
-    kept = {name: value for name, value in said.items() if name not in ("output", "head_sha")}
+    kept = {name: value for name, value in printed.items() if name not in ("output", "head_sha")}
     run.fields |= kept
     if output:
         run.fields["output"] = output
@@ -64,10 +64,10 @@ def _apply(hub: GitHubCore, run: CheckRun, said: dict[str, Any]) -> None:
     run.fields.setdefault("started_at", stamp(hub.world.clock()))
 
 
-def _check(said: dict[str, Any]) -> None:
-    if said.get("status") == "completed" and not said.get("conclusion"):
+def _check(printed: dict[str, Any]) -> None:
+    if printed.get("status") == "completed" and not printed.get("conclusion"):
         raise invalid("CheckRun", "conclusion", code="missing_field")
-    output = said.get("output") or {}
+    output = printed.get("output") or {}
     if len(output.get("annotations", ())) > MOST_ANNOTATIONS:
         raise invalid("CheckRun", "annotations", f"No more than {MOST_ANNOTATIONS} annotations at a time")
     for name in ("summary", "text"):
@@ -79,8 +79,8 @@ def _check(said: dict[str, Any]) -> None:
             raise invalid("CheckRun", "annotation message", "is too long (maximum is 64 KB)")
         if one["start_line"] > one["end_line"]:
             raise invalid("CheckRun", "annotation end_line", "must not be before start_line")
-    if len(said.get("actions") or ()) > MOST_ACTIONS:
+    if len(printed.get("actions") or ()) > MOST_ACTIONS:
         raise invalid("CheckRun", "actions", f"No more than {MOST_ACTIONS} actions")
-    for action in said.get("actions") or ():
+    for action in printed.get("actions") or ():
         for name, most in LONGEST_ACTION.items():
             check_text("CheckRun", f"action {name}", action[name], most)

@@ -145,16 +145,16 @@ class Git:
     def _log(self, *which: str) -> list[Commit]:
         """Commits by their ids, never by names that move."""
         if which not in self._known:
-            told = self.run("log", "-z", "--format=%H%x1f%T%x1f%P%x1f%an%x1f%at%x1f%B", *which)
-            self._known[which] = [_commit(one) for one in told.split("\0") if one]
+            reported = self.run("log", "-z", "--format=%H%x1f%T%x1f%P%x1f%an%x1f%at%x1f%B", *which)
+            self._known[which] = [_commit(one) for one in reported.split("\0") if one]
         found: list[Commit] = self._known[which]
         return found
 
     def merge(self, base: str, head: str) -> str | None:
         """The tree of a merge, None for conflicts."""
         if ("merge", base, head) not in self._known:
-            told = self.run("merge-tree", "--write-tree", base, head, failing=True).splitlines()
-            self._known["merge", base, head] = told[0] if len(told) == 1 else None
+            reported = self.run("merge-tree", "--write-tree", base, head, failing=True).splitlines()
+            self._known["merge", base, head] = reported[0] if len(reported) == 1 else None
         tree: str | None = self._known["merge", base, head]
         return tree
 
@@ -202,8 +202,8 @@ class Git:
 _STATUS = {"A": "added", "M": "modified", "D": "removed", "R": "renamed", "C": "copied", "T": "changed"}
 
 
-def _commit(told: str) -> Commit:
-    sha, tree, parents, author, at, message = told.split("\x1f", 5)
+def _commit(reported: str) -> Commit:
+    sha, tree, parents, author, at, message = reported.split("\x1f", 5)
     return Commit(sha, tree, tuple(parents.split()), author, message.strip(), int(at))
 
 

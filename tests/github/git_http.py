@@ -58,9 +58,9 @@ def serve(
     return _answer(done.stdout)
 
 
-def _answer(said: bytes) -> tuple[int, dict[str, str], bytes]:
+def _answer(output: bytes) -> tuple[int, dict[str, str], bytes]:
     """Parses a CGI response."""
-    head, _, body = said.partition(b"\r\n\r\n")
+    head, _, body = output.partition(b"\r\n\r\n")
     headers = dict(line.decode().split(": ", 1) for line in head.split(b"\r\n"))
     status = int(headers.pop("Status", "200").split()[0])
     return status, headers, body

@@ -100,7 +100,7 @@ class Identity:
 
     def _app(self, text: str) -> Actor:
         try:
-            told: dict[str, Any] = jwt.decode(
+            reported: dict[str, Any] = jwt.decode(
                 text,
                 key_pair().public_key(),
                 algorithms=["RS256"],
@@ -109,13 +109,13 @@ class Identity:
         except jwt.PyJWTError:
             raise RefusedError(401, "A JSON web token could not be decoded") from None
         at = self.world.clock().timestamp()
-        if str(told["iss"]) not in (str(APP_ID), CLIENT_ID):
+        if str(reported["iss"]) not in (str(APP_ID), CLIENT_ID):
             raise RefusedError(401, "Integration not found")
-        if told["exp"] <= at:
+        if reported["exp"] <= at:
             raise RefusedError(401, "'Expiration time' claim ('exp') must be a numeric value in the future")
-        if told["exp"] > at + LONGEST_JWT_S:
+        if reported["exp"] > at + LONGEST_JWT_S:
             raise RefusedError(401, "'Expiration time' claim ('exp') is too far in the future")
-        if told["iat"] > at + 1:
+        if reported["iat"] > at + 1:
             raise RefusedError(401, "'Issued at' claim ('iat') must be an Integer in the past")
         return Actor("app")
 

@@ -181,12 +181,12 @@ def tell_comment(
     hub.emit("issue_comment", payload | more, repo, by)
 
 
-def set_status(hub: GitHubCore, repo: Repository, by: Account, sha: str, said: dict[str, Any]) -> Status:
+def set_status(hub: GitHubCore, repo: Repository, by: Account, sha: str, output: dict[str, Any]) -> Status:
     """Adds a status to a commit."""
-    check_text("Status", "description", said.get("description"), LONGEST_DESCRIPTION)
-    context, before = said.get("context", "default"), repo.statuses
+    check_text("Status", "description", output.get("description"), LONGEST_DESCRIPTION)
+    context, before = output.get("context", "default"), repo.statuses
     if sum(one.sha == sha and one.context == context for one in before) >= MOST_STATUSES:
         raise invalid("Status", "base", "This SHA and context has reached the maximum number of statuses.")
-    told = (said["state"], said.get("description"), said.get("target_url"))
-    repo.statuses.append(Status(next(hub.world.ids), sha, by, context, *told, hub.world.clock()))
+    reported = (output["state"], output.get("description"), output.get("target_url"))
+    repo.statuses.append(Status(next(hub.world.ids), sha, by, context, *reported, hub.world.clock()))
     return repo.statuses[-1]

@@ -119,21 +119,21 @@ def briefly(hub: GitHubCore, repo: Repository, sha: str) -> list[Json]:
 
 def check_run(hub: GitHubCore, repo: Repository, run: CheckRun) -> Json:
     url = f"{hub.url}/repos/{repo.full_name}/check-runs/{run.id}"
-    said = run.fields
-    output = said.get("output", {})
+    printed = run.fields
+    output = printed.get("output", {})
     return {
         "id": run.id,
         "node_id": node("CR", run.id),
-        "name": said["name"],
+        "name": printed["name"],
         "head_sha": run.head_sha,
-        "external_id": said.get("external_id", ""),
+        "external_id": printed.get("external_id", ""),
         "url": url,
         "html_url": f"{WEB}/{repo.full_name}/runs/{run.id}",
-        "details_url": said.get("details_url") or "https://assay.example",
-        "status": said.get("status", "queued"),
-        "conclusion": said.get("conclusion"),
-        "started_at": said.get("started_at"),
-        "completed_at": said.get("completed_at"),
+        "details_url": printed.get("details_url") or "https://assay.example",
+        "status": printed.get("status", "queued"),
+        "conclusion": printed.get("conclusion"),
+        "started_at": printed.get("started_at"),
+        "completed_at": printed.get("completed_at"),
         "output": {
             "title": output.get("title"),
             "summary": output.get("summary"),

@@ -216,13 +216,19 @@ def merge_group(hub: GitHubCore, repo: Repository, number: int, by: Account) -> 
     repo.git.point(f"refs/heads/{ref}", head)
     commit = repo.git.describe(head)
     who = {"name": "GitHub", "email": "noreply@github.com"}
-    told = {"id": head, "tree_id": commit.tree, "message": commit.message, "author": who, "committer": who}
+    reported = {
+        "id": head,
+        "tree_id": commit.tree,
+        "message": commit.message,
+        "author": who,
+        "committer": who,
+    }
     group = {
         "head_sha": head,
         "head_ref": f"refs/heads/{ref}",
         "base_sha": base,
         "base_ref": f"refs/heads/{one.base_ref}",
-        "head_commit": told | {"timestamp": stamp(hub.world.clock())},
+        "head_commit": reported | {"timestamp": stamp(hub.world.clock())},
     }
     hub.emit("merge_group", {"action": "checks_requested", "merge_group": group}, repo, by)
     return head

@@ -110,23 +110,23 @@ def _path(node: ast.AST) -> str:
 
 
 SOURCE = Source()
-ASKED = sorted(set(SOURCE.requests()))
+REQUESTED = sorted(set(SOURCE.requests()))
 
 
-@pytest.mark.parametrize(("method", "path"), ASKED, ids=lambda text: text)
+@pytest.mark.parametrize(("method", "path"), REQUESTED, ids=lambda text: text)
 def test_the_double_serves_what_is_asked(method: str, path: str) -> None:
-    asked = operation(method, path)
-    assert asked is not None, "GitHub has no such operation, or it is missing in prune.py"
+    requested = operation(method, path)
+    assert requested is not None, "GitHub has no such operation, or it is missing in prune.py"
     route, parameters = routed(method, path)
-    assert (route.method, route.template) == (asked.method, asked.template)
+    assert (route.method, route.template) == (requested.method, requested.template)
     assert parameters.get("owner", "octo") == "octo"
 
 
 def test_no_path_in_the_source_was_overlooked() -> None:
-    paths = [path for _, path in ASKED]
+    paths = [path for _, path in REQUESTED]
     for literal in SOURCE.literals():
         assert any(path.startswith(literal) for path in paths), f"nobody asks for {literal}…"
-    assert {("POST", f"/repos/{TARGET}/statuses/1"), ("DELETE", "/installation/token")} <= set(ASKED)
+    assert {("POST", f"/repos/{TARGET}/statuses/1"), ("DELETE", "/installation/token")} <= set(REQUESTED)
 
 
 def test_what_the_double_lacks_is_told() -> None:
@@ -136,6 +136,6 @@ def test_what_the_double_lacks_is_told() -> None:
 
 def test_every_route_is_one_that_github_describes() -> None:
     for route in ROUTES:
-        asked = operation(route.method, route.template)
-        assert asked is not None, f"{route.method} {route.template}"
-        assert asked.template == route.template
+        requested = operation(route.method, route.template)
+        assert requested is not None, f"{route.method} {route.template}"
+        assert requested.template == route.template

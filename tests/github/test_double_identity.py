@@ -33,7 +33,7 @@ def test_the_app_sees_itself_and_where_it_is_installed(
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "output"),
     [
         ({"iss": "1"}, "Integration not found"),
         ({"exp": timedelta(minutes=11)}, "too far in the future"),
@@ -42,14 +42,14 @@ def test_the_app_sees_itself_and_where_it_is_installed(
     ],
 )
 def test_a_token_of_the_app_must_be_right_in_every_claim(
-    changed: dict[str, Any], said: str, hub: GitHubDouble, clock: Clock
+    changed: dict[str, Any], output: str, hub: GitHubDouble, clock: Clock
 ) -> None:
     moved = {
         name: clock() + value if isinstance(value, timedelta) else value for name, value in changed.items()
     }
     status, text = message(as_app(hub, **moved), "GET", "/app")
     assert status == 401
-    assert said in text
+    assert output in text
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "HS256"])
@@ -117,8 +117,8 @@ def test_only_apps_write_checks_and_people_need_a_role_to_label(
 ) -> None:
     run = {"name": "assay", "head_sha": repository.head()}
     person = as_person(hub, "eve")
-    told = message(person, "POST", "/repos/octo/compiler/check-runs", run)
-    assert told == (403, "You must authenticate via a GitHub App.")
+    reported = message(person, "POST", "/repos/octo/compiler/check-runs", run)
+    assert reported == (403, "You must authenticate via a GitHub App.")
     assert person.post(ISSUES, {"title": "a", "labels": ["bug"]})["labels"] == []
     repository.collaborator("eve", "triage")
     assert [one["name"] for one in person.post(ISSUES, {"title": "b", "labels": ["bug"]})["labels"]] == [
@@ -135,5 +135,5 @@ def test_roles_are_told_in_both_ways(
     role: str, permission: str, hub: GitHubDouble, repository: RepositoryDouble
 ) -> None:
     repository.collaborator("ada", role)
-    told = as_installation(hub, "octo").get("/repos/octo/compiler/collaborators/ada/permission")
-    assert (told["role_name"], told["permission"]) == (role, permission)
+    reported = as_installation(hub, "octo").get("/repos/octo/compiler/collaborators/ada/permission")
+    assert (reported["role_name"], reported["permission"]) == (role, permission)

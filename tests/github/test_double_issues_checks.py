@@ -30,8 +30,10 @@ def test_an_issue_lives(client: Client, hub: GitHubDouble, repository: Repositor
     client.patch(path, {"state": "open", "title": "Crash again"})
     assert client.get("/search/issues?q=again+is:open+label:assay+in:title")["total_count"] == 1
     assert client.get("/search/issues?q=again+is:closed")["total_count"] == 0
-    told = [(one.event, one.action) for one in hub.deliveries.log if one.event == "issues"]
-    assert told == [("issues", action) for action in ("opened", "labeled", "closed", "edited", "reopened")]
+    reported = [(one.event, one.action) for one in hub.deliveries.log if one.event == "issues"]
+    assert reported == [
+        ("issues", action) for action in ("opened", "labeled", "closed", "edited", "reopened")
+    ]
 
 
 def test_comments_and_reactions(client: Client, repository: RepositoryDouble) -> None:
@@ -149,8 +151,8 @@ def test_a_check_run_grows(client: Client, hub: GitHubDouble, repository: Reposi
     assert client.get(f"{REPO}/check-suites/{suite['id']}")["latest_check_runs_count"] == 2
     repository.press(repository.check_runs[0], "rerun")
     repository.rerequest(repository.check_runs[0])
-    told = [one.action for one in hub.deliveries.log if one.event == "check_run"]
-    assert told == ["created", "completed", "created", "requested_action", "rerequested"]
+    reported = [one.action for one in hub.deliveries.log if one.event == "check_run"]
+    assert reported == ["created", "completed", "created", "requested_action", "rerequested"]
     assert hub.deliveries.log[-1].payload["check_run"]["external_id"] == "key"
 
 

@@ -50,8 +50,10 @@ def test_forks_push_into_the_base_repository(
     subprocess.run(clone, cwd=tmp_path, check=True)
     fetch = ["git", "fetch", "--quiet", "origin", head]
     subprocess.run(fetch, cwd=tmp_path / "clone", check=True)
-    told = [(one.event, one.action) for one in hub.deliveries.log if one.event in ("push", "pull_request")]
-    assert told[-2:] == [
+    reported = [
+        (one.event, one.action) for one in hub.deliveries.log if one.event in ("push", "pull_request")
+    ]
+    assert reported[-2:] == [
         ("pull_request", "opened"),
         ("pull_request", "synchronize"),
     ]  # these pushes send no events

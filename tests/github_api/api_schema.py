@@ -78,30 +78,30 @@ def faults(method: str, path: str, body: object = None) -> list[str]:
     Properties that the description does not name count as faults: GitHub would ignore them, which is
     never what we meant.
     """
-    asked = operation(method, path)
-    if asked is None:
+    requested = operation(method, path)
+    if requested is None:
         return [f"GitHub has no {method} {path.partition('?')[0]} (or it is missing in prune.py)"]
-    described = asked.described.get("requestBody")
+    described = requested.described.get("requestBody")
     if described is None:
         return ["a body where none is expected"] if body is not None else []
     if body is None:
         return ["a body is missing"] if described.get("required") else []
-    return _found(_request_judge(asked.method, asked.template), body)
+    return _found(_request_judge(requested.method, requested.template), body)
 
 
 def answer_faults(method: str, path: str, status: int, answer: object) -> list[str]:
     """What is wrong with an answer: a status GitHub does not give there, or a body of another shape."""
-    asked = operation(method, path)
-    if asked is None:
+    requested = operation(method, path)
+    if requested is None:
         return []
-    known = asked.described["responses"]
+    known = requested.described["responses"]
     if str(status) not in known:
         listed = str(status) in _ANYWHERE
-        return [] if listed else [f"GitHub does not answer {status} to {method} {asked.template}"]
+        return [] if listed else [f"GitHub does not answer {status} to {method} {requested.template}"]
     content = known[str(status)].get("content")
     if content is None:
         return []
-    where = f"{asked.pointer}/responses/{status}/content/application~1json/schema"
+    where = f"{requested.pointer}/responses/{status}/content/application~1json/schema"
     return [f"the answer to {method} {path}: {fault}" for fault in _found(_judge(where), answer)]
 
 

@@ -210,13 +210,13 @@ class Deployment:
         with self.rows.reading() as session:
             audit_events = session.scalars(_last(AuditEvent, AuditEvent.id, target)).all()
             effects = session.scalars(_last(Effect, Effect.created_at, target)).all()
-        told = [f"left to do: {self.pending_work() or 'nothing'}", "", "acts:"]
-        told += [
+        reported = [f"left to do: {self.pending_work() or 'nothing'}", "", "acts:"]
+        reported += [
             f"  {one.at:%H:%M:%S.%f} {one.actor} {one.action} {one.subject}: {one.reason}"
             for one in audit_events[::-1]
         ]
-        told += ["", "effects:"]
-        told += [
+        reported += ["", "effects:"]
+        reported += [
             f"  {one.created_at:%H:%M:%S.%f} {one.kind} {one.key} #{one.number} {one.state} "
             f"{one.sent_revision}/{one.revision} {one.reason}"
             for one in effects[::-1]
@@ -224,7 +224,7 @@ class Deployment:
         lines = [line for line in self.log().splitlines() if '"periodic_task.done"' not in line][
             -SHOWN_LINES:
         ]
-        return "\n".join([*told, "", "the service's log ends:", *(f"  {line[:500]}" for line in lines)])
+        return "\n".join([*reported, "", "the service's log ends:", *(f"  {line[:500]}" for line in lines)])
 
     def database(self) -> AbstractContextManager[Database]:
         """The service's database, for a while."""

@@ -43,8 +43,8 @@ class ServiceProcess:
             )
             self._process.start()
             writer.close()
-            with os.fdopen(os.dup(reader.fileno())) as said:
-                found = re.search(r"http://[^\s)]+/webhooks/github", said.readline())
+            with os.fdopen(os.dup(reader.fileno())) as output:
+                found = re.search(r"http://[^\s)]+/webhooks/github", output.readline())
         assert found, f"the service did not start: {log.read_text()[-3000:]}"
         self.url = found[0]
 
@@ -59,14 +59,14 @@ class ServiceProcess:
         return code
 
 
-def _run_service(variables: Mapping[str, str], log: str, said: Connection, real_compiler: bool) -> None:
+def _run_service(variables: Mapping[str, str], log: str, output: Connection, real_compiler: bool) -> None:
     """The process: what it prints goes to `said`, what it logs to a file."""
     os.setsid()  # an interrupt at the keyboard is for the tests, not for the service under test
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # but it must not outlive them
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     os.environ.clear()
     os.environ.update({**kept, **variables})
-    os.dup2(said.fileno(), 1)
+    os.dup2(output.fileno(), 1)
     with open(log, "ab") as file:
         os.dup2(file.fileno(), 2)
     shorten_waits()

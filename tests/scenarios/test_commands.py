@@ -27,9 +27,9 @@ def test_help_and_slips_are_answered_where_they_were_made(
     repository.comment(number, "ada", "> /assay stop\n\nThanks!\n/assay hepl")
     repository.comment(number, "ada", "/assay help")
     deployment.wait_until_idle()
-    slip, told = answers(repository, deployment, number)
+    slip, reported = answers(repository, deployment, number)
     assert "did you mean `/assay help`?" in slip
-    assert "| `/assay rerun` | Tests the same commit again with the same settings. |" in told
+    assert "| `/assay rerun` | Tests the same commit again with the same settings. |" in reported
     assert sorted(one.content for one in repository.reactions) == ["+1", "confused"]
 
 

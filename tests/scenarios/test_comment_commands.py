@@ -32,13 +32,13 @@ def answers(repository: RepositoryDouble, number: int) -> list[str]:
 def test_each_comment_is_answered_once(
     deployment: Deployment, repository: RepositoryDouble, pull: int
 ) -> None:
-    asked = repository.comment(pull, "ada", "Thanks.\n\n/assay help")
+    requested = repository.comment(pull, "ada", "Thanks.\n\n/assay help")
     for delivery in [one for one in deployment.hub.deliveries.log if one.event == "issue_comment"]:
         deployment.hub.redeliver(delivery)
     deployment.wait_until_idle()
     (answer,) = answers(repository, pull)
     assert "/assay run" in answer
-    assert [one.content for one in repository.reactions if one.comment == asked] == ["+1"]
+    assert [one.content for one in repository.reactions if one.comment == requested] == ["+1"]
 
 
 def test_what_is_no_command_is_not_heard(
@@ -65,19 +65,19 @@ def test_an_edit_makes_a_comment_a_command_once(
     assert len([one for one in deployment.campaigns(repository.name) if one.pull]) == 1
 
 
-@pytest.mark.parametrize(("role", "heard"), [("triage", False), ("write", True)])
+@pytest.mark.parametrize(("role", "received"), [("triage", False), ("write", True)])
 def test_only_those_who_may_write_set_things_going(
-    role: str, heard: bool, deployment: Deployment, repository: RepositoryDouble
+    role: str, received: bool, deployment: Deployment, repository: RepositoryDouble
 ) -> None:
     number = repository.open_pull({"docs/a.md": "words\n"})
     repository.collaborator("bob", role)
     deployment.wait_until_idle()
     before = len(deployment.campaigns(repository.name))
-    asked = repository.comment(number, "bob", "/assay rerun")
+    requested = repository.comment(number, "bob", "/assay rerun")
     deployment.wait_until_idle()
-    assert (len(deployment.campaigns(repository.name)) > before) is heard
-    (reaction,) = [one.content for one in repository.reactions if one.comment == asked]
-    assert (reaction == "confused") is not heard
+    assert (len(deployment.campaigns(repository.name)) > before) is received
+    (reaction,) = [one.content for one in repository.reactions if one.comment == requested]
+    assert (reaction == "confused") is not received
 
 
 def test_a_button_does_what_it_says(deployment: Deployment, repository: RepositoryDouble, pull: int) -> None:

@@ -40,8 +40,8 @@ def ask(deployment: Deployment, repository: RepositoryDouble, issue: Issue) -> s
     repository.comment(issue.number, "ada", "/assay propose")
     deployment.wait_until_idle()
     answers = [one for one in repository.comments(issue.number) if one.id not in known]
-    said = "\n".join(one.body for one in answers if one.author.type == "Bot")
-    return said.replace("\\", "").replace("\u200b", "")  # escaped for Markdown
+    output = "\n".join(one.body for one in answers if one.author.type == "Bot")
+    return output.replace("\\", "").replace("\u200b", "")  # escaped for Markdown
 
 
 def rows(deployment: Deployment, repository: RepositoryDouble) -> list[Proposal]:
@@ -56,8 +56,8 @@ def rows(deployment: Deployment, repository: RepositoryDouble) -> list[Proposal]
 def test_a_test_is_proposed_once_and_never_again_after_it_was_closed(
     deployment: Deployment, repository: RepositoryDouble, issue: Issue
 ) -> None:
-    said = ask(deployment, repository, issue)
-    assert "test_add_compile of tests/test_compiler_regressions.py passes" in said
+    output = ask(deployment, repository, issue)
+    assert "test_add_compile of tests/test_compiler_regressions.py passes" in output
     (pull,) = repository.pulls
     assert pull.pull is not None
     assert (pull.pull.draft, pull.pull.base_ref, pull.state) == (True, "main", "open")

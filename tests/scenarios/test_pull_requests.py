@@ -27,19 +27,19 @@ def last_check(repository: RepositoryDouble, sha: str) -> CheckRun:
 def test_a_pull_request_is_checked_from_its_first_moment(
     deployment: Deployment, repository: RepositoryDouble
 ) -> None:
-    def said() -> list[tuple[str, str]]:
+    def message() -> list[tuple[str, str]]:
         return [(one.method, one.body["status"]) for one in deployment.requests(repository, "check-runs")]
 
     with deployment.block_toolchains():
         number = repository.open_pull(pin(BAD))
         deployment.wait_for(
-            lambda: "in_progress" in {status for _, status in said()}, "the check in progress"
+            lambda: "in_progress" in {status for _, status in message()}, "the check in progress"
         )
     deployment.wait_until_idle()
     head = repository.head("change")
     run = last_check(repository, head)
-    assert said()[0] in (("POST", "queued"), ("POST", "in_progress"))  # only the latest content is sent
-    assert said()[-1] == ("PATCH", "completed")
+    assert message()[0] in (("POST", "queued"), ("POST", "in_progress"))  # only the latest content is sent
+    assert message()[-1] == ("PATCH", "completed")
     assert run.fields["status"] == "completed"
     assert [one.number for one in repository.pulls] == [number]
 

@@ -102,8 +102,8 @@ def _check_types(generated: GeneratedGraph) -> None:
                 continue  # onnx infers none for GroupNormalization, MaxUnpool with a shape; the run checks it
             dims = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
             assert len(dims) == type_.rank, (node, dims, type_)
-            for said, dim in zip(dims, type_.shape or (), strict=True):
-                assert said in (None, dim), (node, dims, type_)
+            for message, dim in zip(dims, type_.shape or (), strict=True):
+                assert message in (None, dim), (node, dims, type_)
 
 
 def run(generated: GeneratedGraph, seed: int) -> Ran:

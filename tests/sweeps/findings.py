@@ -79,8 +79,8 @@ def _shown(code: int, out: str, err: str) -> tuple[bool, str]:
         return not same, f"{given['compiler'][:150]} instead of {given['library'][:150]}"
     if code < 0:
         return True, f"signal {-code}"
-    said = [line for line in err.splitlines() if re.search(r"[Ee]rror|Failure|died", line)]
-    return True, (said or ["fails"])[-1][-150:]
+    output = [line for line in err.splitlines() if re.search(r"[Ee]rror|Failure|died", line)]
+    return True, (output or ["fails"])[-1][-150:]
 
 
 def main(words: Sequence[str]) -> int:
@@ -88,9 +88,9 @@ def main(words: Sequence[str]) -> int:
     gone = 0
     for section in sections(PAGE.read_text(encoding="utf-8")):
         if all(word.lower() in section.title.lower() for word in words):
-            for (what, _), (still, said) in zip(section.rows, told(section), strict=True):
+            for (what, _), (still, output) in zip(section.rows, told(section), strict=True):
                 gone += not still
-                print(f"{'shows' if still else 'GONE '} {section.title}: {what}: {said}", flush=True)
+                print(f"{'shows' if still else 'GONE '} {section.title}: {what}: {output}", flush=True)
     return 1 if gone else 0
 
 

@@ -188,10 +188,10 @@ def _types_differ(model: Model, inferred: onnx.ModelProto, found: Found) -> tupl
             dims = tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in theirs.shape.dim)
             if len(dims) != mine.rank:
                 return node.op, "inferred another rank"
-            for said, dim in zip(dims, mine.shape, strict=True):
-                if said is None and dim is not None:
+            for printed, dim in zip(dims, mine.shape, strict=True):
+                if printed is None and dim is not None:
                     found.unknown[node.op] += 1
-                elif said != dim:
+                elif printed != dim:
                     return node.op, "inferred another length"
     return None
 
@@ -302,11 +302,11 @@ def report(found: Found, seconds: float) -> None:
         question, operator, message = key
         print(f"  {count:6} {question} {operator}: {message}  [models {found.where[key]}]")
     if found.refused:
-        told = ", ".join(f"{why} {count}" for why, count in found.refused.most_common(12))
-        print(f"  {found.refused.total()} models refused as unsupported, and not asked further: {told}")
+        reported = ", ".join(f"{why} {count}" for why, count in found.refused.most_common(12))
+        print(f"  {found.refused.total()} models refused as unsupported, and not asked further: {reported}")
     if found.unknown:
-        told = ", ".join(f"{name} {count}" for name, count in found.unknown.most_common(12))
-        print(f"  onnx leaves lengths open that the specification tells: {told}")
+        reported = ", ".join(f"{name} {count}" for name, count in found.unknown.most_common(12))
+        print(f"  onnx leaves lengths open that the specification tells: {reported}")
 
 
 if __name__ == "__main__":

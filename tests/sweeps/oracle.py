@@ -52,8 +52,10 @@ class Tally:
         """Counts an outcome, and keeps the first of each kind that did not pass."""
         self.verdicts[outcome.verdict.value] += 1
         if outcome.verdict is not Verdict.PASS:
-            told = _told(outcome)
-            self.first.setdefault((outcome.verdict.value, _NUMBERS.sub("", told)[:40]), f"#{index} {told}")
+            reported = _told(outcome)
+            self.first.setdefault(
+                (outcome.verdict.value, _NUMBERS.sub("", reported)[:40]), f"#{index} {reported}"
+            )
 
 
 def _told(outcome: Outcome) -> str:
@@ -97,8 +99,8 @@ def sweep(
         print(f"{place + 1}/{len(names)} {name}", file=sys.stderr, flush=True)
         counts = " ".join(f"{verdict}={number}" for verdict, number in sorted(tally.verdicts.items()))
         print(f"{name} @{opset} {','.join(dtypes)}: {counts}", flush=True)
-        for (verdict, _), told in tally.first.items():
-            print(f"    {verdict} {told}", flush=True)
+        for (verdict, _), reported in tally.first.items():
+            print(f"    {verdict} {reported}", flush=True)
     return total
 
 
@@ -124,9 +126,9 @@ def main() -> int:
         total = sweep(
             evaluator, names, given.opset, tuple(given.dtypes.split(",")), given.seed, given.count, keep
         )
-    judged = total.total() - total[Verdict.INVALID.value]
-    print(f"total: {dict(sorted(total.items()))}; judged {judged}/{total.total()}")
-    return int(judged < _ENOUGH * total.total())
+    classified = total.total() - total[Verdict.INVALID.value]
+    print(f"total: {dict(sorted(total.items()))}; judged {classified}/{total.total()}")
+    return int(classified < _ENOUGH * total.total())
 
 
 if __name__ == "__main__":

@@ -50,8 +50,8 @@ def replay(root: Path, count: int | None, seed: int) -> float:
                 if execution.ending == "returned":
                     ran += 1
                 else:
-                    told = describe_failure(library.backend.name, execution).splitlines()[0][:200]
-                    failed[f"{case.provenance.operator}: {told}"] += 1
+                    reported = describe_failure(library.backend.name, execution).splitlines()[0][:200]
+                    failed[f"{case.provenance.operator}: {reported}"] += 1
                 if (ran + failed.total()) % _PROGRESS_EVERY == 0:
                     sys.stderr.write(f"{ran + failed.total()} of {len(ids)} cases\n")
     for reason, times in failed.most_common(20):

@@ -26,17 +26,21 @@ def ask(world: World) -> dict[str, Any]:
 
 def test_where_no_release_is_next_to_a_clean_one_in_the_same_words_others_count(tmp_path: Path) -> None:
     world = World(tmp_path, {"1.0": [PASS], "1.1": [PASS], "1.2": [REWORDS], "1.3": [RAISES]})
-    said = ask(world)
-    assert (said["kind"], said["release"], said["before"]) == (ResultKind.UNRELIABLE.value, "1.2", "1.1")
-    assert 0.7 < said["confidence"] <= REWORDED_CONFIDENCE < MIN_CONFIDENCE
-    told_ = format_lines(said)
+    output = ask(world)
+    assert (output["kind"], output["release"], output["before"]) == (
+        ResultKind.UNRELIABLE.value,
+        "1.2",
+        "1.1",
+    )
+    assert 0.7 < output["confidence"] <= REWORDED_CONFIDENCE < MIN_CONFIDENCE
+    told_ = format_lines(output)
     assert told_[0] == "perhaps began to fail in openvino 1.2; openvino 1.1 does not fail"
     assert told_[1] == (
         "  1.2 fails with another message, taken for the same bug: phase and verdict are the same, "
         "and the words "
         "adder, broken"
     )
-    assert is_reportable(said), "with the doubt"
+    assert is_reportable(output), "with the doubt"
     assert world.ran == {"1.0": 2, "1.1": 10, "1.2": 2, "1.3": 2}, "what was run is not run again"
 
 
@@ -44,17 +48,28 @@ def test_the_same_words_next_to_a_clean_release_are_enough(tmp_path: Path) -> No
     world = World(
         tmp_path, {"1.0": [PASS], "1.1": [REWORDS], "1.2": [REWORDS], "1.3": [PASS], "1.4": [RAISES]}
     )
-    said = ask(world)
-    assert (said["kind"], said["release"], said["before"], said["doubt"]) == ("found", "1.4", "1.3", "")
+    output = ask(world)
+    assert (output["kind"], output["release"], output["before"], output["doubt"]) == (
+        "found",
+        "1.4",
+        "1.3",
+        "",
+    )
 
 
 def test_another_failure_is_no_other_wording(tmp_path: Path) -> None:
     world = World(tmp_path, {"1.0": [PASS], "1.1": [WRONG], "1.2": [RAISES]})
-    said = ask(world)
-    assert (said["kind"], said["between"], said["doubt"]) == (ResultKind.RANGE.value, ["1.1"], "")
+    output = ask(world)
+    assert (output["kind"], output["between"], output["doubt"]) == (ResultKind.RANGE.value, ["1.1"], "")
 
 
 @pytest.mark.parametrize("kind", [ResultKind.NEVER, ResultKind.ERROR, ResultKind.UNRELIABLE])
 def test_what_is_no_answer_is_not_told(kind: ResultKind) -> None:
-    said: dict[str, Any] = {"kind": kind.value, "release": "1.1", "before": "1.0", "doubt": "", "untried": []}
-    assert not is_reportable(json.loads(json.dumps(said)))
+    output: dict[str, Any] = {
+        "kind": kind.value,
+        "release": "1.1",
+        "before": "1.0",
+        "doubt": "",
+        "untried": [],
+    }
+    assert not is_reportable(json.loads(json.dumps(output)))

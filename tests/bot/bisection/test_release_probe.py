@@ -223,12 +223,12 @@ stopped failing in openvino 1.2; openvino 1.1 still fails
   ✓  clean  1.2  pass ×10"""
 
 
-def shown(world: World, asked: BisectionQuery) -> list[str]:
+def shown(world: World, requested: BisectionQuery) -> list[str]:
     releases = list(world.does)
-    release_probe = world.release_probe(asked)
+    release_probe = world.release_probe(requested)
     answer = bisect(len(releases), release_probe)
     between = Range("openvino", min(releases), max(releases))
-    return format_lines(result_to_json(asked, between, releases, answer, release_probe, 3.0))
+    return format_lines(result_to_json(requested, between, releases, answer, release_probe, 3.0))
 
 
 def test_a_release_that_refused_the_case_is_not_said_to_have_passed_it(tmp_path: Path) -> None:

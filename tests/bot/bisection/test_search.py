@@ -185,16 +185,16 @@ def _once_bad() -> Callable[[int, int], Counts]:
 
 
 def test_trouble_is_tried_again_and_never_taken_for_clean() -> None:
-    asked: list[int] = []
+    requested: list[int] = []
 
     def probe(revision: int, runs: int) -> Counts:
-        asked.append(revision)
-        if revision == 0 and asked.count(0) < 3:
+        requested.append(revision)
+        if revision == 0 and requested.count(0) < 3:
             return Counts(infrastructure=runs)
         return Counts(bad=runs) if revision >= 5 else Counts(good=runs)
 
     assert bisect(9, probe).failing == 5
-    assert asked.count(0) == 3
+    assert requested.count(0) == 3
     broken = bisect(9, lambda _revision, runs: Counts(infrastructure=runs))
     assert broken.kind is ResultKind.ERROR
 

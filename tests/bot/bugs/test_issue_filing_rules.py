@@ -236,5 +236,5 @@ def test_every_state_and_silence_has_its_reason(harness: BugHarness) -> None:
     harness.sees(harness.campaign("1"), reason="it fails at base, too")
     harness.sees(harness.campaign("2"), reason="it fails at base, too")
     with harness.database.reading() as session:
-        told = [(act.action, act.reason) for act in audit.of(session, TARGET, "bug:1")]
-    assert told == [("new", "found: Add: crash"), ("silent", "it fails at base, too")]
+        reported = [(act.action, act.reason) for act in audit.of(session, TARGET, "bug:1")]
+    assert reported == [("new", "found: Add: crash"), ("silent", "it fails at base, too")]

@@ -28,7 +28,7 @@ def counted(own: list[Verdict], same: list[bool], control: list[Verdict]) -> Ret
 
 
 @pytest.mark.parametrize(
-    ("own", "same", "control", "passed", "said"),
+    ("own", "same", "control", "passed", "output"),
     [
         ([PASS] * 3, [False] * 3, [PASS], True, "passes in all of 3 fresh runs on x"),
         ([PASS] * 3, [False] * 3, [], True, "passes in all of 3 fresh runs on x"),
@@ -41,11 +41,11 @@ def counted(own: list[Verdict], same: list[bool], control: list[Verdict]) -> Ret
     ],
 )
 def test_only_a_healthy_build_and_enough_runs_show_a_fix(
-    own: list[Verdict], same: list[bool], control: list[Verdict], passed: bool, said: str
+    own: list[Verdict], same: list[bool], control: list[Verdict], passed: bool, output: str
 ) -> None:
     seen = counted(own, same, control)
     assert seen.passed is passed
-    assert seen.describe("x").startswith(said)
+    assert seen.describe("x").startswith(output)
 
 
 def test_the_bug_in_other_words_is_there_with_a_doubt() -> None:

@@ -119,9 +119,9 @@ class BugHarness:
         """Whether the issue's state waits for a comment of this bug that was said last."""
         with self.database.reading() as session:
             (state,) = session.query(Effect).filter(Effect.kind == "issue_state")
-            said = session.get_one(Effect, state.depends_on)
+            output = session.get_one(Effect, state.depends_on)
             wanted = "fails again" if state.payload["state"] == "open" else "fresh runs"
-            return said.kind == "comment" and wanted in said.payload["body"]
+            return output.kind == "comment" and wanted in output.payload["body"]
 
 
 @pytest.fixture

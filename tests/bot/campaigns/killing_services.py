@@ -134,8 +134,8 @@ class Outside:
         there = rows(f"sqlite:///{self.data_dir}/assay.db")
         for effect in there["effects"]:
             del effect["payload"]  # compared as a file
-        told: dict[str, Any] = json.loads(_plain(json.dumps(there).replace(str(self.data_dir), "DATA")))
-        return told | {name: _plain(text) for name, text in live_service.outbox(self.data_dir).items()}
+        reported: dict[str, Any] = json.loads(_plain(json.dumps(there).replace(str(self.data_dir), "DATA")))
+        return reported | {name: _plain(text) for name, text in live_service.outbox(self.data_dir).items()}
 
 
 #: Times of day; where a dying process's thread lay in memory; and the numbers of OpenVINO's nodes, which it

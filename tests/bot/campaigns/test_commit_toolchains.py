@@ -69,10 +69,10 @@ def test_a_change_that_no_case_could_reach_ends_at_once(world: World) -> None:
     world.use(resolve=resolve, provision=Provision(equal=True))
     campaign_id = world.push()
     world.run()
-    (told,) = world.reports.troubles
-    assert (world.campaign(campaign_id).state, told.kind) == (CampaignState.DONE, "unchanged")
-    assert "nothing here that a case could reach" in told.reason
-    assert NATIVE in told.reason
+    (reported,) = world.reports.troubles
+    assert (world.campaign(campaign_id).state, reported.kind) == (CampaignState.DONE, "unchanged")
+    assert "nothing here that a case could reach" in reported.reason
+    assert NATIVE in reported.reason
     assert world.reports.published == []
 
 
@@ -80,30 +80,30 @@ def test_a_change_that_breaks_the_compiler_is_a_finding(world: World) -> None:
     world.use(resolve=resolve, provision=Provision("standin==2"))
     campaign_id = world.push()
     world.run()
-    (told,) = world.reports.troubles
-    assert (world.campaign(campaign_id).state, told.kind) == (CampaignState.DONE, "broken")
-    assert "breaks importing or compiling everything: standin==2: ImportError" in told.reason
+    (reported,) = world.reports.troubles
+    assert (world.campaign(campaign_id).state, reported.kind) == (CampaignState.DONE, "broken")
+    assert "breaks importing or compiling everything: standin==2: ImportError" in reported.reason
 
 
 def test_a_base_that_does_not_work_accuses_nobody(world: World) -> None:
     world.use(resolve=resolve, provision=Provision("standin==1", "standin==2"))
     campaign_id = world.push()
     world.run()
-    (told,) = world.reports.troubles
-    assert (world.campaign(campaign_id).state, told.kind) == (CampaignState.FAILED, "infrastructure")
-    assert told.reason.startswith("cannot compare, because base")
+    (reported,) = world.reports.troubles
+    assert (world.campaign(campaign_id).state, reported.kind) == (CampaignState.FAILED, "infrastructure")
+    assert reported.reason.startswith("cannot compare, because base")
 
 
 @pytest.mark.parametrize(
-    ("failing", "told"),
+    ("failing", "reported"),
     [("standin==2", "nothing was tested: standin==2"), ("standin==1", "nothing was tested: base")],
 )
-def test_a_failed_build_is_no_finding(world: World, failing: str, told: str) -> None:
+def test_a_failed_build_is_no_finding(world: World, failing: str, reported: str) -> None:
     provision = Provision(failing, error=BuildFailedError)
     world.use(resolve=resolve, provision=provision)
     campaign_id = world.push()
     world.run()
     (problem,) = world.reports.troubles
     assert (world.campaign(campaign_id).state, problem.kind) == (CampaignState.DONE, "unbuilt")
-    assert problem.reason.startswith(told)
+    assert problem.reason.startswith(reported)
     assert ("head was not tried" in problem.reason) == (failing == "standin==1")

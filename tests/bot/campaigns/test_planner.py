@@ -42,7 +42,7 @@ def history_file(args: Sequence[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-class Asked(Tools):
+class Requested(Tools):
     """Keeps the files that a ranking is given."""
 
     def __init__(self) -> None:
@@ -121,9 +121,9 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize(("tools", "told"), FAILURES.values(), ids=FAILURES.keys())
+@pytest.mark.parametrize(("tools", "reported"), FAILURES.values(), ids=FAILURES.keys())
 def test_a_ranking_that_fails_costs_the_order_alone(
-    tools: Tools, told: str, world: World, capsys: pytest.CaptureFixture[str]
+    tools: Tools, reported: str, world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world.use(run_tool=tools)
     campaign_id = world.push()
@@ -132,10 +132,10 @@ def test_a_ranking_that_fails_costs_the_order_alone(
     assert planned(world, campaign_id) == IN_ORDER, "not even half of the ranking is used"
     [summary] = world.reports.published
     assert summary.ranking is not None
-    assert (summary.ranking.strategy, summary.ranking.failed) == ("", told)
+    assert (summary.ranking.strategy, summary.ranking.failed) == ("", reported)
     out = capsys.readouterr().out
     assert "internal_error" in out
-    assert ("Traceback" in out) == told.endswith("Error")
+    assert ("Traceback" in out) == reported.endswith("Error")
 
 
 def test_a_ranking_that_takes_too_long_is_stopped(world: World) -> None:
@@ -165,18 +165,18 @@ def test_the_strategy_by_default(world: World) -> None:
 
 
 def test_what_the_change_touches_is_kept_with_the_ranking(world: World) -> None:
-    told = {
+    reported = {
         "operator": "Add",
         "weight": 0.8,
         "why": "add.cc, line 3",
         "places": [{"path": "add.cc", "line": 3}],
     }
-    world.tools.touched = [told]
+    world.tools.touched = [reported]
     campaign_id = world.push()
     world.run()
     ranking = planner.read_ranking(world.campaign(campaign_id).plan)
     assert ranking is not None
-    assert ranking.touched == (told,)
+    assert ranking.touched == (reported,)
     assert world.tools.asked[0]["--touched"] == "100"
 
 
@@ -186,22 +186,22 @@ def test_the_strategy_that_was_asked_for(world: World) -> None:
     world.run()
     assert world.tools.asked[0]["--strategy"] == "random"
     campaign = world.campaign(campaign_id)
-    told = campaign.plan["ranking"]
-    assert (told["strategy"], told["asked"], told["seed"]) == ("random", "random", campaign.seed)
+    reported = campaign.plan["ranking"]
+    assert (reported["strategy"], reported["asked"], reported["seed"]) == ("random", "random", campaign.seed)
     assert world.tools.asked[0]["--seed"] == str(campaign.seed)
 
 
 def test_the_change_is_handed_on_and_kept_by_its_digest(world: World) -> None:
-    tools = Asked()
+    tools = Requested()
     world.use(run_tool=tools)
     first, again = world.push(), world.push(head="2" + "b" * 39)
     world.run()
     assert (tools.change["base"], tools.change["head"]) == ("1" * 40, "2" + "b" * 39)
     assert tools.change["files"][0]["path"] == "op.cc"
-    told = [world.campaign(one).plan.get("ranking", {}).get("change") for one in (first, again)]
-    assert told[0] is None, "superseded before it was planned"
-    assert told[1] is not None
-    assert (told[1]["files"], told[1]["truncated"], len(told[1]["digest"])) == (1, False, 64)
+    reported = [world.campaign(one).plan.get("ranking", {}).get("change") for one in (first, again)]
+    assert reported[0] is None, "superseded before it was planned"
+    assert reported[1] is not None
+    assert (reported[1]["files"], reported[1]["truncated"], len(reported[1]["digest"])) == (1, False, 64)
 
 
 def test_without_the_change_the_campaign_goes_on(world: World) -> None:
@@ -214,7 +214,7 @@ def test_without_the_change_the_campaign_goes_on(world: World) -> None:
 
 
 def test_what_earlier_campaigns_left_is_handed_on(world: World) -> None:
-    tools = Asked()
+    tools = Requested()
     world.use(run_tool=tools)
     world.push()
     world.run()
@@ -223,18 +223,18 @@ def test_what_earlier_campaigns_left_is_handed_on(world: World) -> None:
     world.push(target="octo/another", head="2" + "c" * 39, base="")
     world.run()
     assert tools.history != []
-    told = {NAMES[line["id"]]: line for line in tools.history}
-    assert told.keys() == TESTS.keys()
-    assert told["Add_regressed"].pop("last_finding_days") > 0
-    assert told["Add_regressed"] == {
+    reported = {NAMES[line["id"]]: line for line in tools.history}
+    assert reported.keys() == TESTS.keys()
+    assert reported["Add_regressed"].pop("last_finding_days") > 0
+    assert reported["Add_regressed"] == {
         "id": IDS["Add_regressed"],
         "operator": "Add",
         "runs": 2,
         "findings": 1,
         "seconds": 0.25,
     }
-    assert told["Div_already_broken"]["findings"] == 2
-    assert (told["Abs_fine"]["findings"], told["Abs_fine"]["last_finding_days"]) == (0, None)
+    assert reported["Div_already_broken"]["findings"] == 2
+    assert (reported["Abs_fine"]["findings"], reported["Abs_fine"]["last_finding_days"]) == (0, None)
     # The other target waited longer for its turn, and has nothing to hand on.
     assert ["--history" in asked for asked in tools.asked] == [False, False, True]
 
@@ -356,11 +356,11 @@ def test_a_default_source_without_its_library_is_done_without(
     configure(world, sources=("lacking", "standin-tests"))
     campaign_id = world.push()
     world.run()
-    told = {one["source"]: one for one in world.campaign(campaign_id).plan["sources"]}
-    assert told["lacking"]["failed"] == (
+    reported = {one["source"]: one for one in world.campaign(campaign_id).plan["sources"]}
+    assert reported["lacking"]["failed"] == (
         "lacking needs keras, which is not installed beside Assay; install with: pip install keras"
     )
-    assert told["standin-tests"]["cases"] == len(IDS)
+    assert reported["standin-tests"]["cases"] == len(IDS)
 
 
 def test_a_source_that_was_named_must_have_its_library(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,5 +73,5 @@ def test_an_interpreter_without_compilers(data: Path, empty_python: Path) -> Non
     ran = assay(data, "compare", GOOD.id[:12], "--python", empty_python)
     assert (ran.code, ran.out) == (2, "")
     assert "assay doctor" in ran.err
-    asked = assay(data, "compare", GOOD.id[:12], *ORT, "--python", empty_python, "--json")
-    assert asked.result["rows"][0]["verdict"] == ""
+    requested = assay(data, "compare", GOOD.id[:12], *ORT, "--python", empty_python, "--json")
+    assert requested.result["rows"][0]["verdict"] == ""

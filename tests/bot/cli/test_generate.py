@@ -14,14 +14,24 @@ pytestmark = pytest.mark.slow
 
 def test_what_is_generated_can_be_run(tmp_path: Path) -> None:
     models = tmp_path / "models"
-    asked = ("generate", "--count", "12", "--nodes", "1:5", "--operators", "Add,Relu,MatMul", "--seed", "3")
-    ran = assay(tmp_path, *asked, "--out", models, "--json")
+    requested = (
+        "generate",
+        "--count",
+        "12",
+        "--nodes",
+        "1:5",
+        "--operators",
+        "Add,Relu,MatMul",
+        "--seed",
+        "3",
+    )
+    ran = assay(tmp_path, *requested, "--out", models, "--json")
     assert ran.code == 0, ran.err
     assert (ran.result["models"], ran.result["generator"], ran.result["seed"]) == (12, "isra", 3)
     assert ran.result["out"] == str(models)
     assert ran.result["measured"]["metrics"]["OTC"]["paper"]["value"] == 1.0
     assert len(list(Corpus(models).ids())) == ran.result["new"]
-    again = assay(tmp_path, *asked, "--out", models, "--jobs", "2", "--no-metrics", "--json")
+    again = assay(tmp_path, *requested, "--out", models, "--jobs", "2", "--no-metrics", "--json")
     assert (again.result["new"], again.result["measured"]) == (0, None)
     run = assay(
         tmp_path,

@@ -31,8 +31,8 @@ class CommandResult:
 def assay(
     folder: Path, command: click.Command, *argv: str | Path, env: dict[str, str] | None = None
 ) -> CommandResult:
-    asked = {"ASSAY_DATA_DIR": str(folder), **(env or {})}
-    done = CliRunner().invoke(command, [str(one) for one in argv], env=asked, standalone_mode=False)
+    requested = {"ASSAY_DATA_DIR": str(folder), **(env or {})}
+    done = CliRunner().invoke(command, [str(one) for one in argv], env=requested, standalone_mode=False)
     if done.exception is not None:
         code = exit_code(done.exception)
         assert code is not None, done.exc_info

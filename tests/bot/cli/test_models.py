@@ -31,8 +31,8 @@ def models(tmp_path: Path) -> Path:
 
 
 def test_a_folder_of_models_is_run(tmp_path: Path, models: Path) -> None:
-    asked = ("run", "--backend", "onnxruntime", "--cases", models, "--json")
-    ran = assay(tmp_path / "data", *asked)
+    requested = ("run", "--backend", "onnxruntime", "--cases", models, "--json")
+    ran = assay(tmp_path / "data", *requested)
     assert ran.code == 0, ran.err
     assert ran.result["verdicts"]["head"] == {"pass": 1}
     assert [source["source"] for source in ran.result["sources"]] == ["models"]
@@ -75,26 +75,26 @@ def zoo(models: Path) -> Path:
 
 @pytest.mark.parametrize("command", ["replay", "compare"])
 def test_each_data_set_of_a_model_is_run(tmp_path: Path, zoo: Path, command: str) -> None:
-    asked = (command, zoo, "--backend", "onnxruntime")
-    ran = assay(tmp_path / "data", *asked, "--json")
+    requested = (command, zoo, "--backend", "onnxruntime")
+    ran = assay(tmp_path / "data", *requested, "--json")
     assert ran.code == 0, ran.err
     names = ["net.onnx/test_data_set_0", "net.onnx/test_data_set_3"]
     assert [one["test"] for one in ran.result["cases"]] == names
-    shown = assay(tmp_path / "data", *asked)
+    shown = assay(tmp_path / "data", *requested)
     assert [line.partition(" ")[0] for line in shown.out.splitlines() if line.startswith("net")] == names
-    one = assay(tmp_path / "data", *asked, "--data-set", "3", "--json")
+    one = assay(tmp_path / "data", *requested, "--data-set", "3", "--json")
     assert one.result["test"] == names[1]
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [("reduce",), ("localize",), ("bisect", "--releases", "onnxruntime:1.30..1.31")],
-    ids=lambda asked: asked[0],
+    ids=lambda requested: requested[0],
 )
 def test_one_data_set_is_asked_for_where_one_is_worked_on(
-    tmp_path: Path, zoo: Path, asked: tuple[str, ...]
+    tmp_path: Path, zoo: Path, requested: tuple[str, ...]
 ) -> None:
-    ran = assay(tmp_path / "data", *asked, zoo, "--backend", "onnxruntime")
+    ran = assay(tmp_path / "data", *requested, zoo, "--backend", "onnxruntime")
     assert ran.code == 2
     assert "net.onnx has 2 data sets (0, 3); choose one" in ran.err
     assert "--data-set 0" in ran.err
@@ -126,8 +126,8 @@ def test_what_changed_is_run_as_it_is_now(tmp_path: Path, models: Path) -> None:
         weights = np.full(300, number, np.float32)
         model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
         onnx.save(model, path, save_as_external_data=True, location="net.data", size_threshold=0)
-        asked = ("run", "--backend", "onnxruntime", "--cases", path.parent, "--json")
-        ran = assay(tmp_path / "data", *asked)
+        requested = ("run", "--backend", "onnxruntime", "--cases", path.parent, "--json")
+        ran = assay(tmp_path / "data", *requested)
         assert ran.result["verdicts"]["head"] == {"pass": 1}, ran.err
     sets = [one for one in (tmp_path / "data" / "models").iterdir() if one.is_dir()]
     assert len(sets) == 2

@@ -59,10 +59,20 @@ def test_a_model_is_bisected_with_the_data_set_that_is_named(tmp_path: Path) -> 
             value = onnx.numpy_helper.from_array(np.full(3, given, np.float32))
             (folder / f"input_{place}.pb").write_bytes(value.SerializeToString())
     env = make_index(tmp_path, {"1.0": GOOD, "1.1": WRONG, "1.2": WRONG})
-    asked = ("bisect", net, "--releases", "tinyc:1.0..1.2", "--backend", BACKEND, "--repeats", "2", "--json")
-    found = assay(tmp_path / "data", *asked, "--data-set", "1", env=env)
+    requested = (
+        "bisect",
+        net,
+        "--releases",
+        "tinyc:1.0..1.2",
+        "--backend",
+        BACKEND,
+        "--repeats",
+        "2",
+        "--json",
+    )
+    found = assay(tmp_path / "data", *requested, "--data-set", "1", env=env)
     assert (found.code, found.result["release"], found.result["before"]) == (1, "1.1", "1.0"), found.err
-    passing = assay(tmp_path / "data", *asked, "--data-set", "0", env=env)
+    passing = assay(tmp_path / "data", *requested, "--data-set", "0", env=env)
     assert (passing.code, passing.result["release"]) == (0, None), passing.err
 
 

@@ -64,7 +64,7 @@ def test_released_it_is_looked_up_before_it_is_sent_again(refused: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "output"),
     [
         (["retry"], "choose effects"),
         (["retry", "--all", "a"], "choose effects"),
@@ -73,8 +73,8 @@ def test_released_it_is_looked_up_before_it_is_sent_again(refused: Path) -> None
         (["--all"], "assay outbox retry KEY"),
     ],
 )
-def test_what_is_not_meant_is_told(refused: Path, argv: list[str], said: str) -> None:
+def test_what_is_not_meant_is_told(refused: Path, argv: list[str], output: str) -> None:
     ran = assay(refused, command.command, *argv)
     assert ran.code == 2
-    assert said in ran.err
+    assert output in ran.err
     assert states(refused)["aa"] == "failed"

@@ -62,9 +62,9 @@ def test_the_patch_applies_to_the_checkout(data: Path, tmp_path: Path) -> None:
     assert ran.code == 0, ran.err
     subprocess.run(["git", "apply", "-"], cwd=checkout, input=ran.out, text=True, check=True, timeout=60)
     again = assay(data, "propose", "1", "--dry-run", "--repository", checkout, "--json")
-    said = json.loads(again.out)
-    assert (said["patch"], said["test"]) == ("", "test_cum_sum_exclusive_reverse_values")
-    assert said["command"][1:] == [
+    output = json.loads(again.out)
+    assert (output["patch"], output["test"]) == ("", "test_cum_sum_exclusive_reverse_values")
+    assert output["command"][1:] == [
         "onnxruntime/test/python/onnxruntime_test_python.py",
         "TestInferenceSession.test_cum_sum_exclusive_reverse_values",
     ]
@@ -72,7 +72,7 @@ def test_the_patch_applies_to_the_checkout(data: Path, tmp_path: Path) -> None:
 
 def test_mistakes_are_explained(data: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for arguments, said in (
+    for arguments, output in (
         (("1",), "/assay propose"),
         (("7", "--dry-run"), "unknown bug 7"),
         (("1", "--dry-run", "--repository", tmp_path / "empty", "--writer", "tvm-onx"), "tvm-onnx"),
@@ -80,4 +80,4 @@ def test_mistakes_are_explained(data: Path, tmp_path: Path) -> None:
     ):
         ran = assay(data, "propose", *arguments)
         assert ran.code in (2, 3), arguments
-        assert said in " ".join(ran.err.split()), ran.err
+        assert output in " ".join(ran.err.split()), ran.err

@@ -126,9 +126,9 @@ def test_a_corrupt_case_is_a_mistake_that_names_it(kind: str, data: Path) -> Non
 
 
 def test_an_interpreter_without_compilers(data: Path, empty_python: Path) -> None:
-    asked = assay(data, "replay", *ORT, GOOD.id[:12], "--python", empty_python)
-    assert (asked.code, asked.out) == (3, "")
-    assert "cannot import onnxruntime" in asked.err
+    requested = assay(data, "replay", *ORT, GOOD.id[:12], "--python", empty_python)
+    assert (requested.code, requested.out) == (3, "")
+    assert "cannot import onnxruntime" in requested.err
     unasked = assay(data, "replay", GOOD.id[:12], "--python", empty_python)
     assert (unasked.code, unasked.out) == (2, "")
     assert "assay doctor" in unasked.err

@@ -40,9 +40,9 @@ def serve(folder: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[str
     ):
         try:
             assert process.stdout is not None
-            said = re.search(r"http://[\d.]+:\d+", process.stdout.readline())
-            assert said is not None, (folder / "log").read_text()
-            yield process, said[0]
+            output = re.search(r"http://[\d.]+:\d+", process.stdout.readline())
+            assert output is not None, (folder / "log").read_text()
+            yield process, output[0]
         finally:
             process.kill()
 

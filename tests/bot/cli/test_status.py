@@ -43,10 +43,10 @@ def test_a_line_for_each_repository_private_ones_too(data: Path) -> None:
 
 
 def test_all_about_one_with_the_reasons(data: Path) -> None:
-    said = assay(data, "status", "o/closed")
-    assert said.code == 0, said.err
+    output = assay(data, "status", "o/closed")
+    assert output.code == 0, output.err
     for line in ("publishing is paused for everything: wrong reports", "[ONNX] Pad: wrong values",
                  "already broken at base", "assay silent pull:7: nothing new in 12 cases"):  # fmt: skip
-        assert line in said.out
+        assert line in output.out
     unknown = assay(data, "status", "o/other")
     assert (unknown.code, "unknown repository 'o/other'" in unknown.err) == (2, True)

@@ -89,7 +89,7 @@ def test_what_is_no_command(body: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "output"),
     [
         ("/assay", "say what to do: `dup`, `invalid`, `rerun`, `run`"),
         ("/assay rerum", "did you mean `/assay rerun`?"),
@@ -106,8 +106,8 @@ def test_what_is_no_command(body: str) -> None:
         (f"/assay invalid {'x' * MAX_LINE}", f"a command has {MAX_LINE} characters at most"),
     ],
 )
-def test_mistakes_say_what_to_write(body: str, said: str) -> None:
-    assert said in why(body)
+def test_mistakes_say_what_to_write(body: str, output: str) -> None:
+    assert output in why(body)
 
 
 def test_several_are_taken_in_order_up_to_a_bound() -> None:

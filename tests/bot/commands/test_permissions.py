@@ -76,9 +76,9 @@ def _prepare(harness: CommandHarness, command: str) -> None:
 
 
 def test_the_author_of_a_pull_request_may_ask_but_not_act(harness: CommandHarness) -> None:
-    asked = harness.say("/assay explain", FORK_PULL, "contributor")
+    requested = harness.say("/assay explain", FORK_PULL, "contributor")
     acted = harness.say("/assay run", FORK_PULL, "contributor")
     harness.worker.run_once()
-    assert harness.commands(asked)[0].state == CommandState.DONE.value
+    assert harness.commands(requested)[0].state == CommandState.DONE.value
     assert harness.commands(acted)[0].state == CommandState.REFUSED.value
     assert harness.services.ran == []

@@ -48,7 +48,7 @@ def test_the_mistakes_are_shown_as_they_are_told() -> None:
     with pytest.raises(InvalidConfigError) as caught:
         parse_config(b"version: 1\nbackend: openvivo\nbudgt: 5m\n")
     # The page need not change with each new backend (law 4), so it names the first and leaves out the rest.
-    told = str(caught.value).replace(
+    reported = str(caught.value).replace(
         f"There are: {', '.join(names.backends())}", "There are: onnxruntime, openvino, …"
     )
-    assert told == shown[1]
+    assert reported == shown[1]

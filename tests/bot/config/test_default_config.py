@@ -83,7 +83,7 @@ def test_any_bytes_give_pins_or_a_config_error(file: str, content: bytes) -> Non
     try:
         pins = find_pins(content, file, ["openvino"])
     except ConfigError as error:
-        told = str(error)
+        reported = str(error)
     else:
-        told = "openvino" if pins else "nothing"
-    assert told in ("openvino", "nothing") or file in told
+        reported = "openvino" if pins else "nothing"
+    assert reported in ("openvino", "nothing") or file in reported

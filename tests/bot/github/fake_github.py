@@ -153,9 +153,9 @@ class FakeGitHub:
         return answer(200, found)
 
     def _token(self, match: re.Match[str], body: Json, _p: Json) -> ApiResponse:
-        asked = body["permissions"]
+        requested = body["permissions"]
         if self.granted is not None and any(
-            self.granted.get(name) not in (level, "write") for name, level in asked.items()
+            self.granted.get(name) not in (level, "write") for name, level in requested.items()
         ):
             return answer(422, {"message": "The permissions requested are not granted to this installation."})
         self.tokens.append(body | {"by": int(match[1])})

@@ -39,16 +39,16 @@ def test_a_code_is_good_for_an_hour(tmp_path: Path) -> None:
 def test_the_key_is_written_for_its_owner_alone(tmp_path: Path) -> None:
     key = tmp_path / "app.pem"
     with GitHubDouble(tmp_path, secret="s3cret") as github:
-        asked = ["--code", github.manifest_code(), "--key-file", str(key)]
+        requested = ["--code", github.manifest_code(), "--key-file", str(key)]
         env = {"ASSAY_GITHUB_API_URL": github.url, "ASSAY_DATA_DIR": str(tmp_path)}
-        done = CliRunner().invoke(manifest.command, asked, env=env, standalone_mode=False)
+        done = CliRunner().invoke(manifest.command, requested, env=env, standalone_mode=False)
         assert done.stdout.splitlines() == [
             f"export ASSAY_GITHUB_APP_ID={github.app_id}",
             f"export ASSAY_GITHUB_PRIVATE_KEY_FILE={key}",
             "export ASSAY_WEBHOOK_SECRET=s3cret",
         ]
         assert (key.read_text(), key.stat().st_mode & 0o777) == (github.private_key, 0o600)
-        again = CliRunner().invoke(manifest.command, asked, env=env, standalone_mode=False)
+        again = CliRunner().invoke(manifest.command, requested, env=env, standalone_mode=False)
         assert isinstance(again.exception, UsageError)
         assert len(github.seen) == 1, "a code that was good once is not spent for nothing"
 
@@ -56,8 +56,8 @@ def test_the_key_is_written_for_its_owner_alone(tmp_path: Path) -> None:
 def test_a_key_that_cannot_be_kept_costs_no_code(tmp_path: Path) -> None:
     with GitHubDouble(tmp_path) as github:
         env = {"ASSAY_GITHUB_API_URL": github.url, "ASSAY_DATA_DIR": str(tmp_path)}
-        asked = ["--code", github.manifest_code(), "--key-file", str(tmp_path / "nowhere" / "app.pem")]
-        done = CliRunner().invoke(manifest.command, asked, env=env, standalone_mode=False)
+        requested = ["--code", github.manifest_code(), "--key-file", str(tmp_path / "nowhere" / "app.pem")]
+        done = CliRunner().invoke(manifest.command, requested, env=env, standalone_mode=False)
         assert isinstance(done.exception, UsageError)
         assert "the code is still valid" in str(done.exception)
         assert not github.seen
@@ -67,7 +67,7 @@ def test_a_code_that_is_refused_leaves_no_empty_key(tmp_path: Path) -> None:
     key = tmp_path / "app.pem"
     with GitHubDouble(tmp_path) as github:
         env = {"ASSAY_GITHUB_API_URL": github.url, "ASSAY_DATA_DIR": str(tmp_path)}
-        asked = ["--code", "stale", "--key-file", str(key)]
-        done = CliRunner().invoke(manifest.command, asked, env=env, standalone_mode=False)
+        requested = ["--code", "stale", "--key-file", str(key)]
+        done = CliRunner().invoke(manifest.command, requested, env=env, standalone_mode=False)
         assert isinstance(done.exception, UsageError)
         assert not key.exists()

@@ -72,9 +72,9 @@ def test_too_many_files_leave_the_sources(upstream: Upstream, monkeypatch: pytes
     monkeypatch.setattr(changes, "MAX_FILES", 2)
     base = upstream.commit()
     head = upstream.commit(a_md="1\n", b_json="1\n", c_py="1\n", z_cc="1\n")
-    told = read_local_change(upstream.folder, base, head)
-    assert [file["path"] for file in told["files"]] == ["c.py", "z.cc"]
-    assert told["truncated"] is True
+    reported = read_local_change(upstream.folder, base, head)
+    assert [file["path"] for file in reported["files"]] == ["c.py", "z.cc"]
+    assert reported["truncated"] is True
 
 
 def test_too_many_bytes_leave_the_names(upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,14 +82,14 @@ def test_too_many_bytes_leave_the_names(upstream: Upstream, monkeypatch: pytest.
     monkeypatch.setattr(changes, "MAX_BYTES", 12)
     base = upstream.commit()
     head = upstream.commit(a_md="12345\n", b_py="123456\n", c_py="1234\n", d_py="5678\n")
-    told = read_local_change(upstream.folder, base, head)
-    assert {file["path"]: file["new"] for file in told["files"]} == {
+    reported = read_local_change(upstream.folder, base, head)
+    assert {file["path"]: file["new"] for file in reported["files"]} == {
         "a.md": None,
         "b.py": None,
         "c.py": "1234\n",
         "d.py": "5678\n",
     }
-    assert told["truncated"] is True
+    assert reported["truncated"] is True
 
 
 def test_a_range_of_a_repository(upstream: Upstream) -> None:
@@ -170,8 +170,8 @@ deleted file mode 100644
 
 
 def test_what_git_prints() -> None:
-    told = parse_unified_diff(GIT)
-    resize, moved, binary, gone = told["files"]
+    reported = parse_unified_diff(GIT)
+    resize, moved, binary, gone = reported["files"]
     assert (resize["path"], resize["old_path"]) == ("src/op/resize.cpp", None)
     assert resize["hunks"] == [[41, 1, 41, 2]]
     assert resize["new"].split("\n")[39:43] == ["keep", "new line", "another", "keep too"]

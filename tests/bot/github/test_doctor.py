@@ -85,25 +85,25 @@ def test_all_is_well() -> None:
 @pytest.mark.parametrize("requirement", PERMISSIONS, ids=lambda requirement: requirement.name)
 def test_each_permission_is_missed_where_it_is_needed(requirement: Any) -> None:
     health = look(permissions={name: level for name, level in GRANTED.items() if name != requirement.name})
-    told = next(
+    reported = next(
         check_result
         for check_result in health.check_results
         if check_result.name == f"permission {requirement.name}"
     )
-    assert requirement.lost in told.detail
+    assert requirement.lost in reported.detail
     assert health.is_ok is requirement.optional
-    assert (told.state == "broken") is (requirement.name == "metadata")
+    assert (reported.state == "broken") is (requirement.name == "metadata")
 
 
 @pytest.mark.parametrize("requirement", EVENTS, ids=lambda requirement: requirement.name)
 def test_each_event_is_missed_where_it_is_needed(requirement: Any) -> None:
     health = look(events=tuple(name for name in SUBSCRIBED if name != requirement.name))
-    told = next(
+    reported = next(
         check_result
         for check_result in health.check_results
         if check_result.name == f"event {requirement.name}"
     )
-    assert requirement.lost in told.detail
+    assert requirement.lost in reported.detail
     assert health.is_ok is requirement.optional
 
 

@@ -91,10 +91,10 @@ def run(sha: str, title: str, notes: int) -> EffectDraft:
 
 def test_every_kind(publisher: Worker, store: Database, repository: RepositoryDouble) -> None:
     number = repository.open_pull({"op.cc": "2\n"}, author="ada")
-    asked = repository.comment(number, "ada", "/assay run")
+    requested = repository.comment(number, "ada", "/assay run")
     post(
         store,
-        draft("reaction", "r", {"content": "eyes", "comment": asked}, urgent=True, mode="live"),
+        draft("reaction", "r", {"content": "eyes", "comment": requested}, urgent=True, mode="live"),
         run(repository.head("change"), "Running", 70),
         draft("sticky", "s", {"body": "one new bug"}, number=number, editable=True),
         draft("issue", "i", {"title": "Relu is wrong", "body": "NaN"}, signature="relu"),

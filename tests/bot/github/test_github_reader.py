@@ -96,12 +96,12 @@ def test_issues_comments_and_search(
     assert [one.number for one in reader.search_issues(NAME, "relu wrong")] == [number]
     injected = 'Relu" repo:octo/secret -label:bug OR'
     assert reader.search_issues(NAME, injected) == []
-    asked = next(seen.path for seen in reversed(github.seen) if "search" in seen.path)
-    assert "q=Relu+repo+octo+secret+label+bug+repo%3Aocto%2Fcompiler+is%3Aissue" in asked
+    requested = next(seen.path for seen in reversed(github.seen) if "search" in seen.path)
+    assert "q=Relu+repo+octo+secret+label+bug+repo%3Aocto%2Fcompiler+is%3Aissue" in requested
     assert reader.search_issues(NAME, "relu", state="open") == []
     comment = repository.comment(number, "eve", "/assay help")
-    told = reader.comments_since(NAME, github.hub.world.clock() - timedelta(hours=1))
-    assert [(one.id, one.number, one.author, one.body, one.on_pull) for one in told] == [
+    reported = reader.comments_since(NAME, github.hub.world.clock() - timedelta(hours=1))
+    assert [(one.id, one.number, one.author, one.body, one.on_pull) for one in reported] == [
         (comment, number, "eve", "/assay help", False)
     ]
 
@@ -130,8 +130,8 @@ def test_asking_again_costs_nothing(
     number = repository.open_pull({"op.cc": "2\n"}, author="ada")
     first, again = reader.pull(NAME, number), reader.pull(NAME, number)
     assert first == again
-    asked = [seen for seen in github.seen if seen.path.startswith(f"/repos/{NAME}/pulls/{number}")]
-    assert ["if-none-match" in seen.headers for seen in asked] == [False, True]
+    requested = [seen for seen in github.seen if seen.path.startswith(f"/repos/{NAME}/pulls/{number}")]
+    assert ["if-none-match" in seen.headers for seen in requested] == [False, True]
     repository.push_pull(number, {"op.cc": "4\n"})
     assert reader.pull(NAME, number).head != first.head
 
@@ -151,6 +151,6 @@ def test_a_token_reads_too_but_is_no_app(github: GitHubDouble, repository: Repos
 
 def test_the_doctor_over_http(reader: Reader, repository: RepositoryDouble, github: GitHubDouble) -> None:
     health = run_checks(reader, github.url, github.hub.world.clock())
-    told = {check_result.name: check_result for check_result in health.check_results}
-    assert told["permission checks"].state == "ok"
+    reported = {check_result.name: check_result for check_result in health.check_results}
+    assert reported["permission checks"].state == "ok"
     assert health.installations[0].repositories == (NAME,)

@@ -36,9 +36,9 @@ def use_token(its: GitHubApi, scope: TokenScope) -> object:
 def test_a_token_may_do_what_its_job_needs_and_no_more(scope: TokenScope) -> None:
     world = FakeGitHub()
     assert use_token(github_api(world), scope) == TARGET
-    asked = world.tokens[-1]
-    assert asked["permissions"] == dict(scope.permissions)
-    assert asked["repository_ids"] == [7]
+    requested = world.tokens[-1]
+    assert requested["permissions"] == dict(scope.permissions)
+    assert requested["repository_ids"] == [7]
     locator, *_ = world.tokens
     assert locator["permissions"] == {"metadata": "read"}, "what finds the repository reads names only"
 

@@ -100,8 +100,8 @@ def test_what_is_there_is_found_by_marker_and_author(
     sent = github.send(effect)
     assert github.find(effect) == sent
     assert sent.number == 250
-    asked = next(seen for seen in server.seen if seen.method == "GET" and "/issues" in seen.path)
-    assert f"since={quote(f'{clock.now - timedelta(minutes=10):%Y-%m-%dT%H:%M:%SZ}')}" in asked.path
+    requested = next(seen for seen in server.seen if seen.method == "GET" and "/issues" in seen.path)
+    assert f"since={quote(f'{clock.now - timedelta(minutes=10):%Y-%m-%dT%H:%M:%SZ}')}" in requested.path
 
 
 def test_check_runs_are_found_by_their_external_id(github: GitHubSink, repository: RepositoryDouble) -> None:
@@ -119,13 +119,13 @@ def test_an_app_signs_in_as_the_targets_installation(server: GitHubDouble, githu
     installed = [seen for seen in server.seen if seen.path.endswith("/installation")]
     assert len(installed) == 1
     signed = installed[0].headers["authorization"].removeprefix("Bearer ")
-    told = jwt.decode(
+    reported = jwt.decode(
         signed,
         identity.key_pair().public_key(),
         algorithms=["RS256"],
         options={"verify_iat": False, "verify_exp": False},
     )
-    assert told["iss"] == server.app_id
+    assert reported["iss"] == server.app_id
     one = server.installation(sample_campaign.TARGET.partition("/")[0])
     assert {seen.path for seen in server.posts("/access_tokens")} == {
         f"/app/installations/{one.id}/access_tokens"
@@ -185,13 +185,13 @@ def test_a_token_that_ends_in_the_middle_is_renewed_once(server: GitHubDouble, g
 
 
 @pytest.mark.parametrize(
-    ("fault", "asked"),
+    ("fault", "requested"),
     [(Fault(502, arrived=True), True), (Fault(502), True), (Fault(0, arrived=True), True),
      (Fault(429, {"retry-after": "1"}), False)],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["issue", "check_run"])
 def test_the_publisher_makes_it_once_over_a_bad_line(
-    fault: Fault, asked: bool, kind: str, server: GitHubDouble, repository: RepositoryDouble,
+    fault: Fault, requested: bool, kind: str, server: GitHubDouble, repository: RepositoryDouble,
     github: GitHubSink, clock: Clock, tmp_path: Path,
 ) -> None:  # fmt: skip
     store = database(tmp_path)
@@ -212,7 +212,7 @@ def test_the_publisher_makes_it_once_over_a_bad_line(
     listed = [
         one for one in server.seen if one.method == "GET" and ("/issues" in one.path or "runs" in one.path)
     ]
-    assert bool(listed) is asked
+    assert bool(listed) is requested
 
 
 def test_live_needs_credentials() -> None:

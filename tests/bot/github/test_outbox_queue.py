@@ -357,9 +357,9 @@ def test_what_its_target_does_not_want_any_more_is_not_tried_again(
     assert row(store, "c0ffee").reason == "not sent: it was archived"
 
 
-@pytest.mark.parametrize("told", ["before", "after"])
+@pytest.mark.parametrize("described", ["before", "after"])
 def test_what_an_archived_repository_refused_goes_on_when_it_is_none(
-    publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock, told: str
+    publisher: Worker, store: Database, fake_sink: FakeSink, clock: Clock, described: str
 ) -> None:
     """We are told that it is archived while GitHub refuses the check run, or right after."""
     post(store, check_run())
@@ -369,14 +369,14 @@ def test_what_an_archived_repository_refused_goes_on_when_it_is_none(
             targets.stop_work(session, sample_campaign.TARGET, "it was archived", clock.now)
 
     def act() -> None:
-        if told == "before":
+        if described == "before":
             archived()
         raise RepositoryUnavailableError("it is read-only", SuppressionCause.UNWATCHED)
 
     fake_sink.before = act
     publisher.run_once()
     fake_sink.before = lambda: None
-    if told == "after":
+    if described == "after":
         archived()
     there = row(store, "c0ffee")
     assert (there.state, there.cause, there.attempts) == ("failed", "unwatched", 0)

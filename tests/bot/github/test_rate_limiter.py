@@ -59,8 +59,8 @@ def test_the_eighty_first_creation_of_a_minute_waits(store: Database) -> None:
 
 def test_a_pause_holds_for_all_processes_and_one_account(store: Database) -> None:
     clock = Clock()
-    told, untold = two(store, clock)
-    told.pause("1", 90, "GitHub asks to slow down")
+    reported, untold = two(store, clock)
+    reported.pause("1", 90, "GitHub asks to slow down")
     for act in (untold.check_pause, lambda account: untold.acquire_write(account, creates_content=False)):
         with pytest.raises(ThrottledError, match="slow down") as caught:
             act("1")

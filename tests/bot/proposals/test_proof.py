@@ -100,7 +100,7 @@ def test_the_text_says_what_was_run() -> None:
     text = write_text(bug, proposal(), proof, 7, "[ONNX] CumSum: <b>wrong</b>", "k" * 32)
     assert text.title == "Add a regression test for values of CumSum"
     assert text.branch == "assay/bug-7-test-it"
-    for said in (
+    for message in (
         "fails in 2 of 3 runs",
         "passes in 3 of 3 runs, 1.2 s at most",
         f"| `ort 2` at {'b' * 12} |",
@@ -108,7 +108,7 @@ def test_the_text_says_what_was_run() -> None:
         "https://github.com/octo/compiler/issues/12",
         "Close this pull request if the test is not wanted",
     ):
-        assert said in text.body, said
+        assert message in text.body, message
     assert "<b>" not in text.body
     crash = replace(bug, issue="")
     assert (

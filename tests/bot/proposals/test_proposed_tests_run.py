@@ -92,9 +92,9 @@ def test_it_passes_on_the_compiler_and_fails_with_the_bug(
     folder = make_tree(tmp_path, repository)
     proposal = propose(regression(repository, case), folder_tree(folder))
     apply(folder, proposal)
-    code, said = run(folder, proposal)
-    assert code == 0, said
-    assert "1 passed" in said or "Ran 1 test" in said, "the runner found the test"
-    code, said = run(folder, proposal, FAULTS[repository])
-    assert code == 1, said
-    assert "AssertionError" in said
+    code, output = run(folder, proposal)
+    assert code == 0, output
+    assert "1 passed" in output or "Ran 1 test" in output, "the runner found the test"
+    code, output = run(folder, proposal, FAULTS[repository])
+    assert code == 1, output
+    assert "AssertionError" in output

@@ -170,13 +170,13 @@ class PullHarness:
                 session, TARGET, number, at, at, again="asked", requested_by=by, overrides=overrides
             )
 
-    def stop(self, number: int = 7, *, said: datetime | None = None) -> int:
-        """Stops what is at work, as a command does that was `said` then, by default now."""
+    def stop(self, number: int = 7, *, commented_at: datetime | None = None) -> int:
+        """Stops what is at work, as a command commented at that time does, by default now."""
         with self.database.transaction() as session:
             pull = pulls.get(session, TARGET, number)
             assert pull is not None
             at = self.clock.now()
-            return pull_lifecycle.stop_testing(session, pull, "stopped by maintainer", said or at, at)
+            return pull_lifecycle.stop_testing(session, pull, "stopped by maintainer", commented_at or at, at)
 
     def work(self, seconds: float = 2.0) -> None:
         """Lets time pass and does what is due."""

@@ -157,10 +157,10 @@ def test_a_stop_in_the_middle_of_a_press_that_came_first_is_heeded(
 
 
 def test_who_presses_after_a_stop_that_is_carried_out_late_is_heard(checked: PullHarness) -> None:
-    said = checked.clock.now()
+    commented_at = checked.clock.now()
     checked.clock.advance(1)
     receive(checked, RERUN.identifier)
-    assert checked.stop(said=said) == 0
+    assert checked.stop(commented_at=commented_at) == 0
     checked.work()
     assert len(checked.campaigns()) == 2
 

@@ -68,9 +68,9 @@ def test_a_push_ends_the_campaign_before_it_and_its_check(harness: PullHarness) 
     assert (old.state, new.state) == (CampaignState.SUPERSEDED.value, CampaignState.PLANNING.value)
     assert old.reason == f"superseded: {head(2)[:12]} is the head of #7 now"
     harness.checks.update_due()
-    said = {one.payload["head_sha"]: one.payload for one in harness.effects()}
-    assert said[head(1)]["conclusion"] == "cancelled"
-    assert said[head(2)]["status"] == "queued"
+    message = {one.payload["head_sha"]: one.payload for one in harness.effects()}
+    assert message[head(1)]["conclusion"] == "cancelled"
+    assert message[head(2)]["status"] == "queued"
 
 
 def test_what_was_pushed_before_is_tested_again_when_it_comes_back(harness: PullHarness) -> None:

@@ -88,14 +88,14 @@ def facts(database: Database, tmp_path: Path) -> BugFacts:
     with database.reading() as session:
         [bug] = known.find_bugs(session, "sig")
         gathered = collect_bug_facts(session, bug, tmp_path / "corpus")
-    told = add_program_text(
+    reported = add_program_text(
         gathered, tmp_path / "corpus", lambda _module, _args, take: take({"program": HOSTILE})
     )
     rows = [
         {"label": "tvm", "verdict": "pass", "to_reference": 0.0, "to_float64": 1e-8, "summary": HOSTILE,
          "outlier": False},
     ]  # fmt: skip
-    return dataclasses.replace(told, numbers=[NUMBERS], comparison=rows)
+    return dataclasses.replace(reported, numbers=[NUMBERS], comparison=rows)
 
 
 def test_everything_that_is_known_is_on_the_page(facts: BugFacts) -> None:
@@ -170,12 +170,12 @@ def test_why_its_case_was_not_made_small_is_told(database: Database, tmp_path: P
 
 
 def test_it_is_told_to_programs_too(facts: BugFacts) -> None:
-    told = json.loads(json.dumps(as_json(facts)))
-    assert (told["case"], told["reduced"], told["seen"]) == (CASE.id, True, 1)
-    assert told["campaigns"] == [
+    reported = json.loads(json.dumps(as_json(facts)))
+    assert (reported["case"], reported["reduced"], reported["seen"]) == (CASE.id, True, 1)
+    assert reported["campaigns"] == [
         {"campaign": 1, "head": "a" * 40, "trigger": "push", "classification": "regression", "cases": 1}
     ]
-    assert [run["verdict"] for run in told["runs"]] == ["pass", "wrong_result"]
+    assert [run["verdict"] for run in reported["runs"]] == ["pass", "wrong_result"]
 
 
 def numbers(want: list[float | str], got: list[float | str]) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def test_one_huge_number_does_not_flatten_the_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ({"kind": "found"}, "Since <b>1.2</b>; 1.1 is the release before it."),
         (
@@ -220,7 +220,7 @@ def test_one_huge_number_does_not_flatten_the_others() -> None:
     ],
 )
 def test_since_when_is_told_as_surely_as_it_is_known(
-    facts: BugFacts, answer: dict[str, Any], said: str
+    facts: BugFacts, answer: dict[str, Any], message: str
 ) -> None:
     facts.bug.facts = {"bisection": {"since": {"release": "1.2", "before": "1.1", **answer}}}
-    assert said in page(facts)
+    assert message in page(facts)

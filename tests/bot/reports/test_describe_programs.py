@@ -18,6 +18,6 @@ def test_the_source_is_shown() -> None:
 
 
 def test_a_long_one_is_cut() -> None:
-    told = format_program(TorchProgram("def forward(x):\n    return x\n" + "# long\n" * MAX_PROGRAM))
-    assert len(told) == MAX_PROGRAM
-    assert told.endswith("… cut here")
+    reported = format_program(TorchProgram("def forward(x):\n    return x\n" + "# long\n" * MAX_PROGRAM))
+    assert len(reported) == MAX_PROGRAM
+    assert reported.endswith("… cut here")

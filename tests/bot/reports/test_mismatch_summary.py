@@ -36,8 +36,8 @@ def test_sentences() -> None:
         "The smallest tolerance that passes is rtol = atol = 0.000314.",
     )
     assert "No tolerance lets it pass" in describe_tolerance(mismatch(1, 2, 1))[0]
-    judged = describe_mismatch(mismatch(1, 2, 0, passes_at=0.5, compiled_error=0.5, library_error=1e-7))
-    assert judged[1] == (
+    classified = describe_mismatch(mismatch(1, 2, 0, passes_at=0.5, compiled_error=0.5, library_error=1e-7))
+    assert classified[1] == (
         "Compared with a float64 run of the same program, the compiled program is off by 0.5, the "
         "library by 1e-07."
     )

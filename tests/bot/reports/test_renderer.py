@@ -56,27 +56,27 @@ def test_check_run(report: Report) -> None:
 
 
 def test_json_tells_the_sources_and_the_order(report: Report) -> None:
-    told = renderer.as_json(report)
-    assert [(one["source"], one["cases"], one["whole"], one["parts"]) for one in told["sources"]] == [
+    reported = renderer.as_json(report)
+    assert [(one["source"], one["cases"], one["whole"], one["parts"]) for one in reported["sources"]] == [
         ("onnx-node-tests", 778, 1, 1),
         ("torch-opinfo", 100, 12, 16),
         ("keras-tests", 0, 0, 1),
     ]
-    assert told["ranking"] == sample_campaign.RANKING.to_json()
-    assert json.loads(json.dumps(told["ranking"])) == told["ranking"]
+    assert reported["ranking"] == sample_campaign.RANKING.to_json()
+    assert json.loads(json.dumps(reported["ranking"])) == reported["ranking"]
 
 
 def test_the_order_in_words() -> None:
-    def told(**fields: Any) -> str:
+    def reported(**fields: Any) -> str:
         return plan_summary.describe_ranking(replace(sample_campaign.RANKING, **fields))
 
-    assert told() == (
+    assert reported() == (
         "Cases ordered by strategy change, using 3 changed files (truncated); the "
         "history of 878 cases; the compiler's own tests (openvino.onnx)."
     )
     nothing: dict[str, Any] = {"change": None, "history": None, "suites": ()}
-    assert told(strategy="opera", **nothing) == "Cases ordered by strategy opera."
-    assert "in the order of their sources because ranking failed: no disk" in told(failed="no disk")
+    assert reported(strategy="opera", **nothing) == "Cases ordered by strategy opera."
+    assert "in the order of their sources because ranking failed: no disk" in reported(failed="no disk")
     assert plan_summary.describe_ranking(None) == ""
 
 
@@ -96,9 +96,9 @@ def test_without_a_base_a_failure_is_just_a_failure(report: Report) -> None:
     found = build_report(
         replace(alone, findings=[replace(example, classification=Classification.INCONCLUSIVE)])
     )
-    told = renderer.as_json(found)
-    assert told["sections"] == {"failing": 1, "flaky": 0}
-    assert re.fullmatch(r"1 kind of failure: 1 of [0-9,]+ cases fail", told["headline"])
+    reported = renderer.as_json(found)
+    assert reported["sections"] == {"failing": 1, "flaky": 0}
+    assert re.fullmatch(r"1 kind of failure: 1 of [0-9,]+ cases fail", reported["headline"])
     assert "### Failing: 1" in check_runs.build_check_run(found)["output"]["text"]
 
 
@@ -242,10 +242,10 @@ def test_artifacts_are_complete_and_the_same_twice(report: Report, tmp_path: Pat
     assert set(first) == {path for path in tmp_path.rglob("*") if path.is_file()}
     assert renderer.write_artifacts(report, tmp_path) == files
     assert first == {path: path.read_bytes() for path in files}
-    told = json.loads((tmp_path / "report.json").read_text())
-    assert told["sections"] == {"new": 6, "old": 4, "fixed": 2, "inconclusive": 1}
-    assert told["verdicts"]["head"] == {v.value: n for v, n in report.verdicts(Side.HEAD).items()}
-    for group in told["groups"]:
+    reported = json.loads((tmp_path / "report.json").read_text())
+    assert reported["sections"] == {"new": 6, "old": 4, "fixed": 2, "inconclusive": 1}
+    assert reported["verdicts"]["head"] == {v.value: n for v, n in report.verdicts(Side.HEAD).items()}
+    for group in reported["groups"]:
         assert group["reproducer"] is None or (tmp_path / group["reproducer"]).is_file()
     assert "ghp_" not in (tmp_path / "report.json").read_text()
 

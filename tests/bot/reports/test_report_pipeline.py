@@ -38,14 +38,16 @@ def test_a_campaign_is_reported_once(tmp_path: Path) -> None:
             pass
     assert [item.state for item in posted] == [EffectState.SENT] * 3 + [EffectState.HELD]
     with store.reading() as session:
-        told = {bug.title: (bug.state, bug.reason) for bug in bugs.of_target(session, sample_campaign.TARGET)}
-    assert told["openvino convert crash: Resize axes"] == (
+        shown = {
+            bug.title: (bug.state, bug.reason) for bug in bugs.of_target(session, sample_campaign.TARGET)
+        }
+    assert shown["openvino convert crash: Resize axes"] == (
         "new",
         "already broken at base",
     )
-    assert sorted(state for state, _ in told.values()) == ["held", *["new"] * 4, "reported", "reported"]
-    assert all(reason for _, reason in told.values())
+    assert sorted(state for state, _ in shown.values()) == ["held", *["new"] * 4, "reported", "reported"]
+    assert all(reason for _, reason in shown.values())
     files = sorted((tmp_path / "outbox" / sample_campaign.TARGET).glob("*.json"))
     assert [path.name.partition("-")[0] for path in files] == ["check_run", "issue", "issue"]
     titles = {json.loads(path.read_text())["body"].get("title") for path in files[1:]}
-    assert {title.removeprefix("[Bug]: ") for title in titles} < set(told)
+    assert {title.removeprefix("[Bug]: ") for title in titles} < set(shown)

@@ -80,12 +80,12 @@ def execute(
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_wrong_result_shows_and_a_right_one_does_not(backend: str, tmp_path: Path) -> None:
-    code, said = execute(tmp_path, addition(want=3.5), wrong(backend))
-    assert code == BUG_SHOWN, said
-    assert "THE BUG SHOWS: output c: 1 of 2 elements differ; the worst, at [1]: got 3.0, want 3.5" in said
-    assert f"{backend} 20" in said or f"{backend} 1." in said
-    code, said = execute(tmp_path, addition(), wrong(backend))
-    assert code == BUG_GONE, said
+    code, message = execute(tmp_path, addition(want=3.5), wrong(backend))
+    assert code == BUG_SHOWN, message
+    assert "THE BUG SHOWS: output c: 1 of 2 elements differ; the worst, at [1]: got 3.0, want 3.5" in message
+    assert f"{backend} 20" in message or f"{backend} 1." in message
+    code, message = execute(tmp_path, addition(), wrong(backend))
+    assert code == BUG_GONE, message
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -113,9 +113,9 @@ def test_element_types(backend: str, dtype: str, tmp_path: Path) -> None:
         case = case_of(program, {"a": given}, {"c": want})
     else:
         case = addition(4, dtype)
-    code, said = execute(tmp_path, case, wrong(backend))
-    assert code == BUG_SHOWN, said
-    assert "1 of 2 elements differ; the worst, at [1]" in said
+    code, message = execute(tmp_path, case, wrong(backend))
+    assert code == BUG_SHOWN, message
+    assert "1 of 2 elements differ; the worst, at [1]" in message
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -123,29 +123,29 @@ def test_shapes_alone_are_compared_for_random_programs(backend: str, tmp_path: P
     case = replace(addition(want=9), comparison="shapes")
     assert execute(tmp_path, case, wrong(backend))[0] == BUG_GONE
     case = replace(case, expected=(("c", Tensor.of(np.zeros(3, np.float32))),))
-    code, said = execute(tmp_path, case, wrong(backend))
+    code, message = execute(tmp_path, case, wrong(backend))
     assert code == BUG_SHOWN
-    assert "its shape is (2,) instead of (3,)" in said
+    assert "its shape is (2,) instead of (3,)" in message
 
 
 def test_an_exception_shows_when_class_and_phase_are_the_same(tmp_path: Path) -> None:
     case = replace(addition(), program=OnnxModel(b"no model"))
-    code, said = execute(tmp_path, case, outcome_of(Verdict.CRASH, Phase.COMPILE, error="InvalidProtobuf"))
-    assert code == BUG_SHOWN, said
-    assert "THE BUG SHOWS: InvalidProtobuf in compile" in said
-    code, said = execute(tmp_path, case, outcome_of(Verdict.CRASH, Phase.RUN, error="Fail"))
+    code, message = execute(tmp_path, case, outcome_of(Verdict.CRASH, Phase.COMPILE, error="InvalidProtobuf"))
+    assert code == BUG_SHOWN, message
+    assert "THE BUG SHOWS: InvalidProtobuf in compile" in message
+    code, message = execute(tmp_path, case, outcome_of(Verdict.CRASH, Phase.RUN, error="Fail"))
     assert code == UNDECIDED
-    assert "it fails in another way than reported" in said
+    assert "it fails in another way than reported" in message
 
 
 def test_a_crash_that_is_gone(tmp_path: Path) -> None:
     crash = outcome_of(Verdict.CRASH, Phase.COMPILE, error="Fail")
-    code, said = execute(tmp_path, addition(), crash)
+    code, message = execute(tmp_path, addition(), crash)
     assert code == BUG_GONE
-    assert "it runs to its end and every output is right" in said
-    code, said = execute(tmp_path, addition(want=4), crash)
+    assert "it runs to its end and every output is right" in message
+    code, message = execute(tmp_path, addition(want=4), crash)
     assert code == UNDECIDED
-    assert "it runs to its end now, but" in said
+    assert "it runs to its end now, but" in message
 
 
 FAKE_COMPILER = """
@@ -182,16 +182,16 @@ def test_processes_that_die_hang_or_hoard(
     (tmp_path / "onnxruntime.py").write_text(FAKE_COMPILER.format(act=act))
     limits = {"import": 60, "convert": 60, "compile": 0.5 if act == "signal.pause()" else 60, "run": 60}
     outcome = outcome_of(verdict, Phase.COMPILE, **seen)
-    found, said = execute(tmp_path, addition(), outcome, tmp_path, limits=limits, memory=200 << 20)
-    assert found == code, said
-    assert words in said
+    found, message = execute(tmp_path, addition(), outcome, tmp_path, limits=limits, memory=200 << 20)
+    assert found == code, message
+    assert words in message
 
 
 def test_a_missing_compiler_is_no_verdict(tmp_path: Path) -> None:
     (tmp_path / "onnxruntime.py").write_text("raise ImportError('not here')")
-    code, said = execute(tmp_path, addition(), wrong("onnxruntime"), tmp_path)
+    code, message = execute(tmp_path, addition(), wrong("onnxruntime"), tmp_path)
     assert code == UNDECIDED
-    assert "Is the compiler installed? pip install openvino==2024.0.0 'numpy<2'" in said
+    assert "Is the compiler installed? pip install openvino==2024.0.0 'numpy<2'" in message
 
 
 @pytest.mark.compiler_openvino
@@ -212,9 +212,9 @@ def test_a_real_regression_of_openvino(tmp_path: Path) -> None:
         dict(zip(names[1], map(Tensor.of, want), strict=True)),
     )
     outcome = outcome_of(Verdict.CRASH, Phase.CONVERT, "openvino", error="RuntimeError")
-    code, said = execute(tmp_path, case, outcome)
-    assert code == BUG_SHOWN, said
-    assert "Conversion is failed for: Split" in said
+    code, message = execute(tmp_path, case, outcome)
+    assert code == BUG_SHOWN, message
+    assert "Conversion is failed for: Split" in message
 
 
 def test_hostile_text_stays_a_comment(tmp_path: Path) -> None:
@@ -303,28 +303,28 @@ def test_programs_are_compared_with_their_own_library(
     backend: str, program: TorchProgram | TorchCall | KerasLayer, ending: int, tmp_path: Path
 ) -> None:
     case = of_program(program, program.frontend)
-    code, said = execute(tmp_path, case, wrong(backend))
-    assert code == ending, said
+    code, message = execute(tmp_path, case, wrong(backend))
+    assert code == ending, message
     script = (tmp_path / "reproducer.py").read_text()
     assert program.source() in script, "the worker runs exactly this text"
     if ending == BUG_SHOWN:
-        assert "output 0: 4 of 4 elements differ" in said
-        assert "off by 0.5" in said
+        assert "output 0: 4 of 4 elements differ" in message
+        assert "off by 0.5" in message
 
 
 @pytest.mark.parametrize(
     "backend", ["iree", pytest.param("tinygrad", marks=pytest.mark.compiler_tinygrad), "tvm"]
 )
 def test_the_other_engines(backend: str, tmp_path: Path) -> None:
-    code, said = execute(tmp_path, addition(want=3.5), wrong(backend))
-    assert code == BUG_SHOWN, said
+    code, message = execute(tmp_path, addition(want=3.5), wrong(backend))
+    assert code == BUG_SHOWN, message
 
 
 def test_outputs_that_no_source_ships_are_computed_by_onnx(tmp_path: Path) -> None:
     """The same model in the compiler and in ONNX's own evaluator."""
-    code, said = execute(tmp_path, replace(addition(), expected=None), wrong("onnxruntime"))
-    assert code == BUG_GONE, said
-    assert "every output is right" in said
+    code, message = execute(tmp_path, replace(addition(), expected=None), wrong("onnxruntime"))
+    assert code == BUG_GONE, message
+    assert "every output is right" in message
 
 
 def test_options_and_profile_are_honoured(tmp_path: Path) -> None:

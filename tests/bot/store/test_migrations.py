@@ -78,7 +78,7 @@ def test_outcomes_of_old_have_the_default_configuration(database: Database) -> N
 
 
 #: What an effect is called here → its kind, state and reason as they were told before 0008.
-TOLD = {
+REPORTED = {
     "withdrawn": ("issue", "held", "withdrawn: it passes"),
     "withdrawn in hand": ("issue", "sending", "withdrawn: it passes"),
     "over_quota": ("issue", "held", "over quota: 2 issues in 24 hours, reports.issues_per_day is 2"),
@@ -102,7 +102,7 @@ def causes(at: Database) -> dict[str, str]:
         ":reason, 0, '', '', 1, 0, '2026-01-01')"
     )
     with at.engine.begin() as connection:
-        for key, (kind, state, reason) in TOLD.items():
+        for key, (kind, state, reason) in REPORTED.items():
             given = {"key": key, "kind": kind, "state": state, "reason": reason, "no": False}
             connection.execute(effect, given)
         pull = (
@@ -119,7 +119,7 @@ def causes(at: Database) -> dict[str, str]:
 
 
 def as_told(found: dict[str, str]) -> bool:
-    return found == {key: key.partition(" ")[0] for key in TOLD}
+    return found == {key: key.partition(" ")[0] for key in REPORTED}
 
 
 def test_why_effects_stay_here_is_read_once_from_their_reasons(database: Database) -> None:

@@ -53,13 +53,13 @@ def test_one_that_is_not_opened_yet_counts(store: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "said"), [("closed", "is proposed for this bug again"), ("merged", "added a")]
+    ("state", "output"), [("closed", "is proposed for this bug again"), ("merged", "added a")]
 )
-def test_an_end_is_an_end_for_that_bug_only(state: str, said: str, store: Database) -> None:
+def test_an_end_is_an_end_for_that_bug_only(state: str, output: str, store: Database) -> None:
     with store.transaction() as session:
         add(session, "a", 7)
         proposals.follow(session, "o/n", 7, state, NOW)
-        assert said in obstacle(session, "a")
+        assert output in obstacle(session, "a")
         assert obstacle(session, "b") == ""
 
 

@@ -72,10 +72,10 @@ def test_in_any_order_the_end_is_what_github_says(watch: TargetHarness, seed: in
     watch.vacate("octo/compiler")
     other.rename("compiler")
     random_ = random.Random(seed)
-    told = [one for one in deliveries(watch) if random_.random() < 0.8]
-    told += random_.sample(told, k=3)
-    random_.shuffle(told)
-    for delivery in told:
+    reported = [one for one in deliveries(watch) if random_.random() < 0.8]
+    reported += random_.sample(reported, k=3)
+    random_.shuffle(reported)
+    for delivery in reported:
         watch.take(delivery)
     for _ in range(2):
         watch.clock.advance(minutes=20)
@@ -159,8 +159,8 @@ def test_two_repositories_can_swap_names(watch: TargetHarness, repository: Repos
     other.rename("compiler")
     watch.vacate("octo/other")
     repository.rename("other")
-    told = deliveries(watch)
-    for delivery in (told[1], told[2], told[0]):
+    reported = deliveries(watch)
+    for delivery in (reported[1], reported[2], reported[0]):
         watch.take(delivery)
     watch.do("installations", "reconciliation")
     ids = {name: watch.target(name).github_id for name in watch.targets()}
@@ -205,10 +205,10 @@ def closed_for_a_while(watch: TargetHarness, repository: RepositoryDouble, how: 
         repository.record.has_issues = True
 
 
-@pytest.mark.parametrize("heard", [True, False])
+@pytest.mark.parametrize("received", [True, False])
 @pytest.mark.parametrize("how", ["archived", "suspended", "issues off"])
 def test_what_github_refused_before_we_were_told_why_goes_on_afterwards(
-    watch: TargetHarness, repository: RepositoryDouble, how: str, heard: bool
+    watch: TargetHarness, repository: RepositoryDouble, how: str, received: bool
 ) -> None:
     """Heard of, it is dropped for the next campaign to post; never heard of, it is sent after all."""
     with watch.database.transaction() as session:
@@ -226,15 +226,15 @@ def test_what_github_refused_before_we_were_told_why_goes_on_afterwards(
     publisher.run_once()
     state, reason = effects(watch)["i"]
     assert (state, reason.startswith("not sent: GitHub answered 4")) == ("failed", True)
-    if heard:
+    if received:
         look(watch)
     closed_for_a_while(watch, repository, how, False)
-    if not heard:
+    if not received:
         watch.drop()
     look(watch)
-    if not heard:
+    if not received:
         publisher.run_once()
-    assert {key: state for key, (state, _) in effects(watch).items()} == ({} if heard else {"i": "sent"})
+    assert {key: state for key, (state, _) in effects(watch).items()} == ({} if received else {"i": "sent"})
     assert watch.targets() == {"octo/compiler": "watched"}
     hub.close()
 
@@ -265,9 +265,9 @@ def test_a_merge_group_is_tested_where_the_repository_gates(
 
 
 def test_checks_of_another_app_are_passed_over(watch: TargetHarness, repository: RepositoryDouble) -> None:
-    def asked(app: str, *names: str) -> bool:
-        heard: list[Intent] = []
-        gate = EventFilter(lambda _session, intent: heard.append(intent), app=app)
+    def requested(app: str, *names: str) -> bool:
+        received: list[Intent] = []
+        gate = EventFilter(lambda _session, intent: received.append(intent), app=app)
         intent = CheckIntent(
             target="octo/compiler",
             action="rerequested",
@@ -278,13 +278,13 @@ def test_checks_of_another_app_are_passed_over(watch: TargetHarness, repository:
         )
         with watch.database.transaction() as session:
             gate(session, intent)
-        return bool(heard)
+        return bool(received)
 
-    assert asked("7", "7", "Iv1.abc")
-    assert asked("Iv1.abc", "7", "Iv1.abc")
-    assert not asked("8", "7", "Iv1.abc")
-    assert asked("Iv1.abc", "7"), "its client id is not told"
-    assert asked("", "7"), "there is no App"
+    assert requested("7", "7", "Iv1.abc")
+    assert requested("Iv1.abc", "7", "Iv1.abc")
+    assert not requested("8", "7", "Iv1.abc")
+    assert requested("Iv1.abc", "7"), "its client id is not told"
+    assert requested("", "7"), "there is no App"
 
 
 def test_a_branch_that_goes_to_and_fro_is_tested_where_it_ends(

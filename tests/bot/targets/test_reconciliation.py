@@ -70,15 +70,15 @@ def test_several_missed_pushes_are_one_campaign_and_late_ones_none(
 def test_a_push_that_comes_while_github_is_asked_is_not_taken_back(
     watch: TargetHarness, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask, asked, after = watch.reader.branch_head, 0, ""
+    ask, requested, after = watch.reader.branch_head, 0, ""
 
     def overtaken(target: str, branch: str) -> str:
-        nonlocal asked, after
-        told, asked = ask(target, branch), asked + 1
-        if asked == 2:  # the first asks for the configuration, the second for the branch
+        nonlocal requested, after
+        reported, requested = ask(target, branch), requested + 1
+        if requested == 2:  # the first asks for the configuration, the second for the branch
             after = repository.commit({"op.cc": "2\n"})
             watch.deliver()
-        return told
+        return reported
 
     monkeypatch.setattr(watch.reader, "branch_head", overtaken)
     looked(watch)
@@ -284,8 +284,8 @@ def test_an_issue_that_was_closed_unheard_is_noticed(tmp_path: Path) -> None:
         repository.close_issue(numbers[0], reason="not_planned")
         watch.clock.advance(minutes=3)
         watch.do("reconciliation")
-        told = [one for one in watch.handled if isinstance(one, IssueIntent)]
-        assert [(one.number, one.action, one.state_reason) for one in told] == [
+        reported = [one for one in watch.handled if isinstance(one, IssueIntent)]
+        assert [(one.number, one.action, one.state_reason) for one in reported] == [
             (numbers[0], "closed", "not_planned")
         ]
         for _ in range(2):

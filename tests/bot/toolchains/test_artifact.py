@@ -162,15 +162,15 @@ def test_a_failed_run_is_no_finding_and_a_new_one_counts(ci: Ci) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "reported"),
     [("other", "it made otherc-1.0"), ("none", "it made no wheel"), ("text", "not a zip file")],
 )
-def test_an_artifact_that_is_no_wheel(ci: Ci, content: str, told: str) -> None:
+def test_an_artifact_that_is_no_wheel(ci: Ci, content: str, reported: str) -> None:
     empty = io.BytesIO()
     zipfile.ZipFile(empty, "w").close()
     data = {"other": archive(ci.folder, package="otherc"), "none": empty.getvalue(), "text": b"text"}[content]
     ci.publish(data)
-    with pytest.raises(BuildFailedError, match=told):
+    with pytest.raises(BuildFailedError, match=reported):
         ci.make(ci.resolve())
 
 

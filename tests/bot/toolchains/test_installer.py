@@ -58,7 +58,7 @@ def test_what_would_install_elsewhere_or_leak_is_kept_back(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("stderr", "told"),
+    ("stderr", "reported"),
     [
         (
             "Using Python 3.11.7 environment at: x\nerror: No solution found when resolving dependencies\n"
@@ -77,5 +77,5 @@ def test_what_would_install_elsewhere_or_leak_is_kept_back(monkeypatch: pytest.M
         ("something odd\n", "something odd"),
     ],
 )
-def test_reasons_are_two_lines_without_passwords(stderr: str, told: str) -> None:
-    assert reason(stderr) == told
+def test_reasons_are_two_lines_without_passwords(stderr: str, reported: str) -> None:
+    assert reason(stderr) == reported

@@ -35,14 +35,14 @@ def test_the_backends_own_package_may_be_asked_for(package: str) -> None:
 
 
 def test_another_package_needs_the_operator() -> None:
-    asked = parse_config(config("openvino-nightly"))
+    requested = parse_config(config("openvino-nightly"))
     with pytest.raises(
         ConfigError, match=r"does not install 'openvino-nightly'.*ASSAY_TOOLCHAIN_PACKAGES"
     ) as caught:
-        policy("namespaces").resolve(asked, PINS.get)
+        policy("namespaces").resolve(requested, PINS.get)
     assert caught.value.key == "toolchain.package"
     allowed = policy("namespaces", "landlock", "OpenVINO_nightly")
-    assert allowed.resolve(asked, PINS.get).requirements[0] == "openvino-nightly==2024.1.0"
+    assert allowed.resolve(requested, PINS.get).requirements[0] == "openvino-nightly==2024.1.0"
 
 
 def test_what_is_foreign() -> None:

@@ -204,8 +204,8 @@ def test_processes_that_want_one_release_install_it_once(tmp_path: Path) -> None
         assert process.stdin
         process.stdin.write("go\n")
         process.stdin.flush()
-    told = sorted(process.communicate(timeout=600)[0].splitlines()[-1] for process in started)
-    assert told == ["tinyc 1.0: installed", "tinyc 1.0: installed before"]
+    reported = sorted(process.communicate(timeout=600)[0].splitlines()[-1] for process in started)
+    assert reported == ["tinyc 1.0: installed", "tinyc 1.0: installed before"]
 
 
 def test_pip_settings_serve_where_uv_has_none(

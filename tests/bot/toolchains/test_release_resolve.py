@@ -117,7 +117,7 @@ def test_the_library_of_the_cases_is_in_the_toolchain() -> None:
     assert spec(extra, requirements_txt=pins).requirements == ("openvino==2026.4.1", "torch==2.12.0")
     with pytest.raises(
         ConfigError, match=r"run in torch, which must be in the toolchain; pin it in req"
-    ) as told:
+    ) as reported:
         spec(torch, requirements_txt="openvino==2026.4.1\n")
-    assert told.value.key == "toolchain.extra"
+    assert reported.value.key == "toolchain.extra"
     assert spec(requirements_txt=pins).requirements == ("openvino==2026.4.1",)

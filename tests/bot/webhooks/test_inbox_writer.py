@@ -111,7 +111,7 @@ def test_too_much_waiting_turns_newcomers_away(tmp_path: Path, monkeypatch: pyte
 def test_nobody_waits_for_a_writer_that_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = Database(f"sqlite:///{tmp_path}/assay.db")
     died: list[type[BaseException]] = []
-    monkeypatch.setattr(threading, "excepthook", lambda told: died.append(told.exc_type))
+    monkeypatch.setattr(threading, "excepthook", lambda reported: died.append(reported.exc_type))
 
     def break_down(*_: object) -> bool:
         raise ZeroDivisionError("our bug")

@@ -154,8 +154,8 @@ def test_a_missing_operator_is_said_to_be_missing_today(backend: str) -> None:
     """The words of the installed release, so that a change of them is noticed."""
     execution = ran(backend)["missing"]
     assert execution.ending == "raised"
-    said = reason(backend, execution.error, execution.message)
-    assert re.search("Momentum|no such operator", said or "not recognised"), execution.message
+    output = reason(backend, execution.error, execution.message)
+    assert re.search("Momentum|no such operator", output or "not recognised"), execution.message
 
 
 @pytest.mark.parametrize("backend", SEQUENTIAL)

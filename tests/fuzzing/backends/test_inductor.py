@@ -104,7 +104,7 @@ def on_cuda(backend: str, given: TestCase) -> Execution:
     return execution
 
 
-def judged(given: TestCase, execution: Execution) -> Outcome:
+def classified(given: TestCase, execution: Execution) -> Outcome:
     return decide_outcome(given, execution, backends.get("inductor"), "toolchain", "CPU")
 
 
@@ -128,7 +128,7 @@ def compiled() -> dict[str, Execution]:
 def test_the_second_call_gives_what_the_librarys_only_call_gives(
     name: str, expected: dict[str, TestCase], compiled: dict[str, Execution]
 ) -> None:
-    outcome = judged(expected[name], compiled[name])
+    outcome = classified(expected[name], compiled[name])
     assert outcome.verdict is Verdict.PASS, f"{outcome.summary}\n{outcome.evidence}"
     assert expected[name].expected
     assert list(compiled[name].durations) == ["convert", "compile", "run"]
@@ -159,7 +159,7 @@ def test_the_ladder_names_the_layer_that_a_fault_was_planted_in(
     component, verdict = PLANTS[api]
 
     def outcome(options: dict[str, str]) -> Outcome:
-        return judged(expected[api], ablation_runs[options["torch_backend"]][api])
+        return classified(expected[api], ablation_runs[options["torch_backend"]][api])
 
     failing = outcome({"torch_backend": "inductor"})
     assert failing.verdict is verdict, failing.summary
@@ -172,8 +172,8 @@ def test_the_ladder_names_the_layer_that_a_fault_was_planted_in(
 
 def test_sizes_are_symbols_only_where_asked_for(ablation_runs: dict[str, dict[str, Execution]]) -> None:
     assert "sizes are numbers" in ablation_runs["eager"][SIZES].message
-    [asked] = run(PLANTED, [call(SIZES)], torch_backend="eager", dynamic="on")
-    assert "sizes are symbols" in asked.message
+    [requested] = run(PLANTED, [call(SIZES)], torch_backend="eager", dynamic="on")
+    assert "sizes are symbols" in requested.message
 
 
 def test_without_a_cpp_compiler_the_toolchain_is_broken_not_torch(
@@ -194,7 +194,7 @@ def test_without_a_cuda_device_loading_says_so() -> None:
 @pytest.mark.parametrize("name", GOOD)
 def test_cuda_gives_what_eager_torch_gives_there(name: str) -> None:
     eager, found = (on_cuda(backend, GOOD[name]) for backend in ("torch_eager", "inductor"))
-    assert judged(replace(GOOD[name], expected=eager.outputs), found).verdict is Verdict.PASS
+    assert classified(replace(GOOD[name], expected=eager.outputs), found).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize(

@@ -187,8 +187,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         stdout=subprocess.DEVNULL,
         check=True,
     )
-    said = json.loads(answer.read_text())
-    return {name: said[one.id] for name, one in EXPORTED.items()}
+    output = json.loads(answer.read_text())
+    return {name: output[one.id] for name, one in EXPORTED.items()}
 
 
 ONNX = ["dense", "conv", "merge", "wrapped", "two outputs"]

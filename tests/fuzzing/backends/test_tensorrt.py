@@ -98,9 +98,9 @@ def test_what_the_parser_lacks_is_unsupported_and_what_it_calls_wrong_is_not() -
         "y = TfIdfVectorizer <max_gram_length = 1, max_skip_count = 0, min_gram_length = 1, "
         'mode = "TF", ngram_counts = [0], ngram_indexes = [0], pool_int64s = [1]> (x)'
     )
-    with pytest.raises(ParseFailed) as lacking:
+    with pytest.raises(ParseFailed) as missing:
         run(model("(float[1,3] x) => (float[1,3] y)", tf_idf), [("x", X)])
-    assert why(lacking.value) == "no TfIdfVectorizer: no importer for it"
+    assert why(missing.value) == "no TfIdfVectorizer: no importer for it"
     with pytest.raises(ParseFailed, match="INVALID_GRAPH: model: no inputs") as wrong:
         run(model("(float[1,3] x) => (float[1,3] y)", "y = Concat <axis = 0> ()"), [("x", X)])
     assert why(wrong.value) is None

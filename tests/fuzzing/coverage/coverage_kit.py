@@ -65,9 +65,9 @@ def random_model(seed: int, nodes: int, closing: bool = False) -> ModelProto:
         made.append(helper.make_node("Concat", joined, ["y"], "concat_outputs", axis=1))
         pool["y"] = (1, sum(pool[name][1] for name in joined))
         loose = ["y"]
-    told = [_info(name, shape) for name, shape in pool.items() if name[0] != "x" and name not in loose]
+    reported = [_info(name, shape) for name, shape in pool.items() if name[0] != "x" and name not in loose]
     outputs = [_info(name, pool[name]) for name in loose]
-    return helper.make_model(helper.make_graph(made, "g", inputs, outputs, value_info=told))
+    return helper.make_model(helper.make_graph(made, "g", inputs, outputs, value_info=reported))
 
 
 def _info(name: str, shape: tuple[int, ...]) -> onnx.ValueInfoProto:

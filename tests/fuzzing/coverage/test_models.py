@@ -36,8 +36,8 @@ def test_shapes_come_from_what_the_model_tells(monkeypatch: pytest.MonkeyPatch) 
         raise AssertionError("shapes are inferred that are told")
 
     monkeypatch.setattr(onnx.shape_inference, "infer_shapes", refuse)
-    told = "<float[3] w = {1,2,3}, float[3] a>"
-    text = f"g (float[3] x, float[N] y) => (float[3] z) {told} {{ a = Relu(x) z = Add(a, w) }}"
+    reported = "<float[3] w = {1,2,3}, float[3] a>"
+    text = f"g (float[3] x, float[N] y) => (float[3] z) {reported} {{ a = Relu(x) z = Add(a, w) }}"
     assert shapes(model_of(text)) == [[(3,)], [(3,), (3,)]]
 
 
@@ -48,8 +48,8 @@ def test_shapes_that_are_not_told_are_inferred() -> None:
 
 def test_ranks_that_are_not_told_are_inferred() -> None:
     model = model_of("g (float[3,2] x) => (float[3,2] z) <float[3] a> { a = Relu(x) z = Abs(a) }")
-    [told] = model.graph.value_info
-    told.type.tensor_type.ClearField("shape")
+    [reported] = model.graph.value_info
+    reported.type.tensor_type.ClearField("shape")
     assert shapes(model) == [[(3, 2)], [(3, 2)]]
 
 

@@ -108,8 +108,8 @@ def replaced(model: ModelProto, nodes: Sequence[NodeProto], rng: random.Random) 
     made.CopyFrom(model)
     del made.graph.node[:], made.graph.value_info[:]
     made.graph.node.extend(nodes)
-    told = list(model.graph.value_info)
-    made.graph.value_info.extend(rng.sample(told, len(told)))
+    reported = list(model.graph.value_info)
+    made.graph.value_info.extend(rng.sample(reported, len(reported)))
     return made
 
 

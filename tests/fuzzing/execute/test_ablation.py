@@ -44,29 +44,29 @@ def outcome(verdict: Verdict, *, signal: str = "", differences: tuple[str, ...] 
 
 def run_levels(failing: Outcome, *ablation_runs: Outcome) -> tuple[AblationResult, list[dict[str, str]]]:
     """What a climb finds whose rungs end as given, and the options that were asked for."""
-    asked: list[dict[str, str]] = []
+    requested: list[dict[str, str]] = []
     ends: Iterator[Outcome] = iter(ablation_runs)
 
     def run(options: dict[str, str]) -> Outcome:
-        asked.append(options)
+        requested.append(options)
         return next(ends)
 
-    return run_ablation(CASE, run, Layered, failing), asked
+    return run_ablation(CASE, run, Layered, failing), requested
 
 
 def test_the_first_rung_that_fails_alike_is_blamed_and_the_climb_ends_there() -> None:
     crash, fine = outcome(Verdict.CRASH), outcome(Verdict.PASS)
-    found, asked = run_levels(crash, fine, crash)
+    found, requested = run_levels(crash, fine, crash)
     assert found == AblationResult((("level=parse", "pass"), ("fold=yes level=plan", "crash")), "planner")
-    assert asked == [{"level": "parse"}, {"level": "plan", "fold": "yes"}]
+    assert requested == [{"level": "parse"}, {"level": "plan", "fold": "yes"}]
 
 
 def test_a_failure_that_does_not_come_back_is_nobodys() -> None:
     fine = outcome(Verdict.PASS)
-    found, asked = run_levels(outcome(Verdict.HANG), fine, fine, fine)
+    found, requested = run_levels(outcome(Verdict.HANG), fine, fine, fine)
     assert found.component == ""
     assert [verdict for _, verdict in found.ablation_runs] == ["pass"] * 3
-    assert len(asked) == 3
+    assert len(requested) == 3
 
 
 def test_a_rung_that_fails_otherwise_is_shown_and_passed_over() -> None:
@@ -126,7 +126,7 @@ def test_what_counts_as_the_same_failure(one: Outcome, other: Outcome, same: boo
 def test_the_component_is_that_of_the_first_failing_level(failing: Verdict, first: int) -> None:
     differences = ("value",) if failing is Verdict.WRONG_RESULT else ()
     bad, fine = outcome(failing, differences=differences), outcome(Verdict.PASS)
-    found, asked = run_levels(bad, *(bad if place >= first else fine for place in range(3)))
+    found, requested = run_levels(bad, *(bad if place >= first else fine for place in range(3)))
     names = [level.component for level in Layered.ablation]
     assert found.component == (names[first] if first < 3 else "")
-    assert len(asked) == len(found.ablation_runs) == min(first + 1, 3)
+    assert len(requested) == len(found.ablation_runs) == min(first + 1, 3)

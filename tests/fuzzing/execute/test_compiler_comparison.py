@@ -92,9 +92,9 @@ BAD: dict[str, Any] = {
 
 @pytest.mark.parametrize("given", BAD.values(), ids=BAD.keys())
 def test_bad_comparisons_are_exit_code_2(given: list[Any], tmp_path: Path) -> None:
-    code, told = compared(tmp_path, case(), *given)
-    assert (code, told["event"], told["kind"]) == (2, "error", "usage")
-    assert told["message"]
+    code, reported = compared(tmp_path, case(), *given)
+    assert (code, reported["event"], reported["kind"]) == (2, "error", "usage")
+    assert reported["message"]
 
 
 def test_bad_command_lines_are_exit_code_2(tmp_path: Path) -> None:

@@ -103,8 +103,8 @@ def test_two_benches_ask_the_library_once(started: list[str]) -> None:
     ):
         [first], [again] = evaluator.evaluate([wrong]), fresh.evaluate([wrong])
         assert (first.verdict, again.evidence.mismatches) == (Verdict.WRONG_RESULT, first.evidence.mismatches)
-        asked = started.count("onnx_reference")
+        requested = started.count("onnx_reference")
         [other] = fresh.evaluate([case("Sigmoid", 1)])
         assert other.verdict is Verdict.WRONG_RESULT
-    assert started.count("onnx_reference") == asked == 4, "once for each of the ways it is run"
+    assert started.count("onnx_reference") == requested == 4, "once for each of the ways it is run"
     assert started.count("faulty_backend") == 3

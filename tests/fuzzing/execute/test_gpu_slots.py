@@ -121,9 +121,9 @@ def test_where_there_is_no_device_only_those_that_the_compiler_has_are_named(
     monkeypatch: pytest.MonkeyPatch, backend: str, advice: str
 ) -> None:
     monkeypatch.setenv(gpu_slots.VISIBLE_DEVICES, "")
-    with pytest.raises(ToolchainError) as told:
+    with pytest.raises(ToolchainError) as reported:
         gpu_slots.GpuPool(kinds=backends.get(backend).devices)
-    assert str(told.value).endswith(f"; {advice}")
+    assert str(reported.value).endswith(f"; {advice}")
 
 
 def seen_devices(count: int, workers: int, *, fresh: bool = False) -> list[str]:

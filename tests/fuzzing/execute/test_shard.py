@@ -120,9 +120,9 @@ def test_a_second_shard_says_of_prepared_cases_what_the_first_said(tmp_path: Pat
     for case in cases:
         (Corpus(tmp_path / "corpus").folder(case.id) / "case.json").write_text("spoiled")
     second = run([str(tmp_path / "shard.json")])
-    told = [[(one.case, one.verdict, one.summary) for one in ended.outcomes] for ended in (first, second)]
-    assert told[0] == told[1]
-    verdicts = [verdict for _, verdict, _ in told[0]]
+    reported = [[(one.case, one.verdict, one.summary) for one in ended.outcomes] for ended in (first, second)]
+    assert reported[0] == reported[1]
+    verdicts = [verdict for _, verdict, _ in reported[0]]
     assert verdicts == [Verdict.PASS, Verdict.CRASH, Verdict.WRONG_RESULT, Verdict.PASS]
 
 

@@ -25,10 +25,10 @@ MIXED = GeneratorSettings(nodes=(1, 8), dtypes=("float32", "int64", "bfloat16", 
 
 
 def made(
-    number: int, asked: GeneratorSettings = MIXED, *, initializers: bool = False
+    number: int, requested: GeneratorSettings = MIXED, *, initializers: bool = False
 ) -> tuple[GeneratedGraph, TestCase]:
     seed = derive_seed(1, number)
-    generated = Solver(asked).generate(seed)
+    generated = Solver(requested).generate(seed)
     return generated, case_builder.build_case(
         generated, seed, ORIGIN, f"1/{number}", initializers=initializers
     )
@@ -101,10 +101,12 @@ def test_bfloat16_keeps_the_whole_of_its_range_finite() -> None:
 
 
 def test_initializers_give_the_same_results_as_inputs() -> None:
-    asked = GeneratorSettings(
+    requested = GeneratorSettings(
         nodes=(1, 6), operators=("Add", "Relu", "MatMul", "Conv", "Softmax", "Transpose")
     )
-    pairs = [(made(number, asked)[1], made(number, asked, initializers=True)[1]) for number in range(12)]
+    pairs = [
+        (made(number, requested)[1], made(number, requested, initializers=True)[1]) for number in range(12)
+    ]
     assert all(held.inputs == () and fed.inputs for fed, held in pairs)
     supervisor: Supervisor[int] = Supervisor(WorkerCommand(sys.executable, "onnxruntime"))
     runs = dict(supervisor.run(enumerate([one for pair in pairs for one in pair])))

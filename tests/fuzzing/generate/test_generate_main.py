@@ -40,16 +40,16 @@ def files(root: Path) -> dict[str, bytes]:
 
 
 def test_a_run_is_the_same_whatever_the_jobs(run: Run, tmp_path: Path) -> None:
-    asked = ("--count", "70", "--nodes", "1:6", "--seed", "5", "--dtypes", "float32,int64")
-    code, events = run(*asked, "--out", tmp_path / "one")
+    requested = ("--count", "70", "--nodes", "1:6", "--seed", "5", "--dtypes", "float32,int64")
+    code, events = run(*requested, "--out", tmp_path / "one")
     assert code == 0
-    code, shared = run(*asked, "--jobs", "2", "--out", tmp_path / "two")
+    code, shared = run(*requested, "--jobs", "2", "--out", tmp_path / "two")
     assert code == 0
     assert events[:-1] == shared[:-1]
     assert events[-1]["measured"] == shared[-1]["measured"]
     assert files(tmp_path / "one") == files(tmp_path / "two")
     assert len(files(tmp_path / "one")) == 2 * events[-1]["new"]
-    assert run(*asked, "--out", tmp_path / "one")[1][-1]["new"] == 0
+    assert run(*requested, "--out", tmp_path / "one")[1][-1]["new"] == 0
 
 
 def test_a_model_is_that_of_its_index(run: Run, tmp_path: Path) -> None:
@@ -82,16 +82,16 @@ sys.exit(main(sys.argv[1:]))
 
 
 def test_a_killed_run_is_completed_by_another(run: Run, tmp_path: Path) -> None:
-    asked = ("--count", "200", "--nodes", "20", "--seed", "2", "--no-metrics")
-    command = [sys.executable, "-c", KILLED, *asked, "--out", str(tmp_path / "killed")]
+    requested = ("--count", "200", "--nodes", "20", "--seed", "2", "--no-metrics")
+    command = [sys.executable, "-c", KILLED, *requested, "--out", str(tmp_path / "killed")]
     ended = subprocess.run(command, capture_output=True, timeout=300, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     kept = {case.id for case in Corpus(tmp_path / "killed")}
     assert len(kept) == 5
-    _, events = run(*asked, "--out", tmp_path / "killed")
+    _, events = run(*requested, "--out", tmp_path / "killed")
     assert events[-1]["new"] == 200 - len(kept)
     Corpus(tmp_path / "killed").sweep()
-    run(*asked, "--out", tmp_path / "whole")
+    run(*requested, "--out", tmp_path / "whole")
     assert files(tmp_path / "killed") == files(tmp_path / "whole")
 
 
@@ -109,11 +109,11 @@ def test_what_is_measured_is_what_the_written_models_show(run: Run, tmp_path: Pa
 
 def test_bodies_are_measured_too(tmp_path: Path) -> None:
     """If, Loop and Scan hold graphs of their own: coverage counts their nodes, and so must we."""
-    asked = GeneratorSettings(nodes=(6, 6), operators=("If", "Loop", "Scan", "Add"))
-    chosen = graph_coverage.select_operator_set(asked)
+    requested = GeneratorSettings(nodes=(6, 6), operators=("If", "Loop", "Scan", "Add"))
+    chosen = graph_coverage.select_operator_set(requested)
     mine, theirs = Tally(chosen), Tally(chosen)
     for number in range(15):
-        generated = Solver(asked).generate(derive_seed(number))
+        generated = Solver(requested).generate(derive_seed(number))
         graph_coverage.add_to_tally(generated, mine)
         case = case_builder.build_case(generated, 1, case_builder.CaseOrigin("isra", ""), "")
         assert isinstance(case.program, OnnxModel)
@@ -170,20 +170,29 @@ def test_a_folder_that_cannot_be_written_is_the_machines_fault(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     assert main(["--count", "2", "--out", str(tmp_path / "file" / "folder")]) == 3
-    said = capsys.readouterr().err
-    assert "cannot write to" in said
-    assert "choose another folder with --out" in said
+    output = capsys.readouterr().err
+    assert "cannot write to" in output
+    assert "choose another folder with --out" in output
 
 
 def test_what_a_compiler_refuses_is_asked_once_and_left_out(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supported_ops, "user_cache_path", lambda _name: tmp_path / "cache")
-    asked = ("--count", "30", "--nodes", "10", "--operators", "Add,MaxUnpool,Det", "--backend", "openvino")
+    requested = (
+        "--count",
+        "30",
+        "--nodes",
+        "10",
+        "--operators",
+        "Add,MaxUnpool,Det",
+        "--backend",
+        "openvino",
+    )
     monkeypatch.setattr(
         operators, "specifications", _only(operators.specifications(21), ("Add", "MaxUnpool", "Det"))
     )
-    _, events = run(*asked, "--out", tmp_path / "out")
+    _, events = run(*requested, "--out", tmp_path / "out")
     assert events[-1]["left_out"] == {"Det": ["float32"], "MaxUnpool": ["float32"]}
     assert {case.provenance.operator for case in Corpus(tmp_path / "out")} == {"Add"}
     [kept] = (tmp_path / "cache" / "support").iterdir()
@@ -193,10 +202,10 @@ def test_what_a_compiler_refuses_is_asked_once_and_left_out(
         raise AssertionError("asked again")
 
     monkeypatch.setattr(supported_ops, "_query_backend", fail)
-    assert run(*asked, "--out", tmp_path / "out")[1][-1]["new"] == 0
+    assert run(*requested, "--out", tmp_path / "out")[1][-1]["new"] == 0
     kept.write_text("{half")
     with pytest.raises(AssertionError, match="asked again"):
-        run(*asked, "--out", tmp_path / "out")
+        run(*requested, "--out", tmp_path / "out")
 
 
 def _only(known: dict[str, Any], names: tuple[str, ...]) -> Callable[[int], dict[str, Any]]:

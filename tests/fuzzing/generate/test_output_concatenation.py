@@ -23,9 +23,9 @@ def test_coverage_tells_closing_nodes_of_a_written_model(dtypes: tuple[str, ...]
         model = to_onnx(graph)
         onnx.checker.check_model(model, full_check=True)
         [scope] = extract_scopes(model)[:1]
-        told = [node for node in scope if is_appended(node)]
-        assert len(told) == count_concatenation_nodes(graph) >= 2
-        assert {node.operator for node in told} == {"Flatten", "Concat"}
+        reported = [node for node in scope if is_appended(node)]
+        assert len(reported) == count_concatenation_nodes(graph) >= 2
+        assert {node.operator for node in reported} == {"Flatten", "Concat"}
 
 
 def test_a_graph_that_was_not_joined_has_none() -> None:

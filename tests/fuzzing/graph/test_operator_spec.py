@@ -99,7 +99,7 @@ def test_specifications_say_of_a_graph_that_is_there_what_they_said_when_it_was_
     made: GeneratedGraph,
 ) -> None:
     graph = made.graph
-    asked = 0
+    requested = 0
     for node in graph.nodes:
         operator = find_specification(graph, node)
         if operator is None:
@@ -107,5 +107,5 @@ def test_specifications_say_of_a_graph_that_is_there_what_they_said_when_it_was_
         found = operator.infer(NodeContext.from_node(operator, graph, node))
         for type_, edge in zip(found, node.outputs, strict=True):
             assert graph.types[edge] in (type_, ABSENT), node
-        asked += 1
-    assert asked
+        requested += 1
+    assert requested

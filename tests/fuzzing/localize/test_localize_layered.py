@@ -72,9 +72,9 @@ def test_innermost_passes_come_last() -> None:
 def test_a_spent_budget_is_said_of_what_it_cut_off() -> None:
     found = localize(unary("Neg", "Tanh"), SHARD, budget=Budget(runs=3), methods=("passes", "converter"))
     assert found.runs == 3
-    told = {fact.what: fact for fact in found.facts}
-    assert "the budget was spent" in told["passes"].how
-    assert told["converter"].found == ("Neg.convert", "Tanh.convert")
+    reported = {fact.what: fact for fact in found.facts}
+    assert "the budget was spent" in reported["passes"].how
+    assert reported["converter"].found == ("Neg.convert", "Tanh.convert")
 
 
 def test_what_does_not_fail_is_the_callers_mistake() -> None:

@@ -28,14 +28,14 @@ def test_a_cause_is_found_though_much_cannot_be_left_out(cause: str, needed: set
 
 
 def test_where_leaving_out_everything_changes_nothing_that_is_all_that_is_asked() -> None:
-    asked: list[Names] = []
+    requested: list[Names] = []
 
     def effect(names: Names) -> Effect:
-        asked.append(names)
+        requested.append(names)
         return Effect.NONE
 
     assert find_smallest_cure(PARTS, effect) is None
-    assert asked == [PARTS]
+    assert requested == [PARTS]
 
 
 def test_without_parts_nothing_is_asked() -> None:
@@ -43,14 +43,14 @@ def test_without_parts_nothing_is_asked() -> None:
 
 
 def test_a_single_cause_costs_few_runs() -> None:
-    asked: list[Names] = []
+    requested: list[Names] = []
 
     def effect(names: Names) -> Effect:
-        asked.append(names)
+        requested.append(names)
         return Effect.CURED if PARTS[13] in names else Effect.NONE
 
     assert find_smallest_cure(PARTS, effect) == (PARTS[13],)
-    assert len(asked) <= 1 + 5 + 1  # all, a question for each bit of 24, the proof of the last half
+    assert len(requested) <= 1 + 5 + 1  # all, a question for each bit of 24, the proof of the last half
 
 
 @given(st.integers(0, 40), st.integers(0, 40))

@@ -50,7 +50,7 @@ def test_show_finds_the_relations_of_one_api(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         (["show", "torch.nn.functional.reluu"], "did you mean torch.nn.functional.relu"),
         (["show", "relu"], "names are such as torch.nn.functional.relu"),
@@ -61,8 +61,8 @@ def test_show_finds_the_relations_of_one_api(capsys: pytest.CaptureFixture[str])
     ],
 )
 def test_mistakes_are_told_with_what_to_do(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "odd").write_text("{}\n")
     assert main([part.format(folder=tmp_path) for part in arguments]) == 2
-    assert said.format(folder=tmp_path) in capsys.readouterr().err
+    assert output.format(folder=tmp_path) in capsys.readouterr().err

@@ -47,11 +47,11 @@ def test_the_source_yields_new_calls_of_other_apis(
     assert {case.provenance.source for case in cases} == {"deeprel"}
     apis = {case.program.api for case in cases if isinstance(case.program, TorchCall)}
     assert {"torch.max", "torch.nn.Hardtanh"} <= apis
-    told = capsys.readouterr().err
-    assert told.startswith(
+    reported = capsys.readouterr().err
+    assert reported.startswith(
         "deeprel: 8 calls of 2 APIs; trying their candidates\n8 recorded calls of 2 APIs; 20 "
     )
-    assert f"{len(cases)} new cases" in told
+    assert f"{len(cases)} new cases" in reported
     mine = list(
         migrate_source(sources.get("deeprel"), Part(1, 2))
     )  # relu falls to the first part, amax does not
@@ -78,6 +78,6 @@ def test_what_is_covered_is_known_without_sampling() -> None:
 
 def test_what_the_library_dies_of_is_told_as_a_program() -> None:
     case = deeprel_helpers.recorded("torch.neg", X)
-    told = deeprel.describe_bug(LibraryBug("torch.neg", case, "SIGSEGV"))
-    assert told.startswith("SIGSEGV: ")
-    assert "return torch.neg(x)" in told
+    reported = deeprel.describe_bug(LibraryBug("torch.neg", case, "SIGSEGV"))
+    assert reported.startswith("SIGSEGV: ")
+    assert "return torch.neg(x)" in reported

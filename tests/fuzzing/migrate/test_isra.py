@@ -23,14 +23,14 @@ def test_it_is_a_source_like_others(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert source.library == "onnx"
     part = Part(3, 50)
     run(source, Corpus(tmp_path), part)
-    told = capsys.readouterr().out
+    reported = capsys.readouterr().out
     names = {case.provenance.test for case in Corpus(tmp_path)}
     assert names == {
         isra.test_name(n, isra.SEED)
         for n in range(isra.MODELS)
         if part.contains(isra.test_name(n, isra.SEED))
     }
-    assert told.count('"event": "case"') == len(names) > 0
+    assert reported.count('"event": "case"') == len(names) > 0
 
 
 def test_models_vary_in_opset_and_element_type_and_are_valid() -> None:
@@ -66,12 +66,12 @@ def test_rankings_are_told_of_models_of_several_nodes() -> None:
         kinds = [node.op_type for node in onnx.load_from_string(case.program.model).graph.node]
         assert (instance.id, instance.frontend, instance.source) == (case.id, "onnx", "isra")
         assert instance.operator in kinds
-        told = dict(instance.parameters)
+        reported = dict(instance.parameters)
         if len(set(kinds) - {"Constant"}) > 1:
-            body = told["body"]
+            body = reported["body"]
             assert isinstance(body, str)
             assert set(body.split()) == set(kinds) - {"Constant"}
-            assert all(name in told for name, _ in case.inputs)
+            assert all(name in reported for name, _ in case.inputs)
 
 
 def test_what_lies_on_an_edge_is_left_out() -> None:

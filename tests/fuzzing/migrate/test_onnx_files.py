@@ -238,15 +238,15 @@ def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytes
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    told = [item for item in migrate([tmp_path]) if isinstance(item, Skip)]
-    assert told == [Skip("shut", "the folder cannot be read", "Permission denied")]
+    reported = [item for item in migrate([tmp_path]) if isinstance(item, Skip)]
+    assert reported == [Skip("shut", "the folder cannot be read", "Permission denied")]
 
 
 def test_the_program_prints_what_became_of_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "models" / "add.onnx", ADD)
     (tmp_path / "models" / "bad.onnx").write_bytes(b"no model")
     assert main(["--corpus", str(tmp_path / "corpus"), str(tmp_path / "models")]) == 0
-    told = capsys.readouterr().out
-    assert '"event": "skip", "test": "bad.onnx"' in told
-    assert '"cases": 1, "new": 1' in told
+    reported = capsys.readouterr().out
+    assert '"event": "skip", "test": "bad.onnx"' in reported
+    assert '"cases": 1, "new": 1' in reported
     assert len(list(Corpus(tmp_path / "corpus").ids())) == 1

@@ -57,8 +57,10 @@ def test_the_operator_under_test(
 
 def test_provenance(migrated: dict[str, list[TestCase]]) -> None:
     for name, cases in migrated.items():
-        told = {(case.provenance.source, case.provenance.library, case.provenance.version) for case in cases}
-        assert told == {(name, "onnx", onnx.__version__)}
+        reported = {
+            (case.provenance.source, case.provenance.library, case.provenance.version) for case in cases
+        }
+        assert reported == {(name, "onnx", onnx.__version__)}
 
 
 def test_inputs_are_the_graphs(migrated: dict[str, list[TestCase]]) -> None:

@@ -59,11 +59,11 @@ def test_a_second_run_adds_nothing(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_the_parts_together_are_the_source(
     count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     for number in range(1, count + 1):
         run(TOY, Corpus(tmp_path), Part(number, count))
-        told += [event["test"] for event in map(json.loads, capsys.readouterr().out.splitlines()[:-1])]
-    assert sorted(told) == [f"test_{number}" for number in range(1, 6)]
+        reported += [event["test"] for event in map(json.loads, capsys.readouterr().out.splitlines()[:-1])]
+    assert sorted(reported) == [f"test_{number}" for number in range(1, 6)]
 
 
 def test_a_source_that_knows_parts_is_told_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,16 +126,16 @@ def test_docstrings_are_found_once_in_a_fixed_order() -> None:
 
 
 def test_parts_share_the_docstrings(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
 
     def run(names: list[str]) -> list[TestCase | Skip]:
-        asked.extend(names)
+        requested.extend(names)
         return []
 
     monkeypatch.setattr(torch_docs, "run", run)
     for number in (1, 2, 3):
         assert list(torch_docs.migrate(Part(number, 3))) == []
-    assert sorted(asked) == sorted(torch_docs.list_documented())
+    assert sorted(requested) == sorted(torch_docs.list_documented())
 
 
 def test_the_source_is_registered_and_names_itself(tmp_path: Path) -> None:

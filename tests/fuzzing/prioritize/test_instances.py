@@ -30,7 +30,7 @@ from tests.fuzzing.prioritize.prioritize_kit import generate_instances, instance
 
 SIGNATURES = ApiSignatures()
 X = Tensor("float32", (2, 3), bytes(24))
-TOLD = {"tensor": ["float32", [2, 3]]}
+REPORTED = {"tensor": ["float32", [2, 3]]}
 
 
 def _told(program: Program, operator: str = "", **inputs: Any) -> Instance:
@@ -59,7 +59,7 @@ def test_a_call_of_torch() -> None:
     found = _told(call, x=X, y=Recipe("constant", "int8", (4,), 1, 0, 0))
     assert (found.operator, found.frontend, found.source) == ("torch.add", "torch", "toy")
     assert dict(found.parameters) == {
-        "input": TOLD, "other": {"tensor": ["int8", [4]], "layout": "sparse_coo"}, "alpha": 2.5
+        "input": REPORTED, "other": {"tensor": ["int8", [4]], "layout": "sparse_coo"}, "alpha": 2.5
     }  # fmt: skip
     assert found.explicit == ("input", "other", "alpha")
 
@@ -74,7 +74,7 @@ def test_a_module_of_torch_has_the_parameters_of_its_making_and_of_its_call() ->
     assert (parameters["kernel_size"], parameters["bias"], parameters["input"]) == (
         {"tuple": [3, 1]},
         False,
-        TOLD,
+        REPORTED,
     )
 
 
@@ -82,19 +82,19 @@ def test_a_layer_of_keras() -> None:
     declared = TensorArg("x", dtype="float32", shape=(2, 3))
     found = _told(KerasLayer("keras.layers.Dense", (("units", 4),), (declared,)), x=X)
     assert (found.operator, found.explicit) == ("keras.layers.Dense", ("units", "inputs"))
-    assert (dict(found.parameters)["units"], dict(found.parameters)["inputs"]) == (4, TOLD)
+    assert (dict(found.parameters)["units"], dict(found.parameters)["inputs"]) == (4, REPORTED)
 
 
 def test_a_program_of_torch_has_the_operator_that_it_is_about() -> None:
     found = _told(TorchProgram("def forward(x):\n    return x\n"), "torch.sin", x=X)
-    assert (found.operator, found.parameters) == ("torch.sin", (("x", TOLD),))
+    assert (found.operator, found.parameters) == ("torch.sin", (("x", REPORTED),))
 
 
 def test_a_node_of_onnx_has_inputs_attributes_and_outputs() -> None:
     model = _model([_node("Clip", ["x", "", "m"], ["y"])], {"x": [2, 3], "m": []}, ["y"])
     found = _told(model, "Clip", x=X, m=Tensor("float32", (), bytes(4)))
     assert found.parameters == (
-        ("input", TOLD), ("min", None), ("max", {"tensor": ["float32", []]}),
+        ("input", REPORTED), ("min", None), ("max", {"tensor": ["float32", []]}),
         ("output.output", {"tensor": ["float32", []]}),
     )  # fmt: skip
     assert found.explicit == ("input", "max")
@@ -104,7 +104,12 @@ def test_constants_are_passed_over_and_defaults_come_from_the_schema() -> None:
     constant = _node("Constant", [], ["c"], value=onnx.numpy_helper.from_array(X.array()))
     found = _told(_model([constant, _node("Gemm", ["x", "c"], ["y"], transB=1)], {"x": [2, 3]}, ["y"]), x=X)
     parameters = dict(found.parameters)
-    assert (found.operator, parameters["A"], parameters["B"], parameters["C"]) == ("Gemm", TOLD, TOLD, None)
+    assert (found.operator, parameters["A"], parameters["B"], parameters["C"]) == (
+        "Gemm",
+        REPORTED,
+        REPORTED,
+        None,
+    )
     assert (parameters["alpha"], parameters["transA"], parameters["transB"]) == (1.0, 0, 1)
     assert found.explicit == ("A", "B", "transB")
 
@@ -113,9 +118,9 @@ def test_a_variadic_input_is_a_list_and_a_sequence_too() -> None:
     found = _told(
         _model([_node("Concat", ["x", "z"], ["y"], axis=0)], {"x": [2, 3], "z": [2, 3]}, ["y"]), x=X, z=X
     )
-    assert dict(found.parameters)["inputs"] == [TOLD, TOLD]
+    assert dict(found.parameters)["inputs"] == [REPORTED, REPORTED]
     given = _told(TorchProgram("def forward(x):\n    return x\n"), s=Sequence((X,)), a=Absent())
-    assert given.parameters == (("s", [TOLD]), ("a", None))
+    assert given.parameters == (("s", [REPORTED]), ("a", None))
 
 
 def test_a_function_that_was_expanded_keeps_its_operator() -> None:
@@ -124,7 +129,7 @@ def test_a_function_that_was_expanded_keeps_its_operator() -> None:
     assert (found.operator, dict(found.parameters)["body"], dict(found.parameters)["x"]) == (
         "Celu",
         "Exp Abs",
-        TOLD,
+        REPORTED,
     )
 
 

@@ -96,8 +96,8 @@ def test_what_openvino_once_refused_goes_to_the_end_only_if_asked() -> None:
     instances = [made(1, "complex128", [2]), made(2, "float32", [1] * 6), made(3, "float32", [2])]
     assert order("opera", instances)[0] == 0
     assert order("opera", instances, Context(backend="openvino"))[0] == 0
-    asked = Context(backend="openvino", options={"opera.filter": "released"})
-    assert order("opera", instances, asked)[0] == 2
+    requested = Context(backend="openvino", options={"opera.filter": "released"})
+    assert order("opera", instances, requested)[0] == 2
     with pytest.raises(UsageError, match="none or released"):
         order("opera", instances, Context(options={"opera.filter": "x"}))
 

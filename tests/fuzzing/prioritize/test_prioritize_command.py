@@ -108,13 +108,13 @@ def test_options_reach_the_strategy(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         (["--strategy", "best"], "there are: "),
         (["--strategy", "opera", "--catalog", "nowhere.jsonl"], "cannot read the catalog"),
         (["--strategy", "coverage-total"], "coverage_measurement"),
     ],
 )
-def test_mistakes_are_told(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_told(arguments: list[str], output: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
-    assert said in capsys.readouterr().err
+    assert output in capsys.readouterr().err

@@ -169,11 +169,11 @@ def test_candidates_that_are_no_smaller_are_not_run() -> None:
 
 
 def test_progress_is_told_step_by_step() -> None:
-    told: list[Step] = []
-    reduced = reduce(tuple(range(20)), SPEC, CountingClassifier(_holding(4)), progress=told.append)
-    assert tuple(told) == reduced.steps
-    assert [step.size for step in told] == sorted((step.size for step in told), reverse=True)
-    assert told[-1].by == "halve" or told[-1].size == (1, 4)
+    reported: list[Step] = []
+    reduced = reduce(tuple(range(20)), SPEC, CountingClassifier(_holding(4)), progress=reported.append)
+    assert tuple(reported) == reduced.steps
+    assert [step.size for step in reported] == sorted((step.size for step in reported), reverse=True)
+    assert reported[-1].by == "halve" or reported[-1].size == (1, 4)
 
 
 def test_an_error_of_the_judge_is_not_swallowed() -> None:

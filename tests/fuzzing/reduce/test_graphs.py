@@ -208,9 +208,9 @@ def test_an_operator_that_the_message_names_is_tried_first() -> None:
     def classify(candidates: Sequence[GraphState]) -> list[str]:
         return [SAME if "Exp" in {n.op for n in it.graph.nodes} else CLEAN for it in candidates]
 
-    told = reduce(replace(start, message_words=frozenset({"converter", "of", "Exp"})), SPEC, classify)
+    reported = reduce(replace(start, message_words=frozenset({"converter", "of", "Exp"})), SPEC, classify)
     untold = reduce(start, SPEC, classify)
-    assert [node.op for node in told.best.graph.nodes] == ["Exp"]
-    assert (told.steps[0].by, told.steps[0].run) == ("named", 1)
+    assert [node.op for node in reported.best.graph.nodes] == ["Exp"]
+    assert (reported.steps[0].by, reported.steps[0].run) == ("named", 1)
     assert "named" not in untold.runs_by_pass
-    assert SPEC.size(told.best) == SPEC.size(untold.best)
+    assert SPEC.size(reported.best) == SPEC.size(untold.best)

@@ -49,7 +49,7 @@ def test_python_frames_without_doors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "said"),
+    ("log", "output"),
     [
         (
             "noise\nterminate called after throwing an instance of 'std::out_of_range'\n"
@@ -67,5 +67,5 @@ def test_python_frames_without_doors() -> None:
         ("all is well\n", ""),
     ],
 )  # fmt: skip
-def test_last_words(log: str, said: str) -> None:
-    assert runtime_message(log) == said
+def test_last_words(log: str, output: str) -> None:
+    assert runtime_message(log) == output

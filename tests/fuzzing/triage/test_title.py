@@ -33,12 +33,12 @@ def test_the_subject_is_the_pattern_or_what_is_complained_of(
 
 
 def test_where_too_little_would_be_left_of_what_is_said_the_place_goes() -> None:
-    said = "Total length of splits: N must match the length of the chosen axis: N"
+    output = "Total length of splits: N must match the length of the chosen axis: N"
     place = "variadic_split_shape_inference.hpp"
-    assert title("ONNX", "Split", "conversion fails", said, place) == (
+    assert title("ONNX", "Split", "conversion fails", output, place) == (
         "[ONNX] Split: conversion fails: Total length of splits: N must match the length of the chosen axis…"
     )
-    assert title("ONNX", "Split", "conversion fails", said, "split.hpp") == (
+    assert title("ONNX", "Split", "conversion fails", output, "split.hpp") == (
         "[ONNX] Split: conversion fails: Total length of splits: N must match the length of the… (split.hpp)"
     )
 
@@ -61,8 +61,8 @@ def test_no_word_is_cut_in_two(text: str, room: int) -> None:
 
 @given(*[st.text(max_size=150)] * 5)
 def test_any_title_fits_on_one_printable_line(
-    frontend: str, subject: str, what: str, said: str, where: str
+    frontend: str, subject: str, what: str, output: str, where: str
 ) -> None:
-    made = title(frontend, subject, what, said, where)
+    made = title(frontend, subject, what, output, where)
     assert made.isprintable()
     assert len(made) <= MAX_TITLE

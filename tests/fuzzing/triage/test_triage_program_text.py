@@ -110,6 +110,6 @@ def test_what_may_be_behind_a_failure_is_told_on_demand(
     case = TestCase(program, (), Provenance("tests", "t", "Abs", "onnx", "1"))
     Corpus(tmp_path).add(case)
     assert main(["--corpus", str(tmp_path), "--traits", case.id]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["traits"].keys() == {"pattern", "dtypes", "needs", "operators", "root"}
-    assert "Abs" in told["traits"]["operators"]
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["traits"].keys() == {"pattern", "dtypes", "needs", "operators", "root"}
+    assert "Abs" in reported["traits"]["operators"]

@@ -62,13 +62,13 @@ def access_token(call: Call) -> RouteResponse:
     one = _installation(call)
     if one.suspended_at is not None:
         raise RefusedError(403, "This installation has been suspended")
-    asked = call.body or {}
-    permissions = asked.get("permissions") or one.permissions  # an empty object asks for everything
+    requested = call.body or {}
+    permissions = requested.get("permissions") or one.permissions  # an empty object asks for everything
     for name, level in permissions.items():
         if level not in _WITHIN.get(one.permissions.get(name, ""), ()):
             message = "The permissions requested are not granted to this installation."
             raise RefusedError(422, message)
-    repositories = _narrowed(call, one, asked)
+    repositories = _narrowed(call, one, requested)
     text, token = call.hub.identity.mint(one, permissions, repositories)
     made = {"token": text, "expires_at": stamp(token.expires_at), "permissions": permissions}
     made["repository_selection"] = "selected"
@@ -98,9 +98,9 @@ def rate_limit(call: Call) -> RouteResponse:
     """The primary limits."""
     at, left = call.hub.world.clock(), {}
     for resource in ("core", "search"):
-        told = call.hub.limits.headers(call.actor.key, resource, at)
+        reported = call.hub.limits.headers(call.actor.key, resource, at)
         names = ("limit", "remaining", "reset", "used")
-        left[resource] = {name: int(told[f"x-ratelimit-{name}"]) for name in names}
+        left[resource] = {name: int(reported[f"x-ratelimit-{name}"]) for name in names}
     return RouteResponse(200, complete("rate-limit-overview", {"resources": left, "rate": left["core"]}))
 
 
@@ -120,13 +120,13 @@ def user(call: Call) -> RouteResponse:
     return RouteResponse(200, complete("public-user", views.user(call.hub, found)))
 
 
-def _narrowed(call: Call, one: Installation, asked: dict[str, Any]) -> frozenset[int] | None:
+def _narrowed(call: Call, one: Installation, requested: dict[str, Any]) -> frozenset[int] | None:
     """The repositories of a token, None for all of the installation's."""
     world = call.hub.world
-    if "repositories" in asked:
-        named = [world.named(f"{one.account.login}/{name}") for name in asked["repositories"]]
-    elif "repository_ids" in asked:
-        named = [world.repositories.get(number) for number in asked["repository_ids"]]
+    if "repositories" in requested:
+        named = [world.named(f"{one.account.login}/{name}") for name in requested["repositories"]]
+    elif "repository_ids" in requested:
+        named = [world.repositories.get(number) for number in requested["repository_ids"]]
     else:
         return None
     chosen: list[Repository] = [repo for repo in named if repo is not None and repo.id in one.repositories]

@@ -55,11 +55,11 @@ def all_annotations(call: Call) -> RouteResponse:
 @route("GET", f"{_REPO}/commits/{{ref}}/check-runs", "checks=read")
 def of_commit(call: Call) -> RouteResponse:
     """The check runs of a commit; only the newest of each name, unless all are requested."""
-    sha, asked = resolved(call, call.parameters["ref"]), call.query
+    sha, requested = resolved(call, call.parameters["ref"]), call.query
     runs = [run for run in call.repository.check_runs.values() if run.head_sha == sha]
-    runs = [run for run in runs if asked.get("check_name") in (None, run.fields["name"])]
-    runs = [run for run in runs if asked.get("status") in (None, run.fields.get("status"))]
-    if asked.get("filter", "latest") == "latest":
+    runs = [run for run in runs if requested.get("check_name") in (None, run.fields["name"])]
+    runs = [run for run in runs if requested.get("status") in (None, run.fields.get("status"))]
+    if requested.get("filter", "latest") == "latest":
         runs = list({run.fields["name"]: run for run in runs}.values())
     shown = [_shown(call, run) for run in call.page(runs[::-1])]
     return RouteResponse(200, {"total_count": len(runs), "check_runs": shown})

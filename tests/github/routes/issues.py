@@ -36,17 +36,17 @@ def shown(call: Call, one: Issue) -> Any:
 def issues(call: Call) -> RouteResponse:
     """The issues, including pull requests."""
     enabled(call)
-    asked, found = call.query, list(call.repository.issues.values())
-    state = asked.get("state", "open")
+    requested, found = call.query, list(call.repository.issues.values())
+    state = requested.get("state", "open")
     found = [one for one in found if state in ("all", one.state)]
-    if "since" in asked:
-        found = [one for one in found if (stamp(one.updated_at) or "") >= asked["since"]]
-    if "creator" in asked:
-        found = [one for one in found if one.author.login == asked["creator"]]
-    wanted = [name.lower() for name in asked.get("labels", "").split(",") if name]
+    if "since" in requested:
+        found = [one for one in found if (stamp(one.updated_at) or "") >= requested["since"]]
+    if "creator" in requested:
+        found = [one for one in found if one.author.login == requested["creator"]]
+    wanted = [name.lower() for name in requested.get("labels", "").split(",") if name]
     found = [one for one in found if set(wanted) <= {name.lower() for name in one.labels}]
-    key = "updated_at" if asked.get("sort") == "updated" else "created_at"
-    newest_first = asked.get("direction", "desc") == "desc"
+    key = "updated_at" if requested.get("sort") == "updated" else "created_at"
+    newest_first = requested.get("direction", "desc") == "desc"
     found.sort(key=lambda one: (getattr(one, key), one.number), reverse=newest_first)
     return RouteResponse(200, [shown(call, one) for one in call.page(found)])
 

@@ -23,14 +23,14 @@ def _pull(call: Call) -> tuple[Issue, Pull]:
 @route("GET", _PULLS, "pull_requests=read")
 def pulls(call: Call) -> RouteResponse:
     """The pull requests, newest first."""
-    asked, state = call.query, call.query.get("state", "open")
+    requested, state = call.query, call.query.get("state", "open")
     found = [one for one in call.repository.issues.values() if one.pull and state in ("all", one.state)]
-    if "base" in asked:
-        found = [one for one in found if one.pull and one.pull.base_ref == asked["base"]]
-    if "head" in asked:
-        found = [one for one in found if one.pull and _label(one.pull) == asked["head"]]
-    key = "updated_at" if asked.get("sort") == "updated" else "created_at"
-    newest_first = asked.get("direction", "desc" if "sort" not in asked else "asc") == "desc"
+    if "base" in requested:
+        found = [one for one in found if one.pull and one.pull.base_ref == requested["base"]]
+    if "head" in requested:
+        found = [one for one in found if one.pull and _label(one.pull) == requested["head"]]
+    key = "updated_at" if requested.get("sort") == "updated" else "created_at"
+    newest_first = requested.get("direction", "desc" if "sort" not in requested else "asc") == "desc"
     found.sort(key=lambda one: (getattr(one, key), one.number), reverse=newest_first)
     shown = [pull_views.pull(call.hub, call.repository, one) for one in call.page(found)]
     return RouteResponse(200, [complete("pull-request-simple", one) for one in shown])

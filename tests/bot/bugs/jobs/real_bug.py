@@ -224,7 +224,7 @@ def _row(ready: ReadyToolchain) -> Toolchain:
 
 def _signature(made: Real, config: RepositoryConfig, ready: ReadyToolchain) -> str:
     """That of the case as it was found, run on the second commit's build."""
-    heard: list[dict[str, Any]] = []
+    received: list[dict[str, Any]] = []
     shard = made.services.make_shard(
         config,
         corpus=str(made.settings.data_dir / "corpus"),
@@ -241,7 +241,7 @@ def _signature(made: Real, config: RepositoryConfig, ready: ReadyToolchain) -> s
         ablate=False,
         budget_s=None,
     )
-    made.services.runner.run(shard, heard.append, threading.Event())
-    (outcome,) = [Outcome.from_json(one["outcome"]) for one in heard if one["event"] == "outcome"]
+    made.services.runner.run(shard, received.append, threading.Event())
+    (outcome,) = [Outcome.from_json(one["outcome"]) for one in received if one["event"] == "outcome"]
     about = origin(made.settings.data_dir / "corpus", made.case)
     return made.services.sign(outcome, about.operator, about.frontend).key

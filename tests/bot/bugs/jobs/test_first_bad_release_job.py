@@ -321,9 +321,9 @@ def test_an_end_at_any_commit_changes_nothing(world: World, moment: str, number:
     with world.database.reading() as session:
         [job] = session.query(Job).filter(Job.kind == first_bad_release.FIRST_BAD_RELEASE)
         assert job.reason == "began to fail in openvino 2026.4.1; openvino 2025.4.0 does not fail"
-        said = [
+        output = [
             act
             for act in audit.of(session, TARGET, "bug:1")
             if act.action == first_bad_release.FIRST_BAD_RELEASE
         ]
-        assert len(said) == 1
+        assert len(output) == 1

@@ -157,10 +157,10 @@ def test_a_bisection_of_releases_leaves_what_is_known_of_the_commits(world: Worl
 def test_a_bisection_that_is_interrupted_keeps_the_commit_it_has_found(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
+    requested: list[int] = []
 
     def brought(*about: Any) -> dict[str, Any] | None:
-        asked.append(1)
+        requested.append(1)
         return found(*about)
 
     def die(*_: object) -> None:
@@ -175,7 +175,7 @@ def test_a_bisection_that_is_interrupted_keeps_the_commit_it_has_found(
     known = world.bug.facts["bisection"]
     assert (list(known), known["commits"]["commit"]["commit"]) == (["commits"], "a" * 40)
     job = world.work()
-    assert (job.state, len(asked)) == (JobState.DONE.value, 1)
+    assert (job.state, len(requested)) == (JobState.DONE.value, 1)
     assert "brought by commit aaaaaaaaaaaa" in job.reason
     assert set(world.bug.facts["bisection"]) == {"commits", "since"}
 

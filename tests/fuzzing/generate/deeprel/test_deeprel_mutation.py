@@ -37,18 +37,18 @@ def test_a_mutant_is_a_case_or_cannot_be_told_and_the_same_seed_gives_the_same(s
     for _ in range(2):
         mutator = Mutator([recorded], random.Random(seed))
         found = [mutator.mutate() for _ in range(3)]
-        told = []
+        reported = []
         for mutate in found:
             try:
                 case = mutate.case("t", seed=1)
             except CaseFormatError as error:
-                told.append(str(error))
+                reported.append(str(error))
                 continue
             assert isinstance(case.program, TorchCall)
             assert TorchCall.from_bytes(case.program.to_bytes()) == case.program
             assert {tensor.name for tensor in case.program.tensors} == dict(case.inputs).keys()
-            told.append(case.id)
-        texts.append(told)
+            reported.append(case.id)
+        texts.append(reported)
     assert texts[0] == texts[1]
     assert recorded.case("t").id == calls()[which].case("t").id  # nothing was written to the recorded call
 

@@ -36,7 +36,7 @@ from fuzzing.torch_api.samples import observe_case
 
 pytestmark = pytest.mark.compiler_torch_eager
 
-_SAID = Evidence("override", "for a test")
+_MESSAGES = Evidence("override", "for a test")
 _PROVENANCE = Provenance("docter", "test", "", "torch", "0")
 
 
@@ -51,7 +51,7 @@ TAKEN = (
 
 
 def _parameter(name: str, *options: str, **given: object) -> Parameter:
-    return Parameter(name, structure=Structure(options, _SAID), **given)  # type: ignore[arg-type]
+    return Parameter(name, structure=Structure(options, _MESSAGES), **given)  # type: ignore[arg-type]
 
 
 #: A convolution in one dimension with a mode, a record of every category.
@@ -64,28 +64,28 @@ RECORD = Record(
         _parameter(
             "input",
             "tensor",
-            dtype=Dtype(("float32", "float64"), _SAID),
-            shape=Shape((("N", "C", "L"), ("C", "L")), _SAID),
+            dtype=Dtype(("float32", "float64"), _MESSAGES),
+            shape=Shape((("N", "C", "L"), ("C", "L")), _MESSAGES),
         ),
         _parameter(
             "weight",
             "tensor",
-            dtype=Dtype(("&input",), _SAID),
-            shape=Shape((("out", "C / groups", "kernel"),), _SAID),
+            dtype=Dtype(("&input",), _MESSAGES),
+            shape=Shape((("out", "C / groups", "kernel"),), _MESSAGES),
         ),
         _parameter(
             "index",
             "tensor",
-            dtype=Dtype(("int64",), _SAID),
-            ndim=Rank("1", "2", _SAID),
-            range=Range("0", "C", _SAID, open_high=True),
+            dtype=Dtype(("int64",), _MESSAGES),
+            ndim=Rank("1", "2", _MESSAGES),
+            range=Range("0", "C", _MESSAGES, open_high=True),
         ),
-        _parameter("dim", "int", default="0", range=Range("-ndim(input)", "ndim(input) - 1", _SAID)),
-        _parameter("groups", "int", default="1", range=Range("1", "4", _SAID)),
-        _parameter("mode", "str", default="'mean'", enum=Enumeration(("mean", "sum"), _SAID)),
+        _parameter("dim", "int", default="0", range=Range("-ndim(input)", "ndim(input) - 1", _MESSAGES)),
+        _parameter("groups", "int", default="1", range=Range("1", "4", _MESSAGES)),
+        _parameter("mode", "str", default="'mean'", enum=Enumeration(("mean", "sum"), _MESSAGES)),
     ),
-    (Relation("kernel <= L", "weight", _SAID),),
-    (Definition("out", "groups", _SAID),),
+    (Relation("kernel <= L", "weight", _MESSAGES),),
+    (Definition("out", "groups", _MESSAGES),),
 )
 
 
@@ -220,7 +220,7 @@ def test_the_papers_profile_has_its_pool_and_lengths() -> None:
 
 
 def test_a_contradictory_record_is_told() -> None:
-    impossible = _parameter("dim", "int", range=Range("3", "2", _SAID))
+    impossible = _parameter("dim", "int", range=Range("3", "2", _MESSAGES))
     record = Record("torch.made_up", "function", "torch", "0", (impossible,))
     with pytest.raises(NoDrawError, match=r"no call of torch\.made_up obeys its record"):
         draw(record, Random(0))

@@ -8,7 +8,7 @@ from fuzzing.generate.docter import docstrings, latex, phrase_patterns, shape_pa
 from fuzzing.generate.docter.native_signatures import read_signature
 from fuzzing.generate.docter.record import Evidence
 
-_SAID = Evidence("docstring", "")
+_MESSAGES = Evidence("docstring", "")
 
 _DOCSTRING = """
 narrow(input, dim, start, *, out=None) -> Tensor
@@ -140,26 +140,26 @@ def test_lengths_of_outputs() -> None:
     ],
 )
 def test_ranges(text: str, low: str | None, high: str | None, opened: tuple[bool, bool]) -> None:
-    found = phrase_patterns.parse_interval(text, _SAID, frozenset({"input"}))
+    found = phrase_patterns.parse_interval(text, _MESSAGES, frozenset({"input"}))
     assert found is not None
     assert (found.low, found.high, (found.open_low, found.open_high)) == (low, high, opened)
 
 
 @pytest.mark.parametrize("text", ["the input tensor", "positive or negative numbers", "a tuple (kH, kW)"])
 def test_no_range_is_read_into_other_sentences(text: str) -> None:
-    assert phrase_patterns.parse_interval(text, _SAID) is None
+    assert phrase_patterns.parse_interval(text, _MESSAGES) is None
 
 
 def test_enumerations_hold_the_default() -> None:
     found = phrase_patterns.parse_enumeration(
-        "``'none'`` | ``'mean'`` | ``'sum'``. Default: ``'mean'``", "'mean'", _SAID
+        "``'none'`` | ``'mean'`` | ``'sum'``. Default: ``'mean'``", "'mean'", _MESSAGES
     )
     assert found is not None
     assert found.values == ("none", "mean", "sum")
-    modes = phrase_patterns.parse_enumeration("either ``'floor'`` or 'trunc'", "None", _SAID)
+    modes = phrase_patterns.parse_enumeration("either ``'floor'`` or 'trunc'", "None", _MESSAGES)
     assert modes is not None
     assert modes.values == ("floor", "trunc", None)
-    assert phrase_patterns.parse_enumeration("see 'pad'", None, _SAID) is None
+    assert phrase_patterns.parse_enumeration("see 'pad'", None, _MESSAGES) is None
 
 
 @pytest.mark.parametrize(

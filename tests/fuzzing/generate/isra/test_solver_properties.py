@@ -157,7 +157,7 @@ def test_zero_size_and_rank_0_come_on_request_only() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         GeneratorSettings(nodes=(1, 12), opset=13),
         GeneratorSettings(nodes=(1, 12), dtypes=("float16", "int64", "bool")),
@@ -167,8 +167,8 @@ def test_zero_size_and_rank_0_come_on_request_only() -> None:
     ],
     ids=["opset 13", "dtypes", "zero-size", "joined", "isra"],
 )
-def test_onnx_accepts_every_model(asked: GeneratorSettings) -> None:
-    for made in graphs(asked, 25):
+def test_onnx_accepts_every_model(requested: GeneratorSettings) -> None:
+    for made in graphs(requested, 25):
         model = to_onnx(made.graph)
         onnx.checker.check_model(model, full_check=True)
         onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
@@ -197,7 +197,7 @@ def test_joined_models_have_one_output_for_each_element_type() -> None:
 
 
 def test_what_is_left_out_never_comes() -> None:
-    asked = GeneratorSettings(
+    requested = GeneratorSettings(
         nodes=(30, 30),
         operators=("Relu", "Neg"),
         dtypes=("float32", "int32"),
@@ -205,7 +205,7 @@ def test_what_is_left_out_never_comes() -> None:
     )
     seen = {
         (node.op, made.graph.types[node.outputs[0]].dtype)
-        for made in graphs(asked, 30)
+        for made in graphs(requested, 30)
         for node in made.graph.nodes
     }
     assert seen == {("Relu", "float32"), ("Relu", "int32"), ("Neg", "float32")}

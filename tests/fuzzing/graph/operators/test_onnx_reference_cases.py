@@ -75,8 +75,8 @@ def test_shapes_are_those_of_onnx_own_cases() -> None:
                     assert not constants, label
                     continue
                 assert len(type_.shape) == array.ndim, label
-                for said, length in zip(type_.shape, array.shape, strict=True):
-                    assert said in (None, length), label
+                for output, length in zip(type_.shape, array.shape, strict=True):
+                    assert output in (None, length), label
                 assert type_.static or not constants or operator.data_dependent, label
                 seen_dynamic += not type_.static
             seen.add(node.op_type)

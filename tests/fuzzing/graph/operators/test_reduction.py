@@ -45,10 +45,10 @@ def test_places_of_extremes(name: str) -> None:
 def test_nothing_is_reduced_to_a_scalar_unless_scalars_are_asked_for(name: str, opset: int) -> None:
     ranks = [single(name, seed, opset).graph.types[-1].rank for seed in range(150)]
     assert min(ranks) == 1
-    asked = GraphLimits(min_rank=0)
-    ranks = [single(name, seed, opset, limits=asked).graph.types[-1].rank for seed in range(150)]
+    requested = GraphLimits(min_rank=0)
+    ranks = [single(name, seed, opset, limits=requested).graph.types[-1].rank for seed in range(150)]
     assert min(ranks) == 0
-    check(name, (opset,), seeds=20, limits=asked)
+    check(name, (opset,), seeds=20, limits=requested)
 
 
 def test_axes_are_counted_from_the_end_left_out_and_empty_now_and_then() -> None:

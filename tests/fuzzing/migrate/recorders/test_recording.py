@@ -100,15 +100,15 @@ def test_the_program_collects_from_pytest(tmp_path: Path, capsys: pytest.Capture
     options = ["--library", "torch", "--corpus", str(corpus.root), "--cwd", str(tmp_path)]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
     assert main([*options, "--", *command]) == 0
-    *told, end = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    *reported, end = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert (end["event"], end["command_exit"], end["processes"]) == ("end", 1, 1)
     assert end["seconds"].keys() == {"command", "recording", "replay"}
-    assert end["cases"] == end["new"] == len(told)
-    tests = {event["operator"]: event["test"] for event in told}
+    assert end["cases"] == end["new"] == len(reported)
+    tests = {event["operator"]: event["test"] for event in reported}
     assert tests["sigmoid"] == "test_of_others.py::test_red"
     assert tests["atan"] == "test_of_others.py::test_green"
     assert {case.provenance.source for case in corpus} == {"collected-torch"}
-    assert sorted(corpus.ids()) == sorted(event["id"] for event in told)
+    assert sorted(corpus.ids()) == sorted(event["id"] for event in reported)
 
 
 def test_a_command_without_the_library_gives_nothing_and_says_why(

@@ -27,7 +27,7 @@ JSON = st.recursive(
 
 
 def test_a_change_is_read(tmp_path: Path) -> None:
-    told = {
+    reported = {
         "base": "a" * 40,
         "head": "b" * 40,
         "truncated": True,
@@ -43,7 +43,7 @@ def test_a_change_is_read(tmp_path: Path) -> None:
             {"path": "x.bin", "old_path": None, "old": None, "new": None, "hunks": [], "binary": True},
         ],
     }
-    (tmp_path / "change.json").write_text(json.dumps(told))
+    (tmp_path / "change.json").write_text(json.dumps(reported))
     change = read(tmp_path / "change.json")
     assert change.truncated
     assert change.base == "a" * 40
@@ -52,7 +52,7 @@ def test_a_change_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         None,
         {},
@@ -64,15 +64,15 @@ def test_a_change_is_read(tmp_path: Path) -> None:
         {"files": [{"path": "a", "hunks": "abcd"}]},
     ],
 )
-def test_what_is_no_change_is_refused(told: Any) -> None:
+def test_what_is_no_change_is_refused(reported: Any) -> None:
     with pytest.raises(UsageError, match="no change"):
-        Change.from_json(told)
+        Change.from_json(reported)
 
 
 @given(JSON)
-def test_any_json_is_a_change_or_refused(told: Any) -> None:
+def test_any_json_is_a_change_or_refused(reported: Any) -> None:
     try:
-        change = Change.from_json(told)
+        change = Change.from_json(reported)
     except UsageError:
         return
     for file in change.files:

@@ -128,9 +128,9 @@ def test_pytests_are_counted_by_scoped_names_else_by_their_own(tmp_path: Path) -
 def test_counting_prints_a_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a_test.cc").write_text(GOOGLETEST)
     assert operator_counts.main(["--frontend", "onnx", "--origin", "ours", str(tmp_path)]) == 0
-    told = capsys.readouterr()
-    assert Suite.from_json(json.loads(told.out)).operators["Slice"] == 2
-    assert told.err == "4 tests of 3 operators\n"
+    reported = capsys.readouterr()
+    assert Suite.from_json(json.loads(reported.out)).operators["Slice"] == 2
+    assert reported.err == "4 tests of 3 operators\n"
 
 
 def test_counting_tells_its_users_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
