@@ -37,6 +37,8 @@ from tests.support.postgres import addresses
 
 #: The first commits are killed at on both sides. Behind a commit and before the next there is little between.
 BOTH = 9
+#: Of the commits after them, and of the runs of cases, each so many'th is killed at.
+COMMITS, RUNS = 3, 10
 #: Lives all cut short. Three commits begin each (the delivery, the leases, the claim), a reduction that fails
 #: for reasons of the reducer's may be the fourth: what is left of seven must be progress.
 ALWAYS = (("before commit", 7), ("after commit", 9), ("before commit", 13))
@@ -103,14 +105,14 @@ def measure(world: World, url: str) -> tuple[int, int]:
 
 
 def killers(commits: int, runs: int) -> Iterator[Killer]:
-    """No kill; one at every commit, before or after it in turn; some between; and lives all cut short."""
+    """No kill; one at many commits, before or after it in turn; some between; and lives all cut short."""
     yield Killer()
-    for number in range(1, commits + 1):
-        if number % 2 or number <= BOTH:
-            yield Killer("before commit", number)
-        if not number % 2 or number <= BOTH:
-            yield Killer("after commit", number)
-    for number in range(1, runs + 1, 5):
+    for number in range(1, BOTH + 1):
+        yield Killer("before commit", number)
+        yield Killer("after commit", number)
+    for number in range(BOTH + 1, commits + 1, COMMITS):
+        yield Killer("before commit" if number % 2 else "after commit", number)
+    for number in range(1, runs + 1, RUNS):
         yield Killer("before run", number)
     for moment, number in ALWAYS:
         yield Killer(moment, number, every_run=True)

@@ -17,7 +17,7 @@ from tests.support.live_service import BASE, HEAD, REGRESSED
 
 SEED = 9
 #: The first of the catalog, AffineGrid's among them; and some that are broken at both, fixed, not judged.
-FIRST = 100
+FIRST = 30
 ALSO = (
     "test_bitshift_left_int8_overflow",
     "test_linear_attention_no_past_explicit_zeros_expanded",
@@ -35,7 +35,7 @@ def test_a_kill_at_any_moment_changes_nothing(world: str, tmp_path: Path) -> Non
     _check_undisturbed(undisturbed)
     killed = {one["killed"]: one for one in disturbed}
     assert {"before commit 1", "after commit 1", "before run 1", "before commit 7 always"} <= killed.keys()
-    assert len(killed) > 50
+    assert len(killed) > 30
     for name, one in killed.items():
         assert one["lives"] >= 2, name
         assert one["rows"] == undisturbed["rows"], name
