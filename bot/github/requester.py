@@ -12,6 +12,7 @@ PyGithub has no method, or one that cannot be used, for these; `Client` or `ApiR
 - tokens of an installation: PyGithub cannot limit them to repositories, and cannot revoke them
 - the App's webhook and its deliveries, and the conversion of a manifest
 - a collaborator's permission: PyGithub returns one of the two fields that Assay reads from one response
+- the download of an artifact (`bot.github.workflow_artifacts`): PyGithub has none
 - labels added to an issue: PyGithub sends a bare array, which GitHub's description of its API does not have
 """
 

@@ -7,9 +7,9 @@ artifact", REST API). That server gets no token of ours.
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import quote
 
 import requests
+from github.WorkflowRun import WorkflowRun
 
 from bot.commit_files import CiArtifact, CiRun
 from bot.downloads import download
@@ -17,6 +17,7 @@ from bot.errors import InfrastructureError, RefusalError
 from bot.github.github_api import GitHubApi
 from bot.github.identity import BUILDS
 from bot.github.limits import TIMEOUT_S
+from bot.github.requester import raw
 from bot.github.requests import checked_target
 from bot.github.responses import expected_shape
 
@@ -29,11 +30,11 @@ class WorkflowArtifacts:
 
     def workflow_run(self, target: str, sha: str, workflow: str) -> CiRun | None:
         """The newest run of a workflow for a commit, None if there is none. Raises as `Client.get` does."""
-        client = self._github_api.client(checked_target(target), BUILDS)
-        path = f"/repos/{target}/actions/workflows/{quote(workflow, safe='')}/runs"
-        found = client.get(path, head_sha=sha)
+        api = self._github_api.client(checked_target(target), BUILDS).api()
+        repository = api.repository(target)
         with expected_shape(f"the runs of {workflow}"):
-            runs = sorted(found["workflow_runs"], key=lambda one: int(one["id"]))
+            found = map(raw, repository.get_workflow(workflow).get_runs(head_sha=sha))
+            runs = sorted(found, key=lambda one: int(one["id"]))
             if not runs:
                 return None
             run, finished = runs[-1], runs[-1]["status"] == "completed"
@@ -41,8 +42,9 @@ class WorkflowArtifacts:
             number = int(run["id"])
         if not finished:
             return CiRun(url, finished=False, failed=False)
-        artifacts = client.pages(f"/repos/{target}/actions/runs/{number}/artifacts", "artifacts")
+        listed = {"artifacts_url": f"{repository.url}/actions/runs/{number}/artifacts"}
         with expected_shape(f"the artifacts of {url}"):
+            artifacts = map(raw, WorkflowRun(api, attributes=listed).get_artifacts())
             kept = tuple(
                 CiArtifact(
                     int(one["id"]),
