@@ -72,6 +72,15 @@ class Ancestor:
 
 
 @dataclass(frozen=True)
+class CommitMessage:
+    """Who made a commit, and the first line of its message."""
+
+    sha: str
+    author: str
+    subject: str
+
+
+@dataclass(frozen=True)
 class CiArtifact:
     """An archive that a repository's CI made for a commit.
 

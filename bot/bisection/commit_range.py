@@ -7,24 +7,49 @@ apart. All toolchains are the sources over one wheel, so that two of them differ
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from bot import toolchains
 from bot.bisection.commits import revisions
 from bot.bisection.release_probe import BisectionQuery
-from bot.commit_files import CommitFiles
+from bot.commit_files import CommitFiles, CommitMessage, ReadFile, TreeSource
 from bot.config import RepositoryConfig
 from bot.errors import BrokenSourcesError, UsageError
-from bot.github.local_repository import CommitMessage, LocalRepository
+from bot.github.local_repository import LocalRepository
 from bot.toolchains import ToolchainSpec
 from bot.toolchains.overlay import find_layout
 from bot.toolchains.registry import OnProgress
 
 #: GitHub's subjects of a squashed and of a merged pull request.
 _PULL_REQUEST = re.compile(r"\(#(\d{1,10})\)$|^Merge pull request #(\d{1,10})\b")
+
+
+class History(TreeSource, Protocol):
+    """The commits of one repository (`LocalRepository`, `bot.github.mirrored_repository`)."""
+
+    def merge_base(self, one: str, other: str, /) -> str:
+        """The commit at which two lines parted, "" if they have none in common."""
+        ...
+
+    def commits(self, target: str, base: str, head: str, paths: Sequence[str], /) -> Sequence[str]:
+        """Commits after base up to head that change one of these paths; first parents only, oldest first."""
+        ...
+
+    def parents(self, sha: str, /) -> Sequence[str]:
+        """All parents, the first one first."""
+        ...
+
+    def message(self, sha: str, /) -> CommitMessage:
+        """Author and subject of a commit."""
+        ...
+
+
+#: As `toolchains.resolve` and `toolchains.provision`.
+Resolve = Callable[[RepositoryConfig, ReadFile, Path], ToolchainSpec]
+Provision = Callable[[ToolchainSpec, Path, OnProgress], object]
 
 
 @dataclass(frozen=True)
@@ -43,7 +68,7 @@ class CommitRange:
         return cls.starting(repository, repository.resolve(good), repository.resolve(bad))
 
     @classmethod
-    def starting(cls, repository: LocalRepository, good: str, bad: str) -> CommitRange:
+    def starting(cls, repository: History, good: str, bad: str) -> CommitRange:
         """From `good`, or from where its branch parts from that of `bad`: a release's tag is on a branch.
 
         Raises UsageError if `bad` leads to `good`, or they have no commit in common.
@@ -79,14 +104,16 @@ class Sources:
     data_dir  where digests of sources are cached
     """
 
-    repository: LocalRepository
+    repository: History
     config: RepositoryConfig
     data_dir: Path
     like: ToolchainSpec
+    resolve: Resolve = toolchains.resolve
+    provision: Provision = toolchains.provision
 
     def spec(self, sha: str) -> ToolchainSpec:
         """The toolchain of a commit."""
-        made = toolchains.resolve(self.config, CommitFiles(self.repository, "", sha), self.data_dir)
+        made = self.resolve(self.config, CommitFiles(self.repository, "", sha), self.data_dir)
         return replace(made.like(self.like), otherwise=None, label=f"{self.like.label}, {sha[:12]}")
 
     def revisions(self, between: CommitRange) -> list[str]:
@@ -113,16 +140,15 @@ class Sources:
 
     def _works(self, sha: str, progress: OnProgress) -> bool:
         try:
-            toolchains.provision(self.spec(sha), self.data_dir, progress)
+            self.provision(self.spec(sha), self.data_dir, progress)
         except BrokenSourcesError:
             return False
         return True
 
     def out_of_reach(self, between: CommitRange) -> int:
         """How many commits change code of the compiler that the sources do not carry."""
-        native = [
-            path for path in self.like.unreachable if path not in {one.path for one in self.like.overlay}
-        ]
+        laid = {one.path for one in self.like.overlay}
+        native = [path.rstrip("/") for path in self.like.unreachable if path not in laid]
         return len(self.repository.commits("", between.good, between.bad, native)) if native else 0
 
     def query(self, query: BisectionQuery) -> CommitQuery:
@@ -140,11 +166,13 @@ class Sources:
 
 
 def choose_sources(
-    repository: LocalRepository,
+    repository: History,
     between: CommitRange,
     config: RepositoryConfig,
     data_dir: Path,
     progress: OnProgress,
+    resolve: Resolve = toolchains.resolve,
+    provision: Provision = toolchains.provision,
 ) -> Sources:
     """The widest folders and the nearest wheel with which both ends of a range work.
 
@@ -158,12 +186,12 @@ def choose_sources(
     wanted = config.toolchain.model_copy(update={"provisioner": ["overlay"]})
     config = config.model_copy(update={"toolchain": wanted})
     first = None
-    for candidate in toolchains.resolve(config, bad, data_dir).candidates():
-        sources = Sources(repository, config, data_dir, candidate)
+    for candidate in resolve(config, bad, data_dir).candidates():
+        sources = Sources(repository, config, data_dir, candidate, resolve, provision)
         try:
-            toolchains.provision(sources.spec(between.bad), data_dir, progress)
+            provision(sources.spec(between.bad), data_dir, progress)
             first = first or sources
-            toolchains.provision(sources.spec(between.good), data_dir, progress)
+            provision(sources.spec(between.good), data_dir, progress)
         except BrokenSourcesError as error:
             progress(f"{str(error).splitlines()[0]}: trying another")
         else:
@@ -173,13 +201,14 @@ def choose_sources(
     return first
 
 
-def tagged_range(repository: LocalRepository, answer: Mapping[str, Any]) -> CommitRange | None:
+def tagged_range(repository: History, answer: Mapping[str, Any]) -> CommitRange | None:
     """The commits between the two releases that a bisection named; None if it or the repository has none."""
-    before, release = (_release_commit(repository, str(answer[key] or "")) for key in ("before", "release"))
+    before, release = (release_commit(repository, str(answer[key] or "")) for key in ("before", "release"))
     return CommitRange.starting(repository, before, release) if before and release else None
 
 
-def _release_commit(repository: LocalRepository, version: str) -> str:
+def release_commit(repository: History, version: str) -> str:
+    """The commit of a release's tag, "" if there is none."""
     plain = version.partition(".post")[0]
     tags = (repository.tag("", "", name) for name in (f"v{plain}", plain)) if plain else ()
     return next(filter(None, tags), "")

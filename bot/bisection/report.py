@@ -120,7 +120,9 @@ def format_lines(answer: dict[str, Any]) -> list[str]:
 
 def rerun_command(answer: Mapping[str, Any]) -> str:
     """The command that repeats the bisection."""
-    words = ["assay", "bisect", answer["case"][:16], "--releases", answer["range"]]
+    words = ["assay", "bisect", answer["case"][:16]]
+    words += ["--repo", ".", "--commits"] if "commits" in answer else ["--releases"]
+    words += [answer["range"]]
     words += ["--backend", answer["backend"]]
     words += ["--device", answer["device"]] if answer.get("device") else []
     for name, value in answer.get("options", {}).items():

@@ -13,6 +13,7 @@ from typing import Any
 from bot.bisection.report import format_lines, rerun_command
 from bot.bisection.search import ResultKind
 from bot.bugs.issue_updates import post
+from bot.bugs.release_bisection import BISECTABLE
 from bot.config.sections import ReportsConfig
 from bot.github.limits import marker
 from bot.reports import text
@@ -74,7 +75,7 @@ def _is_enabled(session: Session, campaign: Campaign, toolchain: str | None) -> 
     wanted = (campaign.config.get("reports") or {}).get("bisect", ReportsConfig().bisect)
     if wanted != "auto" or toolchain is None:
         return False
-    return campaigns.toolchain(session, toolchain).provisioner == "release"
+    return campaigns.toolchain(session, toolchain).provisioner in BISECTABLE
 
 
 def find_skip_reason(bug: Bug) -> str:
@@ -89,7 +90,8 @@ def render_section(bug: Bug) -> str:
     answer = _stored_result(bug)
     if answer is None or not is_reportable(answer):
         return ""
-    return f"### Since which release\n\n{_render_result(bug, answer)}"
+    noun = "commit" if "commits" in answer else "release"
+    return f"### Since which {noun}\n\n{_render_result(bug, answer)}"
 
 
 def post_comment(session: Session, bug: Bug, issue: str, at: datetime) -> None:
@@ -160,4 +162,5 @@ def _render_result(bug: Bug, answer: Mapping[str, Any]) -> str:
         table="\n".join(lines[1:]),
         again=rerun_command(answer),
         back=back,
+        over=answer.get("over", ""),
     )

@@ -1,33 +1,46 @@
-"""Searches the release that introduced or fixed a bug: `bot.bisection` for jobs."""
+"""Searches the release and the commit that introduced or fixed a bug: `bot.bisection` for jobs."""
 
 from __future__ import annotations
 
 import re
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from packaging.version import Version
 
+from bot.approval import require_approval
+from bot.bisection.commit_range import CommitRange, choose_sources, release_commit, tagged_range
+from bot.bisection.commit_search import search_commits
 from bot.bisection.decision_rule import DecisionRule
 from bot.bisection.journal import Journal
 from bot.bisection.release_probe import BisectionQuery, ReleaseProbe, bisect_releases
 from bot.bisection.releases import Range, releases
 from bot.bisection.report import result_to_json
+from bot.bisection.search import ResultKind
 from bot.bugs.reproduction import BugCase
 from bot.campaigns.run_with_lease import LeaseHolder, run_with_lease
-from bot.errors import RefusalError
+from bot.errors import RefusalError, UsageError
 from bot.file_lock import file_lock
+from bot.github.mirrored_repository import MirroredRepository
+from bot.github.repositories import Repositories
 from bot.jobs.job_context import JobContext
 from bot.runners.protocol import OnEvent
 from bot.store import Session, campaigns, retests
 from bot.store.models import Bug
+from bot.toolchains import ToolchainSpec
 from bot.toolchains.installer import Installer
 from fuzzing import backends
 from fuzzing.cases import Corpus
 from fuzzing.execute.shard import Shard
 
+Result = TypeVar("Result")
+
+#: Provisioners whose toolchains are releases, or commits over the wheel of one.
+BISECTABLE = frozenset({"release", "overlay"})
 #: How far back the default range goes. Calendar versions count years.
 YEARS = 3
 
@@ -54,18 +67,47 @@ class ReleaseBisection:
         """The first fixed release, in the same form."""
         return self._ask(fixed_by=True)
 
-    def _ask(self, *, fixed_by: bool) -> dict[str, Any]:
-        minded = self.lease_holder or self.job_context
-        return run_with_lease(minded, lambda on_event, stop: self._search(on_event, stop, fixed_by=fixed_by))
+    def find_commit(
+        self, since: Mapping[str, Any] | None, *, fixed_by: bool = False
+    ) -> dict[str, Any] | None:
+        """The commit of the campaign's own repository that brought or fixed the bug, in the same form.
 
-    def _search(self, on_event: OnEvent, stop: threading.Event, *, fixed_by: bool) -> dict[str, Any]:
-        job_context, began = self.job_context, time.monotonic()
-        query = replace(self._question(), fixed_by=fixed_by)
-        folder = job_context.settings.data_dir / "bisections"
+        since  what the releases told: the commits between the two that it names are searched, or those after
+               the newest one if that passes; None for the commits from the campaign's base to its head
+
+        None if the repository is not the compiler's, or no commit range is known.
+        """
+        return self._in_background(lambda on_event, stop: self._commit(since, fixed_by, on_event, stop))
+
+    def _ask(self, *, fixed_by: bool) -> dict[str, Any]:
+        def search(on_event: OnEvent, stop: threading.Event) -> dict[str, Any]:
+            folder = self._folder()
+            found = releases(self.wanted, Installer(folder), folder / "releases")
+            return self._bisect(
+                replace(self._question(), fixed_by=fixed_by), self.wanted, found, on_event, stop
+            )
+
+        return self._in_background(search)
+
+    def _in_background(self, work: Callable[[OnEvent, threading.Event], Result]) -> Result:
+        return run_with_lease(self.lease_holder or self.job_context, work)
+
+    def _folder(self) -> Path:
+        folder = self.job_context.settings.data_dir / "bisections"
         folder.mkdir(parents=True, exist_ok=True)
-        found = releases(self.wanted, Installer(folder), folder / "releases")
-        ordered = found[::-1] if fixed_by else found
-        journal = Journal(folder, query.identity)
+        return folder
+
+    def _bisect(
+        self,
+        query: BisectionQuery,
+        wanted: Range | CommitRange,
+        found: Sequence[str],
+        on_event: OnEvent,
+        stop: threading.Event,
+    ) -> dict[str, Any]:
+        job_context, began = self.job_context, time.monotonic()
+        ordered = found[::-1] if query.fixed_by else found
+        journal = Journal(self._folder(), query.identity)
         with file_lock(journal.path.with_suffix(".lock")):
             release_probe = ReleaseProbe(
                 query,
@@ -78,7 +120,55 @@ class ReleaseBisection:
                 out_of_time=lambda: self.seconds is not None and time.monotonic() - began > self.seconds,
             )
             answer, probed = bisect_releases(release_probe, len(ordered), DecisionRule())
-        return result_to_json(query, self.wanted, ordered, answer, probed, time.monotonic() - began)
+        return result_to_json(query, wanted, ordered, answer, probed, time.monotonic() - began)
+
+    def _commit(
+        self, since: Mapping[str, Any] | None, fixed_by: bool, on_event: OnEvent, stop: threading.Event
+    ) -> dict[str, Any] | None:
+        services, campaign = self.job_context.services, self.known.campaign
+        if not isinstance(services.repositories, Repositories):
+            return None
+        history = MirroredRepository(services.repositories, campaign.target, campaign.head)
+        try:
+            between = self._commit_range(history, since)
+        except UsageError as error:  # base and head are of different lines
+            on_event({"note": str(error)})
+            return None
+        if between is None:
+            return None
+        for end in (between.good, between.bad):  # the commits between them are on the same line
+            require_approval(self.job_context, campaign.target, end, campaign)
+
+        def note(line: str) -> None:
+            on_event({"note": line})
+
+        sources = choose_sources(
+            history,
+            between,
+            self.known.config,
+            self.job_context.settings.data_dir,
+            note,
+            resolve=lambda config, read, _data_dir: cast("ToolchainSpec", services.resolve(config, read)),
+            provision=services.provision,
+        )
+        return search_commits(
+            sources,
+            between,
+            replace(self._question(), fixed_by=fixed_by),
+            lambda query, wanted, found: self._bisect(query, wanted, found, on_event, stop),
+            note,
+        )
+
+    def _commit_range(
+        self, history: MirroredRepository, since: Mapping[str, Any] | None
+    ) -> CommitRange | None:
+        campaign = self.known.campaign
+        if since is None:
+            return CommitRange.starting(history, campaign.base, campaign.head)
+        if since["kind"] != ResultKind.NEVER.value:
+            return tagged_range(history, since)
+        newest = release_commit(history, str(since["release"] or since["before"] or ""))
+        return CommitRange.starting(history, newest, campaign.head) if newest else None
 
     def _question(self) -> BisectionQuery:
         corpus, config = self.job_context.corpus, self.known.config
@@ -104,7 +194,7 @@ def release_range(job_context: JobContext, known: BugCase, requested: str = "") 
     with job_context.database.reading() as session:
         toolchain = campaigns.toolchain(session, str(shown or ""))
         passed = _last_passing_release(session, known.bug, package)
-    if toolchain.provisioner != "release" or package not in toolchain.versions:
+    if toolchain.provisioner not in BISECTABLE or package not in toolchain.versions:
         raise RefusalError(
             f"its builds are not releases of {package}; the provisioner is {toolchain.provisioner!r}"
         )
@@ -123,6 +213,8 @@ def _last_passing_release(session: Session, bug: Bug, package: str) -> str:
     for row in reversed(retests.of_bug(session, bug.id)):
         if row.purpose != "asked" and retests.passed(row):
             build = campaigns.toolchain(session, row.toolchain)
+            if build.provisioner == "overlay":
+                continue  # a commit: no release passed
             version = build.versions.get(package, "") if build.provisioner == "release" else ""
             return version if re.fullmatch(r"\d+(\.\d+)*", version) else ""
     return ""

@@ -276,8 +276,9 @@ class ReportsConfig(Section):
     )
     bisect: Literal["auto", "manual"] = Field(
         "auto",
-        description="`auto` searches the first bad release of each filed bug, for at most `budget`, and "
-        "posts it in the issue; `manual` waits for `/assay bisect`. For compilers tested as releases.",
+        description="`auto` searches the first bad release of each filed bug, in a compiler's own "
+        "repository the commit, for at most `budget`, and posts it in the issue; `manual` waits for "
+        "`/assay bisect`.",
         examples=["manual"],
     )
 

@@ -10,16 +10,24 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bot import processes
-from bot.commit_files import Ancestor, TreeFile
+from bot.commit_files import Ancestor, CommitMessage, TreeFile
 from bot.errors import InfrastructureError, UsageError
 from bot.github.changes import read_change
 from bot.github.git import base_environment
-from bot.github.trees import LIST_FILES, history_command, parse_blobs, parse_files, parse_history
+from bot.github.trees import (
+    LIST_FILES,
+    history_command,
+    message_command,
+    parents_command,
+    parse_blobs,
+    parse_files,
+    parse_history,
+    parse_message,
+)
 
 WORKTREE = "WORKTREE"
 _TIMEOUT_S = 120.0
@@ -29,15 +37,6 @@ _COMMIT_VARIABLES = {
     for role in ("AUTHOR", "COMMITTER")
     for field, value in (("NAME", "Assay"), ("EMAIL", "assay@localhost"), ("DATE", "2000-01-01T00:00:00Z"))
 }
-
-
-@dataclass(frozen=True)
-class CommitMessage:
-    """Who made a commit, and the first line of its message."""
-
-    sha: str
-    author: str
-    subject: str
 
 
 class LocalRepository:
@@ -73,7 +72,7 @@ class LocalRepository:
 
     def parents(self, sha: str) -> tuple[str, ...]:
         """All parents, the first one first."""
-        return tuple(self._run("rev-list", "--parents", "--max-count=1", sha).decode().split()[1:])
+        return tuple(self._run(*parents_command(sha)).decode().split()[1:])
 
     def merge_base(self, one: str, other: str) -> str:
         """The commit at which two lines parted, "" if they have none in common."""
@@ -82,9 +81,7 @@ class LocalRepository:
 
     def message(self, sha: str) -> CommitMessage:
         """Author and subject of a commit."""
-        text = self._run("show", "--no-patch", "--format=%an%x00%s", sha).decode(errors="replace")
-        author, _, subject = text.strip("\n").partition("\0")
-        return CommitMessage(sha, author, subject)
+        return parse_message(sha, self._run(*message_command(sha)))
 
     def read(self, _target: str, sha: str, path: str) -> bytes | None:
         """The content of a file at a commit; None if there is no such file."""

@@ -13,13 +13,22 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from bot.commit_files import Ancestor, CiSource, TreeFile
+from bot.commit_files import Ancestor, CiSource, CommitMessage, TreeFile
 from bot.errors import RefusalError, UsageError
 from bot.file_lock import file_lock
 from bot.github.changes import read_change
 from bot.github.git import CorruptMirrorError, Git, NoSuchCommitError, TokenFor
 from bot.github.mirrors import lock_path, mirror_path, partial_path
-from bot.github.trees import LIST_FILES, history_command, parse_blobs, parse_files, parse_history
+from bot.github.trees import (
+    LIST_FILES,
+    history_command,
+    message_command,
+    parents_command,
+    parse_blobs,
+    parse_files,
+    parse_history,
+    parse_message,
+)
 from fuzzing.file_trees import discard_tree
 
 MAX_FILE_BYTES = 1 << 20  # configurations and pins are kilobytes
@@ -115,6 +124,18 @@ class Repositories:
         return self._with_commit(
             target, sha, lambda mirror: parse_history(self._local(target, *command, cwd=mirror))
         )
+
+    def parents(self, target: str, sha: str) -> tuple[str, ...]:
+        """All parents of a commit, the first one first."""
+        command = parents_command(sha)
+        found = self._with_commit(target, sha, lambda mirror: self._local(target, *command, cwd=mirror))
+        return tuple(found.decode().split()[1:])
+
+    def message(self, target: str, sha: str) -> CommitMessage:
+        """Author and subject of a commit."""
+        command = message_command(sha)
+        found = self._with_commit(target, sha, lambda mirror: self._local(target, *command, cwd=mirror))
+        return parse_message(sha, found)
 
     def has(self, target: str, sha: str) -> bool:
         """Whether the repository has this commit; fetches it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.commit_files import Ancestor, TreeFile
+from bot.commit_files import Ancestor, CommitMessage, TreeFile
 
 #: The listing that `parse_files` reads; the contents must be there, as their sizes are listed.
 LIST_FILES = ("--literal-pathspecs", "ls-tree", "-r", "-z", "-l", "--full-tree")
@@ -42,3 +42,19 @@ def parse_history(output: bytes) -> tuple[Ancestor, ...]:
     """Commits with the times of their committers."""
     lines = (line.split() for line in output.decode().splitlines())
     return tuple(Ancestor(sha, float(at)) for sha, at in lines)
+
+
+def message_command(sha: str) -> tuple[str, ...]:
+    """What git is asked for `parse_message`."""
+    return ("show", "--no-patch", "--format=%an%x00%s", sha)
+
+
+def parse_message(sha: str, output: bytes) -> CommitMessage:
+    """Author and subject."""
+    author, _, subject = output.decode(errors="replace").strip("\n").partition("\0")
+    return CommitMessage(sha, author, subject)
+
+
+def parents_command(sha: str) -> tuple[str, ...]:
+    """What git is asked for a commit's parents: it prints the commit and them."""
+    return ("rev-list", "--parents", "--max-count=1", sha)

@@ -6,7 +6,8 @@ from typing import Any
 
 from bot.bisection.commits import describe_result
 from bot.bisection.report import format_lines
-from bot.bugs import culprit, first_bad_release, reproduction
+from bot.bisection.search import ResultKind
+from bot.bugs import change_search, culprit, first_bad_release, reproduction
 from bot.bugs.release_bisection import ReleaseBisection, release_range
 from bot.bugs.reproduction import BugCase
 from bot.jobs.job_context import JobContext
@@ -23,10 +24,10 @@ def bisect(job_context: JobContext) -> None:
         known = reproduction.load_bug_case(session, job_context)
     requested = str(job_context.job_spec.arguments.get("releases") or "")
     search = ReleaseBisection(job_context, known, release_range(job_context, known, requested))
-    answers = {"since": search.find_first_bad()}
+    answers = {"since": change_search.find_introduction(search)}
     culprit_commit = None if requested else _find_culprit(job_context, known)
     if _is_fixed_in_newest(answers["since"]):
-        answers["until"] = search.find_first_fixed()
+        answers["until"] = change_search.find_fix(search)
     with job_context.transaction() as (session, job):
         facts = answers | ({"commits": culprit_commit} if culprit_commit else {})
         bug = session.get_one(Bug, known.bug.id)
@@ -66,6 +67,10 @@ def _known_commits(bug: Bug) -> dict[str, Any]:
 
 
 def _is_fixed_in_newest(answer: dict[str, Any]) -> bool:
-    """Whether the newest release that was tried passes."""
+    """Whether the newest release that was tried passes, and an older one fails."""
+    if "commits" in answer:
+        answer = answer.get("releases_answer") or {"probed": []}
+        if answer.get("kind") == ResultKind.NEVER.value:
+            return False  # a commit after that release brought it
     rows = answer["probed"]
     return bool(rows) and rows[-1]["bad"] == 0 and rows[-1]["good"] > 0

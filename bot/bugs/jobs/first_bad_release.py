@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.bisection.report import format_lines
-from bot.bugs import first_bad_release, reproduction
+from bot.bugs import change_search, first_bad_release, reproduction
 from bot.bugs.first_bad_release import FIRST_BAD_RELEASE
 from bot.bugs.release_bisection import ReleaseBisection, release_range
 from bot.jobs.job_context import JobContext
@@ -44,7 +44,7 @@ def find(job_context: JobContext) -> None:
     )
     try:
         lease.heartbeat()
-        answer = search.find_first_bad()
+        answer = change_search.find_introduction(search)
     except _YieldToOtherWork:
         _requeue(job_context)
         return

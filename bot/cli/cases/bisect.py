@@ -12,13 +12,8 @@ from typing import Any
 
 import click
 
-from bot.bisection.commit_range import (
-    CommitRange,
-    Sources,
-    choose_sources,
-    describe_commit,
-    tagged_range,
-)
+from bot.bisection.commit_range import CommitRange, choose_sources, tagged_range
+from bot.bisection.commit_search import search_commits
 from bot.bisection.decision_rule import DecisionRule
 from bot.bisection.journal import Journal
 from bot.bisection.release_probe import BisectionQuery, ReleaseProbe, bisect_releases
@@ -203,35 +198,7 @@ class _Search:
         """The commit with the change; of a merge, the commit of the merged branch if that has it."""
         config = validate_configuration({"backend": self.query.backend})
         sources = choose_sources(repository, between, config, self.data_dir, _print_progress)
-        answer = self._search_commits(sources, between)
-        merge = str(answer["release"] or "")
-        branch = sources.merged(merge) if answer["kind"] == ResultKind.FOUND.value else None
-        if branch is None or branch.good == branch.bad:
-            return answer
-        _print_progress(f"{merge[:12]} is a merge: searching the commits that it brought")
-        inner = self._search_commits(sources, branch)
-        if inner["kind"] != ResultKind.FOUND.value:
-            return answer  # the branch alone does not show it: the merge brought it
-        inner["commits"]["release"]["merge"] = merge
-        return inner
-
-    def _search_commits(self, sources: Sources, between: CommitRange) -> dict[str, Any]:
-        differing = sources.revisions(between)
-        shas = sources.usable(differing, _print_progress)
-        if left := len(differing) - len(shas):
-            _print_progress(f"{left} commits before {shas[0][:12]} do not work with this wheel: not searched")
-        _print_progress(
-            f"{between}: {len(shas)} commits differ in the compiler's Python sources, "
-            f"at most {max_probed(len(shas))} to try unless some are skipped"
-        )
-        if native := sources.out_of_reach(between):
-            _print_progress(f"{native} commits change native code, which only a build has: not searched")
-        answer = self._search(sources.query(self.query), between, shas)
-        named = {
-            key: describe_commit(sources.repository.message(answer[key])) if answer[key] else None
-            for key in ("release", "before")
-        }
-        return answer | {"commits": named, "over": sources.like.label}
+        return search_commits(sources, between, self.query, self._search, _print_progress)
 
     def _search(
         self, query: BisectionQuery, wanted: Range | CommitRange, found: Sequence[str]
