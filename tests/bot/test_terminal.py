@@ -14,7 +14,7 @@ from rich.table import Table
 
 from bot.bisection.commit_range import describe_commit
 from bot.cli.common.console import stdout
-from bot.github.local_repository import CommitMessage
+from bot.commit_files import CommitMessage
 from bot.terminal import echo, replace_controls
 
 HOSTILE = "good\x1b]0;title\x07\x1b[2Jbad\x9b1m\r\u202eend"
