@@ -26,7 +26,7 @@ _NAMES = "names of nodes and tensors are the test's"
 #: Phrases that layers put around the message of the layer below: (pattern, replacement, reason).
 WRAPPERS: tuple[Rule, ...] = (
     (r"\[ONNXRuntimeError\] : \d+ : \w+ : ", "", "repeats the exception's class"),
-    (r"\bException during initialization: ", "", "says the phase, which the signature has"),
+    (r"\bException during initialization: ", "", "names the phase, which the signature has"),
     (
         r"\bThis is an invalid model\. In Node, (?:(?!This is an invalid model\. )[^\n])*? , Error ",
         "",

@@ -1,4 +1,4 @@
-"""The tree of errors of Assay. Its four kinds say who must act:
+"""The tree of errors of Assay. Its four kinds are by who must act:
 
     AssayError
     ├── UsageError            the caller's mistake; the message explains the fix

@@ -2,7 +2,7 @@
 
 `python -m fuzzing.smoke_test --backend NAME --python PATH [--kind KIND…]` prints a JSON object on a line for
 each model: {"test", "kind", "verdict", "phase", "message"}. A compiler that fails here fails on everything:
-its other failures say nothing about a change. Errors as in `fuzzing.entry_point`.
+its other failures are no evidence about a change. Errors as in `fuzzing.entry_point`.
 """
 
 from __future__ import annotations

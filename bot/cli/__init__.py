@@ -98,7 +98,7 @@ def _binds_command(node: ast.stmt) -> bool:
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 success, 1 failure found, 2 wrong usage or settings, "
-    "3 infrastructure failure, which says nothing about a compiler.",
+    "3 infrastructure failure, which is no evidence about a compiler.",
 )
 @click.option("--json", is_flag=True, expose_value=False, help="Print errors as a JSON object, too.")
 @click.version_option(package_name="assay", prog_name="assay")

@@ -3,7 +3,7 @@
 0  success
 1  failure found: a regression, a case that fails, no compiler to test
 2  wrong usage or settings
-3  infrastructure failure: a machine or platform failed, which says nothing about a compiler
+3  infrastructure failure: a machine or platform failed, which is no evidence about a compiler
 
 With --json, errors are also printed to stdout as one JSON object in place of the result. An InternalError, or
 an exception outside the tree of `fuzzing.errors`, is a bug of Assay and escapes with its traceback.

@@ -47,7 +47,7 @@ class CommandResult:
 
 
 def refuse(text: str) -> CommandResult:
-    """The result of a valid command that does not apply; `text` is one sentence that says why."""
+    """The result of a valid command that does not apply; `text` is one sentence with the reason."""
     return CommandResult(text, state=CommandState.REFUSED, why=text)
 
 

@@ -72,7 +72,7 @@ class ParsedCommand:
 
 @dataclass(frozen=True)
 class InvalidCommand:
-    """A line that starts like a command and is not valid; `why` says what to write instead."""
+    """A line that starts like a command and is not valid; `why` names what to write instead."""
 
     text: str
     why: str
@@ -126,7 +126,7 @@ def _parse_line(line: str, verbs: Mapping[str, Verb]) -> ParsedCommand | Invalid
         )
     name, rest = _split(line.removeprefix(PREFIX))
     if not name:
-        return InvalidCommand(line, f"say what to do: {_list_commands(verbs)}")
+        return InvalidCommand(line, f"name a command: {_list_commands(verbs)}")
     verb = verbs.get(name.lower())
     if verb is None:
         near = difflib.get_close_matches(name.lower(), verbs, n=1)

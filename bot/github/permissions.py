@@ -114,7 +114,7 @@ def manifest(url: str, name: str = "Assay", *, webhook: bool = True) -> dict[str
     return {
         "name": name,
         "url": base,
-        "description": "Tests deep-learning compilers at each commit and says what the change broke.",
+        "description": "Tests deep-learning compilers at each commit and shows what the change broke.",
         "hook_attributes": {"url": base + WEBHOOK_PATH, "active": webhook},
         "redirect_url": base + "/",
         "public": False,

@@ -1,6 +1,6 @@
 """HTTP requests to one server's REST API.
 
-`bot.github.requester` says why these are not the requests of PyGithub, whose methods end here, too.
+`bot.github.requester` explains why these are not the requests of PyGithub, whose methods end here, too.
 """
 
 from __future__ import annotations

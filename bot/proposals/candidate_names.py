@@ -20,7 +20,7 @@ _OTHER = re.compile(r"[^a-z0-9]+")
 
 
 def candidate_names(regression: Regression) -> Iterator[str]:
-    """Names for the test, the shortest first; each later one says more, the last ones are numbered."""
+    """Names for the test, the shortest first; each later one is more specific, the last ones are numbered."""
     operators = "_".join(map(_word, regression.operators[:_MAX_OPERATORS])) or "program"
     parameters = [_parameter(name, value) for name, value in _parameters(regression)][:_MAX_PARAMETERS]
     words = [operators, *filter(None, parameters)]

@@ -165,7 +165,7 @@ def _find(body: Sequence[cst.CSTNode], name: str) -> Definition | None:
 
 
 def _require_equal(module: cst.Module, there: Definition, added: cst.Module, new: Definition) -> None:
-    """Raises NameTakenError unless both say the same."""
+    """Raises NameTakenError unless both are equal."""
     if ast.dump(_parsed(module, there)) != ast.dump(_parsed(added, new)):
         raise NameTakenError(f"there is another {new.name.value}")
 

@@ -130,7 +130,7 @@ class OperatorRow:
     standings: Mapping[Classification, int]
 
 
-#: Cases from which on it tells something that none passes; an estimate.
+#: Cases from which on it means something that none passes; an estimate.
 _TELLING = 20
 
 

@@ -50,7 +50,7 @@ class ArtifactProvisioner:
     def resolve(
         self, config: RepositoryConfig, read: ReadFile, _data_dir: Path | None = None
     ) -> ToolchainSpec:
-        """The wheel of the commit, built or not; raises ConfigError if nothing says where it lies."""
+        """The wheel of the commit, built or not; raises ConfigError if its place is not configured."""
         wanted = config.toolchain.artifact
         if not (wanted.workflow or wanted.url):
             raise ConfigError("name the workflow that builds wheels, or an address", key=f"{_KEY}.workflow")
@@ -156,7 +156,7 @@ def _wait(folder: Path, wanted: ArtifactConfig, what: str) -> None:
 
 
 def _fetch(commit: CommitFiles, artifact: CiArtifact, place: Path) -> Path:
-    """The archive; raises ProvisionError if it is too large or not what GitHub says it is."""
+    """The archive; raises ProvisionError if it is too large or not of the digest that GitHub lists."""
     if artifact.size > MAX_BYTES:
         raise ProvisionError(f"{artifact.name} is larger than {MAX_BYTES >> 30} GiB")
     archive, ci = place / "artifact.zip", _ci(commit)

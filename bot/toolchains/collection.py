@@ -53,7 +53,7 @@ class CachedToolchain:
         return max([self.made, *(one.at for one in self.uses)])
 
     def to_json(self) -> dict[str, Any]:
-        """What `--json` says of it."""
+        """Its entry of `--json`."""
         return {
             "digest": self.folder.name,
             "label": self.label,

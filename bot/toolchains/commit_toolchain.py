@@ -24,7 +24,7 @@ from fuzzing import backends
 from fuzzing.file_trees import remove_tree
 
 RECORD = "assay-toolchain.json"  # written last; a folder without it is not a toolchain
-#: In place of a toolchain: why there is none. The name tells the class of the error.
+#: In place of a toolchain: why there is none. The name is the class of the error.
 FAILURES: dict[str, type[ProvisionError]] = {
     "assay-failure.txt": BrokenSourcesError,
     "assay-build-failure.txt": BuildFailedError,

@@ -115,7 +115,7 @@ class Installer:
         stderr = "" if done is None else done.stderr.decode(errors="replace")
         if done is None or any(mark in stderr for mark in _OFFLINE_MESSAGES):
             why = reason(stderr) if stderr else f"uv did not answer within {_QUERY_TIMEOUT_S:g} s"
-            raise IndexUnreachableError(f"cannot tell which releases satisfy {requirement}: {why}")
+            raise IndexUnreachableError(f"cannot determine which releases satisfy {requirement}: {why}")
         return _resolved(done)
 
     def highest_release(self, requirement: str) -> str | None:

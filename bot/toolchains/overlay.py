@@ -207,7 +207,7 @@ def _lay_over(folder: Path, spec: ToolchainSpec) -> None:
 def _release_commit(commit: CommitFiles, spec: ToolchainSpec) -> str:
     """The commit of the wheel's release, "" if the repository has no such tag: then no file is deleted.
 
-    A file of the wheel that the commit lacks may as well be made by the build; the release's own tree tells.
+    A file of the wheel that the commit lacks may as well be made by the build; the release's tree decides.
     """
     version = spec.requirements[0].partition("==")[2].partition(".post")[0]
     tags = (source_of(commit).tag(commit.target, commit.sha, tag) for tag in (f"v{version}", version))

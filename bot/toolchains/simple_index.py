@@ -31,7 +31,7 @@ _CHUNK = 1 << 20
 class IndexedWheel:
     """A wheel that this interpreter can install.
 
-    at  when it was uploaded, in seconds since the epoch; None where the index does not say
+    at  when it was uploaded, in seconds since the epoch; None where the index has no time
     """
 
     name: str

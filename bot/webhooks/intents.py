@@ -1,7 +1,7 @@
 """Intents: what an event on GitHub asks of Assay.
 
 One class for each request; `bot.wiring` connects each with its handler. An intent
-holds what GitHub said at the time; code that acts on it reads the state again where that matters.
+holds GitHub's state at the time; code that acts on it reads the state again where that matters.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from bot.errors import DeliveryError
 
-#: GitHub gives up on a delivery after 10 s (Enterprise Server 30 s), its documentation says.
+#: GitHub gives up on a delivery after 10 s (Enterprise Server 30 s), by its documentation.
 READ_TIMEOUT_S = 30.0
 #: A body may take so many seconds, and one more for each MIN_RATE bytes it announces.
 BASE_TIMEOUT_S, MIN_RATE = 5.0, 1024 * 1024

@@ -135,7 +135,7 @@ def parse_manifest(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CaseFormatError(f"case.json is not JSON: {error}") from None
     if not isinstance(obj, dict) or type(obj.get("format")) is not int or obj["format"] != FORMAT:
-        raise CaseFormatError(f'case.json does not say "format": {FORMAT}')
+        raise CaseFormatError(f'case.json does not have "format": {FORMAT}')
     if obj.keys() != _KEYS:
         odd = ", ".join(sorted(map(str, obj.keys() ^ _KEYS)))
         raise CaseFormatError(f"case.json has missing or unknown keys: {odd}")

@@ -74,7 +74,7 @@ def _progress(text: str) -> None:
 
 
 def to_json(tally: Tally) -> dict[str, Any]:
-    """All that a tally tells; docs/coverage.md names its parts."""
+    """All figures of a tally; docs/coverage.md names its parts."""
     observations = tally.observations
     pairs: dict[str, dict[str, int]] = {}
     for (producer, consumer), count in sorted(observations.edges.items()):

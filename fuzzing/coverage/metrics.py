@@ -1,4 +1,4 @@
-"""The eleven metrics of Isra, each in both readings: as the paper says it, as the released code counts it.
+"""The eleven metrics of Isra, each in both readings: as the paper defines it, as the released code counts it.
 
 Source: Isra (ASE 2023) and its release's `criterion.py`; `docs/coverage.md` has every formula. Those of
 operators are means over the operators of the set, absent ones included as 0; those of graphs are means over
@@ -36,7 +36,7 @@ class MetricVariant:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its abbreviation, its full name, one line that tells what it means, both readings."""
+    """A metric: its abbreviation, its full name, one line with its meaning, both readings."""
 
     abbreviation: str
     name: str

@@ -1,7 +1,7 @@
 """ONNX models as coverage sees them: scopes of nodes, with the shape and dtype of whatever they consume.
 
 A scope is a graph, or the body of an If, Loop or Scan; edges stay within one. Functions of the model are
-inlined first, as compilers do. Shapes are those that the model tells; where it leaves some out, ONNX's shape
+inlined first, as compilers do. Shapes are those that the model declares; where some are missing, ONNX's shape
 inference adds what it can.
 """
 
@@ -103,7 +103,7 @@ def extract_scopes(model: ModelProto) -> list[Scope]:
 
 
 def _is_text(value: object) -> bool:
-    """Whether a message's text is one: protobuf gives bytes, whatever its types say, for what is no UTF-8."""
+    """Whether a message's text is one: protobuf gives bytes, against its declared types, for what is no UTF-8."""
     return isinstance(value, str)
 
 
@@ -131,7 +131,7 @@ def _infer_shapes(model: ModelProto) -> ModelProto:
 class _ModelReader:
     """Reads one model. Each access to a message costs: the code counts them.
 
-    complete  whether the model tells the rank of all that it declares or consumes, as far as it was read
+    complete  whether the model declares the rank of all that it declares or consumes, as far as it was read
     """
 
     def __init__(self) -> None:
@@ -191,7 +191,7 @@ def _attributes(given: Iterable[AttributeProto], inner: list[GraphProto]) -> Att
 
 
 def _types(graph: GraphProto) -> dict[str, TensorType]:
-    """What a graph tells of its tensors, of those of which it tells a dtype at least."""
+    """The types that a graph declares, of tensors with a dtype at least."""
     found: dict[str, TensorType] = {}
     for values in (graph.value_info, graph.input, graph.output):
         typed = [(value.name, _type(value.type.SerializeToString())) for value in values]
@@ -205,7 +205,7 @@ def _types(graph: GraphProto) -> dict[str, TensorType]:
 
 @lru_cache(maxsize=1 << 16)
 def _type(data: bytes) -> TensorType:
-    """What a TypeProto tells. Models repeat a few: looking one up by its bytes beats reading it again."""
+    """The content of a TypeProto. Models repeat a few: looking one up by its bytes beats reading it again."""
     tensor = TypeProto.FromString(data).tensor_type
     if not tensor.elem_type:
         return UNTYPED

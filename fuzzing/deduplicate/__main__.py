@@ -40,7 +40,7 @@ from fuzzing.reduce.engine import Budget
 from fuzzing.reduce.reduced_case import reduced
 from fuzzing.reduce.reduction import Reducer
 
-#: Cases that are run before a word is said of how far it is.
+#: Cases that are run before progress is shown.
 _BATCH = 16
 
 
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _ReductionOptions:
-    """What the command line says of reducing."""
+    """The command line's options of reducing."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.wanted = not given.keep
@@ -165,7 +165,7 @@ def _reduce_failure(
 
 
 def _bug_fields(items: Sequence[ReducedFailure]) -> dict[str, Any]:
-    """What is said of a bug: by its simplest case, the smallest of those with the fewest needs."""
+    """The description of a bug, by its simplest case, the smallest of those with the fewest needs."""
     signed = [(item, item.last.signature()) for item in items]
     least, signature = min(
         signed, key=lambda pair: (len(pair[1].fields.get("needs", ())), pair[0].size, pair[0].last.case.id)

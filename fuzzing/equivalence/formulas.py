@@ -1,4 +1,4 @@
-"""What torch's documentation says that a function computes, in terms of other functions.
+"""What a function computes by torch's documentation, in terms of other functions.
 
 Each entry is (parameters with their defaults, expression over them). Required parameters have no default.
 """

@@ -154,7 +154,7 @@ def parse_answers(header: Header, blob: bytes) -> Iterator[Answer]:
             data = cursor.take(int(whole))
             when = tuple(map(int, marks))
             if when and not 0 <= min(when) <= max(when) < _NEVER:
-                raise ValueError("times that no clock tells")
+                raise ValueError("times that no clock shows")
             yield Answer(int(number), when, error, int(size), data, notes_read)
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise ProtocolError(f"a worker sent answers that are none: {error!r}") from None

@@ -49,7 +49,7 @@ def _resident(pid: int) -> int:
 
 
 def _proportional(pid: int) -> int:
-    """Its own pages, and its share of the shared ones; 0 if it has ended or the kernel does not tell."""
+    """Its own pages, and its share of the shared ones; 0 if it has ended or the kernel does not report it."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             for line in file:

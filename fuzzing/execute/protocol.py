@@ -156,10 +156,10 @@ def encode_values(values: Iterable[tuple[str, Value]]) -> tuple[int, bytes]:
 def decode_values(size: int, data: bytes) -> list[tuple[str, Value]]:
     """The inverse of `encode_values`; raises ProtocolError."""
     if not 0 <= size <= len(data):
-        raise ProtocolError("a worker sent fewer bytes than should tell of its outputs")
+        raise ProtocolError("a worker sent fewer bytes than its outputs have")
     items, cursor = _parse_json(data[:size], "a list of outputs"), BlobReader(data, size)
     if not isinstance(items, list):
-        raise ProtocolError("a worker sent something that tells of no outputs")
+        raise ProtocolError("a worker sent a message without outputs")
     found = cursor.values(items)
     if cursor.offset != len(data):
         raise ProtocolError("a worker sent bytes that belong to no output")

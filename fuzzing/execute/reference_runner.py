@@ -110,7 +110,7 @@ class ReferenceRunner:
             _write(_path(self._fallback_folder, case, suffix), text)
         except OSError as error:
             raise InfrastructureError(
-                f"what {self.backend.name} says of a case can be kept neither in {self._folder} nor in "
+                f"the reference of {self.backend.name} can be stored neither in {self._folder} nor in "
                 f"{self._fallback_folder}: {error.strerror}; free some space, or set TMPDIR to another folder"
             ) from error
 

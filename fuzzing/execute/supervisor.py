@@ -345,7 +345,7 @@ class Supervisor(Generic[Tag]):
         versions, level = header.get("versions", {}), header.get("isolation")
         well_formed = isinstance(versions, dict) and (level in isolation.LEVELS or not header["ready"])
         if slot.ready or not well_formed:
-            raise protocol.ProtocolError("a worker says what only a new one could say")
+            raise protocol.ProtocolError("a worker sent what only a new one may send")
         if header["ready"]:
             slot.ready = True
             slot.last_answer = time.monotonic()
@@ -520,7 +520,7 @@ class Supervisor(Generic[Tag]):
     def _check_response(self, slot: _Slot[Tag], now: float) -> None:
         """An answer is due at some time, whatever the page shows, which the worker writes."""
         if now - slot.last_answer > self._response_timeout:
-            self._end_unreadable(slot, "a worker has given no answer, though it says that it is not late")
+            self._end_unreadable(slot, "a worker sent no answer, though it reports none as late")
 
     def _kill(self, slot: _Slot[Tag], ending: Ending, status: protocol.Status, now: float) -> None:
         """Ends a worker for its current case, unless that case has just ended."""

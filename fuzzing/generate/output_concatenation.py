@@ -8,7 +8,7 @@ from dataclasses import replace
 from fuzzing.graph import Graph, Node, TensorType
 from fuzzing.graph.types import Dim
 
-#: How Isra's release names the nodes it appends (`g.py`); `fuzzing.coverage` tells them by it.
+#: How Isra's release names the nodes it appends (`g.py`); `fuzzing.coverage` recognizes them by it.
 FLATTEN, CONCAT = "flatten_", "concat_outputs"
 
 

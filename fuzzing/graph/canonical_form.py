@@ -195,7 +195,7 @@ def _node_content(node: Node, graph: Graph) -> Key:
 
 
 def _encode(value: Any) -> Iterator[bytes]:
-    """A nested tuple as bytes that tell its structure, each leaf with its kind and length."""
+    """A nested tuple as bytes that determine its structure, each leaf with its kind and length."""
     if isinstance(value, tuple):
         yield b"(%d:" % len(value)
         for item in value:

@@ -31,7 +31,7 @@ _PACKED = frozenset({"int4", "uint4", "int2", "uint2", "float4_e2m1fn"})
 
 
 def type_of(proto: TypeProto) -> TensorType:
-    """The type of an edge; UNKNOWN if the proto says nothing."""
+    """The type of an edge; UNKNOWN if the proto has none."""
     kind = proto.WhichOneof("value")
     if kind is None:
         return UNKNOWN
@@ -47,7 +47,7 @@ def type_of(proto: TypeProto) -> TensorType:
 
 
 def _dim(dim: onnx.TensorShapeProto.Dimension) -> int | None:
-    # A negative length is how some exporters say that they do not know it.
+    # A negative length is how some exporters write an unknown one.
     return dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None
 
 

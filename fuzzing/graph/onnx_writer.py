@@ -64,8 +64,8 @@ def _ir_version(opsets: tuple[tuple[str, int], ...]) -> int:
     return max(_OLDEST_IR, onnx.helper.find_min_ir_version_for(entries, ignore_unknown=True))
 
 
-#: Operators of whose outputs onnx's inference says nothing, or not all, although our types do; what follows
-#: them it would infer wrongly (Einsum on an unknown rank), or not at all. So the model says their types.
+#: Operators of whose outputs onnx's inference infers nothing, or not all, although our types do; what follows
+#: them it would infer wrongly (Einsum on an unknown rank), or not at all. So the model declares their types.
 _UNTYPED = frozenset({"Attention", "Compress", "GroupNormalization", "Loop", "MaxUnpool"})
 
 

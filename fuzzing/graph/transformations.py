@@ -169,7 +169,9 @@ def _replace_attributes(node: Node, attributes: Mapping[str, Attribute]) -> Node
 
 def _with_types(graph: Graph, source: Graph) -> Graph:
     pairs = zip(graph.types, source.types, strict=True)
-    types = [old if new == UNKNOWN else new for old, new in pairs]  # what nothing can tell is believed
+    types = [
+        old if new == UNKNOWN else new for old, new in pairs
+    ]  # what cannot be inferred is taken as it is
     nodes = []
     for node, other in zip(graph.nodes, source.nodes, strict=True):
         attributes = dict(node.attributes)

@@ -39,7 +39,7 @@ _NO_OPERATORS = frozenset(
     | {"vectorize", "vectorized_map", "while_loop"}
     | {"deserialize", "get", "serialize"}
 )
-#: Layers that are no operators: bases, inputs, and those that hold what text cannot tell.
+#: Layers that are no operators: bases, inputs, and those that hold what text cannot express.
 _NO_LAYERS = frozenset({"InputLayer", "InputSpec", "Layer", "Wrapper"})
 
 

@@ -136,7 +136,7 @@ def serialize(value: Any) -> Argument:
     if isinstance(value, np.ndarray):
         if value.size > _MAX_LISTED or value.dtype.kind not in "biuf":
             raise NotSerializableError(
-                "a layer was made with an array that is too large to tell", str(value.shape)
+                "a layer was made with an array that is too large to write", str(value.shape)
             )
         return value.tolist()
     if keras_names.is_dtype(value):

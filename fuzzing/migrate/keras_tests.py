@@ -31,7 +31,7 @@ LIBRARY = "keras"
 FOLDERS = ("activations", "layers", "ops")
 FILES_AT_ONCE = 48  # whose cases are replayed and yielded before the next: each lot imports Keras twice
 _NEEDS = {"keras": "keras", "torch": "torch", "pytest": "pytest", "absl": "absl-py"}
-#: What pytest's exit codes say of a file (its documentation, "Exit codes"): 0 and 1 mean that tests ran.
+#: What pytest's exit codes mean (its documentation, "Exit codes"): 0 and 1 mean that tests ran.
 _RAN = (0, 1)
 _NO_TESTS = 5
 

@@ -42,7 +42,7 @@ _TOLERANCE = Tolerance(
     1e-3, 1e-7
 )  # what ONNX's own runner allows models with data (onnx.backend.test.loader)
 _MODEL = re.compile(r"[^.].*\.onnx", re.IGNORECASE | re.DOTALL)
-_DETAIL = 300  # characters of what onnx says
+_DETAIL = 300  # characters of onnx's message
 
 Data = tuple[tuple[tuple[str, Input], ...], tuple[tuple[str, Value], ...] | None]
 

@@ -38,7 +38,7 @@ _WHOLE = Bounds(0, 1)  # OPERA's
 _POSITIVE = Bounds(0.1, 2.0)
 _DIVISOR = Bounds(1, 7)
 
-#: Inputs of which the standard says no shape can be known without their value.
+#: Inputs whose value, by the standard, decides a shape.
 _SHAPES = frozenset(
     {("Reshape", 1), ("Expand", 1), ("Tile", 1), ("ConstantOfShape", 0), ("Range", 0), ("Range", 1)}
     | {("Range", 2), ("OneHot", 1), ("TopK", 1), ("Split", 1), ("SplitToSequence", 1), ("Pad", 1)}
@@ -49,7 +49,7 @@ _SHAPES = frozenset(
     | {("MelWeightMatrix", 1), ("MelWeightMatrix", 2), ("DFT", 1), ("STFT", 1), ("STFT", 3)}
     | {("NonMaxSuppression", 2), ("DFT", 2)}
 )
-#: Operators whose second input, from opset 13 or 18 on, says over which axes they reduce.
+#: Operators whose second input, from opset 13 or 18 on, holds the axes to reduce.
 _REDUCTIONS = "Reduce"
 
 #: Bounds by operator and place of the input. For whole numbers as for floats.

@@ -123,7 +123,7 @@ def run_examples(name: str) -> Iterator[tuple[str, str]]:
             continue
         try:
             code = compile(example.source, f"<{name}>", "single")
-            exec(code, space)  # noqa: S102 - what a docstring says is run, behind walls
+            exec(code, space)  # noqa: S102 - a docstring's code, run in the sandbox
         except (Exception, SystemExit) as error:  # noqa: BLE001 - some show what raises
             if example.exc_msg is None:
                 yield "an example fails", repr(error)

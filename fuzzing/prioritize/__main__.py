@@ -88,9 +88,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--backend", default="", help="the compiler that the cases are for")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the strategy")
     parser.add_argument(
-        "--touched", type=int, default=0, metavar="N", help="say first what the change touches, N at most"
+        "--touched", type=int, default=0, metavar="N", help="show first what the change touches, N at most"
     )
-    parser.add_argument("--explain", action="store_true", help="say why each case stands where it does")
+    parser.add_argument("--explain", action="store_true", help="show why each case has its rank")
     return parser
 
 

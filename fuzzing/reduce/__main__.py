@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | None = None) -> None:
-    """Reduces the shard's case, printing events; the result must pass where `passing` says."""
+    """Reduces the shard's case, printing events; the result must pass on `passing`."""
     corpus = Corpus(shard.corpus)
     case = corpus.get(shard.case)
     begin = time.monotonic()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import torch
 
 MAX_TENSOR_BYTES = 1 << 20  # of one input; what a library's own tests take is a few kilobytes
-#: Beyond this many bytes of plain numbers a Serializer that may redraw tells a recipe.
+#: Beyond this many bytes of plain numbers a Serializer that may redraw writes a recipe.
 SMALL_TENSOR_BYTES = 1 << 14
 MAX_REDRAWN_ELEMENTS = 1 << 22  # 16 MiB of float32, which a compiler under test still runs in a second
 _EXACT = 1 << 53  # float64, which recipes draw in, holds every whole number up to here
@@ -311,10 +311,10 @@ def _serialize_sparse(tensor: torch.Tensor, name: str) -> TensorArg:
     """Only by the dense form, without stored zeros or another order of indices."""
     layout = str(tensor.layout).removeprefix("torch.")
     if layout not in SPARSE:
-        raise NotSerializableError("a tensor is of a layout that a case cannot tell", layout)
+        raise NotSerializableError("a tensor is of a layout that a case cannot hold", layout)
     again = getattr(tensor.detach().to_dense(), SPARSE[layout])()
     if not _same_parts(tensor.detach(), again):
-        raise NotSerializableError("a sparse tensor stores what its dense form does not tell")
+        raise NotSerializableError("a sparse tensor stores what its dense form does not hold")
     return TensorArg(name, layout=layout)
 
 
@@ -340,7 +340,7 @@ def recipe_or_value(tensor: Tensor) -> Input:
     if array.dtype.kind not in "bif" or not array.size:
         return tensor
     first, last = array.flat[0], array.flat[-1]
-    if first != last or not math.isfinite(first):  # most are no constants, which one look tells
+    if first != last or not math.isfinite(first):  # most are no constants, which a look at the ends shows
         return tensor
     try:
         recipe = Recipe("constant", tensor.dtype, tensor.shape, float(first), 0.0, 0)

@@ -30,7 +30,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def onnx_code(model: bytes) -> str:
-    """Python statements that define `model`, an onnx.ModelProto; "" where text cannot say it exactly.
+    """Python statements that define `model`, an onnx.ModelProto; "" where text cannot express it exactly.
 
     They use `np`, `base64` and `onnx`, with its modules `parser` and `numpy_helper` imported.
     """
@@ -118,7 +118,7 @@ def _code(proto: ModelProto) -> str:
 
 
 def _is_large(tensor: TensorProto) -> bool:
-    """Whether a numpy expression says it better: many elements, or a type without literals in the text."""
+    """Whether a numpy expression is shorter: many elements, or a type without literals in the text."""
     from onnx import TensorProto
 
     plain = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT64)
@@ -245,7 +245,7 @@ def _scalar(value: object) -> str:
 
 
 def _string(data: bytes) -> str:
-    text = data.decode()  # UnicodeDecodeError is a ValueError: no text says it
+    text = data.decode()  # UnicodeDecodeError is a ValueError: no text holds it
     if not text.isprintable():
         raise InexpressibleError
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

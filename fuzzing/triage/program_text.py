@@ -65,7 +65,7 @@ def format_program(program: Program) -> str:
     if isinstance(program, OnnxModel):
         text = format_onnx(program.model)
     else:
-        source = getattr(program, "source", None)  # the text a worker runs, which says it all
+        source = getattr(program, "source", None)  # the text a worker runs, which has all of it
         text = source() if callable(source) else _decode_text(program)
     if len(text) <= MAX_PROGRAM:
         return text

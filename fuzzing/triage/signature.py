@@ -21,7 +21,7 @@ _PHASES = {
     Phase.COMPILE: "compilation",
     Phase.RUN: "execution",
 }
-#: Fewest characters of a message that tell one failure from another by themselves, as in a title.
+#: Fewest characters of a message that distinguish failures by themselves, as in a title.
 _SPECIFIC = 32
 _NONFINITE = re.compile(r"^[^'\"]*\b(?:nan|inf)")
 
@@ -69,12 +69,12 @@ def compute_signature(
 
     Its fields are backend, frontend, phase, verdict, operator, and of the symptom:
         error      the exception's class without its module, or the signal; "" where a source file of the
-                   compiler is named, which tells more and outlives changes of the Python binding
+                   compiler is named, which is more specific and outlives changes of the Python binding
         complaint  the failed check or the normalised message, or the kinds of difference
         frames     the compiler's source file, or its Python frames, innermost first
 
-    Of a case that was reduced, `reduced` tells what is left of it. It decides in place of `operator`, which
-    says what the case was made to test, and adds fields:
+    Of a case that was reduced, `reduced` describes the rest. It decides in place of `operator`, which
+    names what the case was made to test, and adds fields:
         dtypes, needs  see `Traits`
         component      the part of the compiler that the ablation blames, "" if it was not climbed
         root           the symptom upstream, where the case only shows what was computed wrongly before
@@ -127,7 +127,7 @@ def explains(one: Signature, other: Signature) -> bool:
     """Whether what has the signature `one` is why there is the signature `other`.
 
     They are alike but for needs, and whatever the one bug needs, the other case has. A case whose bug is
-    upstream counts as what is wrong there would; which part of the compiler its symptom is of says nothing.
+    upstream counts as what is wrong there would; the part of the compiler with its symptom is no evidence.
     """
     left = {"needs", "root"} | ({"component"} if "root" in one.fields or "root" in other.fields else set())
     return _comparable_fields(one.fields, left) == _comparable_fields(other.fields, left) and set(
@@ -194,7 +194,7 @@ def _build_title(outcome: Outcome, subject: str, frontend: str, symptom: _Sympto
 
 
 def _describe_failure(outcome: Outcome, symptom: _Symptom) -> tuple[str, str]:
-    """What happens, and what is said of it."""
+    """What happens, and its message."""
     phase, seen = _PHASES[outcome.phase], outcome.evidence
     if outcome.verdict is Verdict.HANG:
         return f"{phase} never ends", ""

@@ -1,7 +1,7 @@
 """Whether two failures of one case on two builds are one bug although their messages differ.
 
 Releases reword messages, rename exceptions and move checks. The phase, the verdict, the operator's source
-file and most words change seldom. They are weaker evidence than an equal symptom, and reports must say so.
+file and most words change seldom. They are weaker evidence than an equal symptom, and reports must show that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fuzzing.outcomes import Verdict
 #: Ours; docs/bisection.md measures them on the failures of ONNX's node tests on old releases.
 MIN_SHARED_RATIO, MIN_SHARED_WORDS = 0.5, 2
 
-#: Source files through which failures of everything pass: that they are the same says nothing.
+#: Source files through which failures of everything pass: equal ones are no evidence.
 GENERIC_FILES = frozenset(
     {"core.cpp", "frontend.cpp", "node.cpp", "plugin.cpp", "inference_session.cc", "graph.cc"}
 )
@@ -24,7 +24,7 @@ GENERIC_FILES = frozenset(
 #: OpenVINO moved the checks of `reshape.cpp` to `reshape_shape_inference.hpp` in 2023 and 2024.
 _STEM = re.compile(r"(?:_shape_inference)?\.\w+$")
 _WORD = re.compile(r"[A-Za-z]+")
-#: What any complaint may say, and what checks are written in.
+#: Words of any complaint, and of checks.
 _COMMON = frozenset(
     _WORD.findall(
         "a an and are at be by check error exception failed for from get has have in is it n name not of "

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 MAX_TITLE = 100
 #: Characters of a pattern of operators that a title has room for.
 _MAX_SUBJECT = 40
-#: Fewest characters of a message that say something; where the place would leave fewer, it is left out.
+#: Fewest characters of a message that mean something; where the place would leave fewer, it is left out.
 _MIN_MESSAGE = 32
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -26,7 +26,7 @@ def choose_subject(pattern: str, operators: Iterable[str], message: str) -> str:
 
     pattern    the operators, and which feeds which; long parts are digests
     operators  all there are
-    message    what the compiler says
+    message    the compiler's message
     """
     if "#" not in pattern and len(pattern) <= _MAX_SUBJECT:
         return pattern

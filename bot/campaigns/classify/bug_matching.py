@@ -15,7 +15,7 @@ from fuzzing.outcomes import Verdict
 from fuzzing.triage.signature import Signature, explains
 from fuzzing.triage.traits import Traits
 
-#: Verdicts that say nothing of a cause.
+#: Verdicts that name no cause.
 _EFFECTS = frozenset(one.value for one in (Verdict.WRONG_RESULT, Verdict.HANG, Verdict.OUT_OF_MEMORY))
 #: What a reduction adds to a signature, or puts in place of what the case was made to test.
 _REDUCTION_FIELDS = frozenset({"operator", "dtypes", "needs", "component", "root"})
@@ -86,7 +86,7 @@ def underlying_bug(raw: Signature, traits: Traits, bugs: Iterable[KnownBug]) -> 
 
 
 def describes_cause(raw: Signature) -> bool:
-    """Whether an unreduced failure says more than that outputs differ, or that time or memory ran out."""
+    """Whether an unreduced failure shows more than that outputs differ, or that time or memory ran out."""
     return raw.fields["verdict"] not in _EFFECTS
 
 

@@ -37,7 +37,7 @@ def exhausted_resource_of(outcome: Outcome) -> str:
 
 
 def exhausted_resource(words: str) -> str:
-    """The resource that a text says the machine lacked, "" if none."""
+    """The resource that the machine lacked, by this text, "" if none."""
     found = _FULL.search(words)
     return found[0] if found else ""
 

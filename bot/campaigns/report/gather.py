@@ -18,7 +18,7 @@ from bot.store.models import Campaign, Classification, Finding, Side
 from fuzzing.outcomes import Outcome, Verdict
 from fuzzing.triage.signature import UNSORTED
 
-#: What titles say in place of the operator of failures that belong to no bug.
+#: What titles show in place of the operator of failures that belong to no bug.
 _SEVERAL = "several operators"
 
 

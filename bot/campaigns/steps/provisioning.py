@@ -37,7 +37,7 @@ def provision(context: Context) -> None:
         reason = f"this change breaks importing or compiling everything: {error}"
         _end(context, "broken", reason)
         return
-    except BuildFailedError as error:  # its own CI tells its author, too
+    except BuildFailedError as error:  # its own CI reports it, too
         _end(context, "unbuilt", f"nothing was tested: {error}")
         return
     notes = [note, *head.passed_over, _untested(context, campaign, head)]

@@ -34,7 +34,7 @@ class CommitPair:
 
     @property
     def same_compiler(self) -> bool:
-        """Whether no case could tell head from base."""
+        """Whether no case could distinguish head from base."""
         return self.specs[self.head].digest == self.specs[self.base].digest
 
     def resolve(self, _config: RepositoryConfig, read: ReadFile) -> ToolchainSpec:
@@ -51,7 +51,7 @@ class CommitPair:
         return ""
 
     def to_json(self) -> dict[str, Any]:
-        """What `--json` says of the commits."""
+        """The commits' entry of `--json`."""
         return {
             "head": self.head,
             "base": self.base,

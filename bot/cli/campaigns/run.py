@@ -334,7 +334,7 @@ def _exit_code(results: Sequence[dict[str, Any]], failures: Sequence[str]) -> Ex
 def _compare_sources(
     commits: CommitPair, settings: Settings, progress: Callable[[str], None]
 ) -> tuple[Exit, str] | None:
-    """The exit code and why, where no case has to run; None where cases can tell head from base."""
+    """The exit code and why, where no case has to run; None where cases can distinguish head from base."""
     if commits.out_of_reach:
         shown = ", ".join(commits.out_of_reach[:5]) + (", …" if len(commits.out_of_reach) > 5 else "")
         echo(f"not tested, because only a build of the compiler has it: {shown}", err=True)

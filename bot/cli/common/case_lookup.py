@@ -22,7 +22,7 @@ from fuzzing.errors import UsageError
 T = TypeVar("T")
 MODEL_SUFFIX = ".onnx"
 _SET = "test_data_set_"  # as `fuzzing.migrate.onnx_files` names the cases of a model with data
-_DETAIL = 200  # characters of what onnx says of a model
+_DETAIL = 200  # characters of onnx's message about a model
 
 
 def open_corpus(path: Path) -> Path:
@@ -164,7 +164,7 @@ def find_cases(
 
 
 def _cases_of_model(file: Path, data_set: int | None) -> tuple[Corpus, list[TestCase]]:
-    if not os.path.lexists(file):  # where a link leads to nothing, its reader says so
+    if not os.path.lexists(file):  # where a link leads to nothing, its reader reports it
         raise UsageError(f"there is no file {file}")
     if file.is_dir():
         raise _folder_error(file)

@@ -56,7 +56,7 @@ def command(folder: Path, write: bool) -> Exit:
     """Print a commented configuration for the repository in FOLDER.
 
     A known compiler's own repository is recognized by its files, another by the compiler that it pins. The
-    configuration says what Assay does without one.
+    configuration describes what Assay does without one.
     """
     place = folder / CONFIG_PATH
     if place.exists():

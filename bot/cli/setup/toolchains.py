@@ -1,4 +1,4 @@
-"""List the toolchains that were made, remove old ones, or say how one was made."""
+"""List the toolchains that were made, remove old ones, or show how one was made."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LABEL = 90  # characters
 
 @click.group()
 def command() -> None:
-    """List the toolchains that were made, remove old ones, or say how one was made."""
+    """List the toolchains that were made, remove old ones, or show how one was made."""
 
 
 @command.command(name="list")
@@ -43,7 +43,7 @@ def list_(*, as_json: bool) -> None:
 @command.command()
 @click.option("--max-size", type=click.FloatRange(0), metavar="GIB", help="Keep at most so much.")
 @click.option("--max-age", metavar="TIME", help="Remove what was not used for so long, such as 720h.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 @json_option
 def gc(max_size: float | None, max_age: str | None, *, dry_run: bool, as_json: bool) -> None:
     """Remove toolchains, the least recently used ones first; those in use stay."""

@@ -15,7 +15,7 @@ from bot.store.models.states import ProposalState
 class Proposal(Base):
     """A regression test proposed for a bug: one for each signature of a target, for ever.
 
-    The bug's row may be deleted and made again; the signature says that it is the same bug.
+    The bug's row may be deleted and made again; the signature identifies the bug.
     """
 
     __tablename__ = "proposals"

@@ -65,7 +65,7 @@ Number = Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
 def is_zero(sha: str) -> bool:
-    """Whether this is GitHub's way to say that there is no commit."""
+    """Whether this is GitHub's value for no commit."""
     return set(sha) == {"0"}
 
 

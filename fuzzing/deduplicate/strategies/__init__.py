@@ -1,1 +1,1 @@
-"""Ways to tell which failures are one bug; each is a file that registers itself. See `base`."""
+"""Ways to group failures into bugs; each is a file that registers itself. See `base`."""

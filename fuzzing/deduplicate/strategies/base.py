@@ -1,4 +1,4 @@
-"""Strategies of triage: each says of failures which are one bug. Ours, and those of the papers.
+"""Strategies of triage: each groups failures into bugs. Ours, and those of the papers.
 
 A file of this package registers a function by decorator:
 
@@ -28,7 +28,7 @@ FRONTENDS = {"onnx": "ONNX", "torch": "PyTorch", "keras": "Keras"}
 
 @dataclass(frozen=True)
 class Failure:
-    """A case and what it did; `reduced` if it is what a reduction left, `traits` what that tells of it."""
+    """A case and what it did; `reduced` if it is what a reduction left, `traits` what that shows."""
 
     case: TestCase
     outcome: Outcome

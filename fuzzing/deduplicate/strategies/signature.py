@@ -25,5 +25,5 @@ def _order(signature: Signature) -> tuple[int, str]:
 
 @register_strategy("key")
 def by_key(failures: Sequence[Failure]) -> list[str]:
-    """The signature's key: what can be said of a failure without knowing any other."""
+    """The signature's key: what a failure shows by itself."""
     return [failure.signature().key for failure in failures]

@@ -22,7 +22,7 @@ Kind = Literal["function", "method", "class"]
 
 #: Where functions are looked for. Of two names of one object the first here counts.
 _MODULES = ("nn.functional", "linalg", "fft", "special", "masked", "sparse", "signal.windows", "")
-#: Methods of a tensor that say where or how it is kept rather than what it holds, or that end in Python.
+#: Methods about where or how a tensor is stored rather than what it holds, or that end in Python.
 _NOT_OPERATORS = frozenset(
     {
         "apply_", "backward", "const_data_ptr", "cuda", "data_ptr", "dim_order", "element_size", "get_device",
@@ -164,7 +164,7 @@ _REFERENCE = re.compile(r"(?:See|Alias (?:for|of)|In-place version of) :(?:func|
 
 
 def _documentation(item: Any, depth: int = 2) -> str:
-    """An API's own text, then that of the API it refers to: many methods only say "See torch.amax"."""
+    """An API's own text, then that of the API it refers to: many methods only have "See torch.amax"."""
     text = inspect.getdoc(item) or ""
     found = _REFERENCE.search(text)
     if found is None or not depth:

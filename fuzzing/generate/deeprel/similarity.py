@@ -19,7 +19,7 @@ from fuzzing.generate.deeprel.api_inventory import Api
 
 #: Candidates for each API (DeepREL's top_k).
 CANDIDATES = 10
-#: Terms that fewer texts have relate nothing; those that most have say nothing (their weight is near 0).
+#: Terms that fewer texts have relate nothing; nor do those that most have (their weight is near 0).
 _MIN_TEXTS = 2
 _WORD = re.compile(r"[a-z]{3,}|[a-z]+\d+|\d+d")
 #: Rows of the similarity matrix computed at a time: what is held is this many times all APIs.

@@ -16,7 +16,7 @@ Outputs = tuple[tuple[str, Value], ...]
 
 #: DeepREL's absolute tolerance (its classes/torch_library.py); the relative one is allclose's own.
 ATOL, RTOL = 1e-5, 1e-5
-#: Refusals that say a type or an overload is missing rather than that the call is wrong: they do not break
+#: Refusals because a type or an overload is missing rather than that the call is wrong: they do not break
 #: status equivalence (DeepREL's matching.py).
 _EXCUSED_MESSAGES = (
     "not implement",

@@ -39,7 +39,7 @@ def documentation_chain(api: str) -> tuple[tuple[str, Documentation], ...]:
 
 
 def list_references(api: str) -> list[str]:
-    """The APIs to which a docstring refers for what it does not say itself."""
+    """The APIs to which a docstring refers for what it does not describe itself."""
     docstring = getattr(apis.resolve(api), "__doc__", None) or ""
     docstring = docstring.split("Args:")[0]
     given = [match[1] for match in _REFERENCE.finditer(docstring)]

@@ -180,7 +180,7 @@ def _check_relations(call: Call, scope: Scope) -> Iterator[Violation]:
             if not evaluate(relation.holds, scope):
                 yield Violation(relation.parameter, "value", f"not {relation.holds}")
         except (UnboundError, ExpressionError):
-            continue  # it speaks of what this call does not have
+            continue  # it is about what this call does not have
 
 
 # Shapes ----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-#: Parameters that say where or how a result is kept, not what is computed: never drawn.
+#: Parameters about where or how a result is stored, not what is computed: never drawn.
 LEFT_OUT: Mapping[str, str] = {
     "out": "it is written to",
     "generator": "it is an object of the process",
@@ -29,7 +29,7 @@ LEFT_OUT: Mapping[str, str] = {
     "scale_grad_by_freq": "it is about gradients",
     "device_mesh": "it is about processes",
 }
-#: The structure of a parameter by its name, where neither text nor type tells.
+#: The structure of a parameter by its name, where neither text nor type shows it.
 STRUCTURES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"input\d?|other|self|tensor\d?|target|weight|bias|x\d?|y|A|B|mat\d?|vec\d?|src|index|mask|values?_tensor|indices"
      r"|query|key|hx|running_mean|running_var|anchor|positive|negative|log_probs|tau|LU|pivots", ("tensor",)),
@@ -49,13 +49,13 @@ SYMBOLS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("H_in", ("in_features", "input_size")),
     ("E", ("embed_dim",)),
 )
-#: Rooms of torch that compute on floating-point numbers unless something else is said.
+#: Modules of torch that compute on floating-point numbers unless documented otherwise.
 FLOATING = ("torch.nn.functional.", "torch.nn.", "torch.linalg.", "torch.special.")
-#: What torch.nn.functional calls the lengths that torch.nn's formulas speak of.
+#: What torch.nn.functional calls the lengths in torch.nn's formulas.
 _FUNCTIONAL_SYMBOLS = {"iT": "D_in", "iH": "H_in", "iW": "W_in", "minibatch": "N"}
 #: Unless a module is asked for another type, its parameters are float32, and so must be its inputs.
 MODULE_DTYPES = ("float32",)
-#: What floating-point rooms compute on; what takes others says so.
+#: What floating-point modules compute on; what takes others documents it.
 FUNCTIONAL_DTYPES = ("float32", "float64")
 
 

@@ -200,7 +200,7 @@ class Record:
 
     api      its dotted name in the library
     version  of the library
-    uninitialized  the sentence that says that the call returns uninitialized memory; "" for none
+    uninitialized  the sentence by which the call returns uninitialized memory; "" for none
     """
 
     api: str

@@ -12,7 +12,7 @@ Pattern = tuple[str, ...]
 _GROUP = re.compile(r"(?<![\w.])`*\(((?:[^()]|\([^()]*\)|\((?:[^()]|\([^()]*\))*\))*)\)")
 _SINGLE = re.compile(r"[A-Z]\w*|\*|[a-z]\w*_(features|size|channels)|\d+")
 _SERIES = re.compile(r"(\w+?)_?1\s*,\s*(\1_?2\s*,\s*)?(\.\.\.|…)\s*,\s*\1_?\w+")
-#: Words after which a sentence no longer speaks of the parameter's own shape.
+#: Words after which a sentence is no longer about the parameter's own shape.
 _END = re.compile(r"\bwhere\b|\(or\b|\bdescribed\b|\bExample\b|\bDefault\b|, representing|\.\s+[A-Z]")
 _TIMES = re.compile(r"\s+\*\s+|\s*\\times\s*|\s*×\s*")
 _SAME = re.compile(

@@ -21,7 +21,7 @@ PAPER, FUSION = "paper", "fusion"
 
 @dataclass(frozen=True)
 class BlockOperator:
-    """An operator of the corpus and how ONNX's operators compute it; `corpus/operators.toml` says more.
+    """An operator of the corpus and how ONNX's operators compute it; see `corpus/operators.toml`.
 
     onnx        ONNX operators, one after another
     in_degrees  how many data inputs it may take

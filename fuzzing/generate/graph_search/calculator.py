@@ -15,7 +15,7 @@ from fuzzing.graph.operator_spec import DataInput, NodeContext, OperatorSpec
 from fuzzing.graph.operators.arithmetic import broadcast, draw_further_shape, draw_second_shape
 from fuzzing.graph.types import Shape, TensorType
 
-#: Draws of an operator's parameters until they are as the corpus says: Depthwise needs five in the mean.
+#: Draws of an operator's parameters until they fit the corpus: Depthwise needs five in the mean.
 _DRAWS = 200
 #: The largest rank of data that is not forced to another one.
 _MOST_RANK = 5
@@ -99,7 +99,7 @@ class Calculator:
                 if spec.name in _PRESERVING and not mutated:
                     _preserve_size(context)
                 return context
-        raise InternalError(f"{operator.name}: none of {_DRAWS} draws of {spec.name} is as the corpus says")
+        raise InternalError(f"{operator.name}: none of {_DRAWS} draws of {spec.name} fits the corpus")
 
     def _give_input(
         self, context: NodeContext, operator: BlockOperator, position: int, edge: int | None

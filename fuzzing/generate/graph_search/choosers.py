@@ -92,7 +92,7 @@ class TreeChooser:
     to a node with fewer than three children, whose new child is the operator of the lowest operator-level
     coverage that is not on the path yet, or a subgraph that contains it.
 
-    The paper does not say how a path becomes more or fewer blocks than it has nodes. Here a longer path gives
+    The paper leaves open how a path becomes more or fewer blocks than it has nodes. Here a longer path gives
     its last blocks, and a shorter one is filled up by the same rule that expands the tree. Discarded models
     count as visits without reward: else their node would be selected forever.
     """

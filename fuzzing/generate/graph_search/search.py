@@ -19,7 +19,7 @@ from fuzzing.generate.graph_search.choosers import CHOOSERS, Choice
 from fuzzing.graph.operator_spec import GraphLimits
 from fuzzing.rng import Rng
 
-#: The input shapes, one of them drawn for each model. The paper has five and does not say which.
+#: The input shapes, one of them drawn for each model. The paper has five and does not name them.
 SHAPES = ((1, 4, 8, 8), (1, 3, 10, 10), (2, 4, 6, 5), (1, 8, 4, 4), (2, 2, 7, 7))
 #: The longest length that the tensor shape mutation gives an input.
 _MUTATED_LENGTH = 12

@@ -28,7 +28,7 @@ from fuzzing.graph.types import Shape, TensorType
 from fuzzing.rng import Rng
 
 _UNIT = Interval(-1, 1)
-_MODERATE = within(-30, 30)  # so that products of rows stay where float16 tells them apart
+_MODERATE = within(-30, 30)  # so that products of rows stay where float16 distinguishes them
 
 
 def _moderate(context: NodeContext) -> Interval:

@@ -25,7 +25,7 @@ from fuzzing.graph.types import FLOATS, Shape, TensorType
 from fuzzing.rng import Rng
 
 #: What a cubic curve through four values of magnitude 1 may reach, for each axis: 1 + |a| / 2 with ONNX's
-#: a = -0.75 (`resizing.overshoot` says why), and a little for rounding.
+#: a = -0.75 (see `resizing.overshoot`), and a little for rounding.
 _CUBIC = 1.38
 
 _BUT_BFLOAT16 = tuple(dtype for dtype in FLOATS if dtype != "bfloat16")

@@ -11,7 +11,7 @@ from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast_type, draw_further_shape
 from fuzzing.graph.types import BOOL, INTEGERS, SIGNED, UNSIGNED, TensorType
 
-#: The numbers that 53 bits tell: more of them are not carried through a graph.
+#: The numbers that 53 bits hold: more of them are not carried through a graph.
 _BITS = Interval(-(1 << 53) + 1, (1 << 53) - 1)
 
 

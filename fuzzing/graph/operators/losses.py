@@ -15,7 +15,7 @@ from fuzzing.graph.operators.sliding_windows import NARROW
 from fuzzing.graph.types import FLOATS, Shape, TensorType
 
 _REDUCTIONS = ("none", "sum", "mean")
-#: What torch ignores unless told otherwise, so that its form need not say whether anything is.
+#: What torch ignores by default, so that its form need not show whether anything is.
 _NOTHING = -100
 _WEIGHT = Interval(0.1, 1.0)  # positive, so that a mean never divides by zero
 

@@ -211,7 +211,7 @@ def _torch_response(context: NodeContext, names: Sequence[str]) -> str:
 
 register(
     _batch(9, NARROW),
-    # Training mode gives running statistics too, and is no inference; so it is only ever said to be off.
+    # Training mode gives running statistics too, and is no inference; so it is only ever set to off.
     _batch(14, FLOATS, AttributeSpec("training_mode", Choice(0), omit=0.7, default=0)),
     _instance(6, NARROW),
     _instance(22, FLOATS),

@@ -35,7 +35,7 @@ from fuzzing.graph.types import FLOATS, Shape, TensorType
 #: How often all axes are counted from the end.
 _NEGATIVE = 0.1
 
-#: How often axes are given, and are none; what that means is another attribute's to say.
+#: How often axes are given, and are none; another attribute decides what that means.
 _NONE = 0.05
 
 _RANKS = ANY_RANK[1:]

@@ -17,7 +17,7 @@ from fuzzing.graph.types import FLOATS
 #: The factors of nearest mode.
 _EXACT = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
 #: Where a cut-out begins and ends, in parts of an axis: coordinates then do not fall on the image's border,
-#: where rounding tells what is outside.
+#: where rounding decides what is outside.
 _STARTS, _ENDS = (0.0, 0.13, -0.21), (1.0, 0.79, 1.27)
 
 #: As ONNX names them (operator reference, Resize-13).

@@ -21,7 +21,7 @@ from fuzzing.graph.operators import register
 from fuzzing.graph.operators.layout import product
 from fuzzing.graph.types import ANY, TensorType
 
-#: More than any length that only the data tell: such lengths never exceed a tensor's elements.
+#: More than any length that depends on the data: such lengths never exceed a tensor's elements.
 MOST = 1 << 40
 
 

@@ -72,7 +72,7 @@ def draw(context: NodeContext, *, dilated: bool = True, ceiled: bool = False) ->
 def overhangs(context: NodeContext, space: Sequence[int], kernel: Sequence[int]) -> bool:
     """Whether with `ceil_mode` a window would begin behind the input.
 
-    The reference says that it is ignored, but onnx's own shape inference counts it.
+    The reference ignores it, but onnx's own shape inference counts it.
     """
     count = len(space)
     strides = context.get("strides") or (1,) * count

@@ -44,7 +44,7 @@ def _transform(context: NodeContext) -> tuple[int, int]:
             given["axis"] = axis - context.rank if rng.chance(0.2) else axis
     if rng.chance(0.6):
         kind = rng.choice(("inverse", "onesided"))
-        if kind == "inverse" or shape[-1] == 1:  # one half tells all only of real numbers
+        if kind == "inverse" or shape[-1] == 1:  # one half determines the whole only for real numbers
             given[kind] = rng.between(0, 1)
     others = context.x.elements // shape[axis]
     most = max(shape[axis], min(context.limits.max_dim, max_output_elements(context) // (2 * others)))

@@ -1,1 +1,1 @@
-"""Ways to tell where a failure is, one file each; see `fuzzing.localize.localization`."""
+"""Ways to locate a failure, one file each; see `fuzzing.localize.localization`."""

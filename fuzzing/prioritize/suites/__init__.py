@@ -73,7 +73,7 @@ class Suite:
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise UsageError(f"this is no suite: {error!r}") from None
         if not all(tests > 0 for tests in table.values()):
-            raise UsageError("a suite says how many tests an operator has; leave out those that have none")
+            raise UsageError("a suite counts the tests of an operator; leave out those that have none")
         return cls(origin, OperatorCounts(table), instances)
 
 

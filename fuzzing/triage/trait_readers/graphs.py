@@ -109,12 +109,12 @@ def _node_needs(node: Node, graph: Graph) -> Iterator[str]:
 
 
 def _text_value(value: Attribute) -> str:
-    """What a textual attribute says: it chooses among algorithms."""
+    """The value of a textual attribute: it chooses among algorithms."""
     return f"={value}" if isinstance(value, str) else ""
 
 
 def _is_mandatory(node: Node, schema: onnx.defs.OpSchema | None, name: str) -> bool:
-    """Whether the operator cannot be without an attribute, so that having it tells nothing."""
+    """Whether the operator cannot be without an attribute, so that having it is no evidence."""
     if schema is None or name not in schema.attributes:
         return False
     return schema.attributes[name].required or name in _EITHER.get(node.op, ())

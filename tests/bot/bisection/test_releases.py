@@ -104,7 +104,7 @@ def test_an_index_that_does_not_answer_is_not_an_empty_one(
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
-    with pytest.raises(IndexUnreachableError, match="cannot tell which releases satisfy") as caught:
+    with pytest.raises(IndexUnreachableError, match="cannot determine which releases satisfy") as caught:
         releases(Range.parse("tinyc:1..2"), Installer(tmp_path), tmp_path / "cache")
     assert isinstance(caught.value, ProvisionError)
     assert not list(tmp_path.glob("cache/*"))

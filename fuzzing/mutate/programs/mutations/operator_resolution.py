@@ -100,7 +100,7 @@ def _slice(operand: TensorFacts, result: TensorFacts, axis: int) -> str | None:
 
 
 def _keeps_types(before: Point, slices: Mapping[str, str | None], result: TensorFacts) -> bool:
-    """Whether no slice of rank 0 loses its say in type promotion, which counts such tensors less."""
+    """Whether no slice of rank 0 loses its effect on type promotion, which counts such tensors less."""
     types = {before[name].dtype for name in slices}
     shrinks = any(text and len(before[name].shape) == 1 for name, text in slices.items())
     return len(types) == 1 or (not shrinks and all(before[name].shape for name in slices)) or not result.shape
