@@ -103,7 +103,7 @@ def extract_scopes(model: ModelProto) -> list[Scope]:
 
 
 def _is_text(value: object) -> bool:
-    """Whether a message's text is one: for what is no UTF-8 protobuf gives bytes, against its declared types."""
+    """Whether a message's text is one: protobuf gives bytes for what is no UTF-8, whatever its type."""
     return isinstance(value, str)
 
 

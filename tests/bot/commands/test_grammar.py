@@ -91,7 +91,7 @@ def test_what_is_no_command(body: str) -> None:
 @pytest.mark.parametrize(
     ("body", "output"),
     [
-        ("/assay", "say what to do: `dup`, `invalid`, `rerun`, `run`"),
+        ("/assay", "name a command: `dup`, `invalid`, `rerun`, `run`"),
         ("/assay rerum", "did you mean `/assay rerun`?"),
         ("/assay x`y", "`x?y` is not a command; there are `dup`, `invalid`, `rerun`, `run`"),
         ("/assay run budgt=5m", "`run` does not take `budgt=5m`; did you mean `budget`?"),
