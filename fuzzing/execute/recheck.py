@@ -7,11 +7,12 @@ stored beside the references and serve all compilers, releases and repeats. Pass
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fuzzing.cases import EquivalentPair, Tensor, TestCase
+from fuzzing.cases import EquivalentPair, OnnxModel, Tensor, TestCase
 from fuzzing.cases.values import Value, value_from_json
 from fuzzing.execute.reference_outputs import outputs_to_json
 from fuzzing.execute.reference_runner import (
@@ -33,7 +34,7 @@ Outputs = tuple[tuple[str, Value], ...]
 #: M_PERTURB), so that reads of uninitialized memory return other values than usual.
 _PERTURBED = {"MALLOC_PERTURB_": "165"}
 _MAX_KEPT = 8 << 20  # bytes of outputs stored for one case; larger ones are computed again
-_SUFFIX = ".recheck2"  # another number invalidates stored results
+_SUFFIX = ".recheck3"  # another number invalidates stored results
 
 _WIDE = {"precision": "float64"}
 
@@ -189,6 +190,12 @@ class _ReferenceRunBatch:
             independently = perturb_independently(values, sign, computed_in)
             yield (f"perturbed_equally{sign}", case.id), replace(case, inputs=equally)
             yield (f"perturbed_independently{sign}", case.id), replace(case, inputs=independently)
+            if isinstance(case.program, OnnxModel):
+                # Found by name, as backends are: the control plane imports this module, and never onnx.
+                module = importlib.import_module("fuzzing.backends.onnx_reference.moved_constants")
+                model: bytes | None = module.move_constants(case.program.model, sign, computed_in)
+                if model is not None:
+                    yield (f"moved_constants{sign}", case.id), replace(case, program=OnnxModel(model))
 
     def _collect(self, subject: _Subject) -> ReferenceRuns:
         case = subject.case
@@ -200,6 +207,7 @@ class _ReferenceRunBatch:
             float64=self._outputs("float64", case),
             perturbed_equally=self._signed_outputs("perturbed_equally", case),
             perturbed_independently=self._signed_outputs("perturbed_independently", case),
+            moved_constants=self._signed_outputs("moved_constants", case),
             refilled=self._outputs("refilled", case),
             problem=self._problem(case),
         )
@@ -231,7 +239,7 @@ class _ReferenceRunBatch:
         return any(execution.exhausted for execution in mine)
 
 
-_RUN_LISTS = ("runs", "perturbed_equally", "perturbed_independently")
+_RUN_LISTS = ("runs", "perturbed_equally", "perturbed_independently", "moved_constants")
 _SINGLE_RUNS = ("float64", "refilled")
 
 

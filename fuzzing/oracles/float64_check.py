@@ -86,6 +86,8 @@ class ReferenceRuns:
     perturbed_equally  float64, inputs moved by at most a rounding, equal numbers by the same amount
     perturbed_independently  the same, each element by its own amount, so that ties break; one run has all
               moves reversed
+    moved_constants  as `perturbed_equally`, with float constants of the model moved in place of inputs; only
+              measures how far numbers move
     refilled  as `float64`, with another number wherever the standard leaves a result open
     """
 
@@ -93,6 +95,7 @@ class ReferenceRuns:
     float64: Outputs | None = None
     perturbed_equally: tuple[Outputs, ...] = ()
     perturbed_independently: tuple[Outputs, ...] = ()
+    moved_constants: tuple[Outputs, ...] = ()
     refilled: Outputs | None = None
     problem: str = ""
 
@@ -260,6 +263,7 @@ class _PartViews:
     float64: Value | None
     perturbed_equally: tuple[Value | None, ...]
     perturbed_independently: tuple[Value | None, ...]
+    moved_constants: tuple[Value | None, ...]
     refilled: Value | None
 
     def all(self) -> tuple[Value | None, ...]:
@@ -267,12 +271,15 @@ class _PartViews:
 
     def of_shape(self, shape: tuple[int, ...]) -> _PartViews:
         """Without the perturbed runs of another shape, where a size changed: they cannot be compared."""
-        perturbed_equally, perturbed_independently = (
+        perturbed_equally, perturbed_independently, moved_constants = (
             tuple(run for run in runs if _shape(run) == shape)
-            for runs in (self.perturbed_equally, self.perturbed_independently)
+            for runs in (self.perturbed_equally, self.perturbed_independently, self.moved_constants)
         )
         return replace(
-            self, perturbed_equally=perturbed_equally, perturbed_independently=perturbed_independently
+            self,
+            perturbed_equally=perturbed_equally,
+            perturbed_independently=perturbed_independently,
+            moved_constants=moved_constants,
         )
 
 
@@ -292,6 +299,7 @@ class _RunsByPart:
         self._float64 = by_part(reference_runs.float64)
         self._equally = [by_part(run) for run in reference_runs.perturbed_equally]
         self._independently = [by_part(run) for run in reference_runs.perturbed_independently]
+        self._moved = [by_part(run) for run in reference_runs.moved_constants]
         self._refilled = by_part(reference_runs.refilled)
 
     def of(self, part: str) -> _PartViews:
@@ -300,6 +308,7 @@ class _RunsByPart:
             self._float64.get(part),
             tuple(run.get(part) for run in self._equally),
             tuple(run.get(part) for run in self._independently),
+            tuple(run.get(part) for run in self._moved),
             self._refilled.get(part),
         )
 
@@ -411,8 +420,8 @@ class _Elements:
         rounding, least = ROUNDING[dtype]
         own = rounding * np.abs(exact) + least
         sensitivity = np.zeros(exact.shape)
-        for other in perturbed:
-            sensitivity = np.maximum(sensitivity, np.abs(other - exact))
+        for other in (*perturbed, *map(_numbers, self.views.moved_constants)):
+            sensitivity = np.fmax(sensitivity, np.abs(other - exact))
         unit = own + sensitivity
         mine, library_errors = np.abs(got - exact), np.abs(library - exact)
         usual = bounds_for(self.pair.want, None, computed_in={self.pair.want.dtype: dtype})

@@ -120,6 +120,21 @@ def test_ill_conditioned_elements_may_move_as_far_as_rounding_moves_them() -> No
     )
 
 
+def test_elements_may_move_as_far_as_moved_constants_move_them() -> None:
+    """Where all float inputs are initializers, moved inputs show nothing."""
+
+    def of_constants(got: float, moved: float) -> Verdict:
+        runs = (of([100, 1]),) * 2
+        reference_runs = ReferenceRuns(
+            runs=runs, float64=of([100, 1], "float64"), moved_constants=(of([100, moved], "float64"),)
+        )
+        return decide_outputs(case(runs[0]), of([100, got]), reference_runs).verdict
+
+    assert of_constants(1.01, moved=1.001) is PASS
+    assert of_constants(1.05, moved=1.001) is WRONG
+    assert of_constants(1.01, moved=1.0) is WRONG
+
+
 def test_where_terms_cancel_errors_count_beside_the_largest_element() -> None:
     """As in a Fourier transform, where 0 is due; without any cancelling, 0 is 0."""
     largest, tiny = 1e4, 30 * U * 1e4

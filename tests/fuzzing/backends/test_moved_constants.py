@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import onnx.reference
+from onnx import numpy_helper
+
+from fuzzing.backends.onnx_reference.float64_widening import widen
+from fuzzing.backends.onnx_reference.moved_constants import move_constants
+
+
+def model_of(text: str) -> bytes:
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g {text}').SerializeToString()
+
+
+def constants(model: bytes | None) -> dict[str, np.ndarray]:
+    assert model is not None
+    return {t.name: numpy_helper.to_array(t) for t in onnx.load_from_string(model).graph.initializer}
+
+
+SUM = model_of("(int64[1] x) => (float[1] y) <float[1] a = {0.1}, int64[1] n = {3}> "
+               "{ f = Cast<to = 1>(x) s = Mul(f, a) y = Sub(s, a) }")  # fmt: skip
+
+
+def test_float_constants_move_by_a_rounding_and_others_stay() -> None:
+    up, down = (constants(move_constants(SUM, sign, {})) for sign in (1, -1))
+    exact = float(np.float32(0.1))
+    assert up["a"].dtype == np.float64
+    assert 0 < abs(up["a"][0] - exact) <= 2 * 2.0**-24 * exact
+    assert np.isclose(up["a"][0] - exact, exact - down["a"][0], rtol=1e-6)
+    assert (up["n"].dtype, up["n"].tolist()) == (np.int64, [3])
+
+
+def test_a_program_of_integer_inputs_shows_how_sensitive_it_is() -> None:
+    moved = [move_constants(SUM, sign, {}) for sign in (1, -1)]
+    outputs = [
+        onnx.reference.ReferenceEvaluator(widen(onnx.load_from_string(one))).run(None, {"x": np.array([3])})
+        for one in moved
+        if one is not None
+    ]
+    assert outputs[0][0].dtype == np.float64
+    assert outputs[0][0] != outputs[1][0]
+
+
+def test_what_decides_places_and_sizes_does_not_move() -> None:
+    resize = "(float[1,1,2,2] x) => (float[1,1,4,4] y) <float[4] s = {1, 1, 2, 2}> { y = Resize(x, , s) }"
+    assert move_constants(model_of(resize), 1, {}) is None
+    assert move_constants(model_of("(float[1] x) => (float[1] y) { y = Abs(x) }"), 1, {}) is None
