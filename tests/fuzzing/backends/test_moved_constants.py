@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx.parser
 import onnx.reference
@@ -10,7 +12,8 @@ from fuzzing.backends.onnx_reference.moved_constants import move_constants
 
 
 def model_of(text: str) -> bytes:
-    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g {text}').SerializeToString()
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g {text}')
+    return bytes(model.SerializeToString())
 
 
 def constants(model: bytes | None) -> dict[str, np.ndarray]:
@@ -28,18 +31,22 @@ def test_float_constants_move_by_a_rounding_and_others_stay() -> None:
     assert up["a"].dtype == np.float64
     assert 0 < abs(up["a"][0] - exact) <= 2 * 2.0**-24 * exact
     assert np.isclose(up["a"][0] - exact, exact - down["a"][0], rtol=1e-6)
-    assert (up["n"].dtype, up["n"].tolist()) == (np.int64, [3])
+    assert up["n"].dtype == np.int64
+    assert up["n"].tolist() == [3]
+
+
+def _run(model: bytes) -> Any:
+    outputs: Any = onnx.reference.ReferenceEvaluator(widen(onnx.load_from_string(model))).run(
+        None, {"x": np.array([3])}
+    )
+    return outputs[0]
 
 
 def test_a_program_of_integer_inputs_shows_how_sensitive_it_is() -> None:
-    moved = [move_constants(SUM, sign, {}) for sign in (1, -1)]
-    outputs = [
-        onnx.reference.ReferenceEvaluator(widen(onnx.load_from_string(one))).run(None, {"x": np.array([3])})
-        for one in moved
-        if one is not None
-    ]
-    assert outputs[0][0].dtype == np.float64
-    assert outputs[0][0] != outputs[1][0]
+    moved = [move_constants(SUM, sign, {}) or b"" for sign in (1, -1)]
+    up, down = (np.asarray(_run(model)) for model in moved)
+    assert up.dtype == np.float64
+    assert up != down
 
 
 def test_what_decides_places_and_sizes_does_not_move() -> None:
