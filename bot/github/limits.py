@@ -13,6 +13,8 @@ MAX_ANNOTATIONS = 50  # of one request for a check run; later requests append
 PER_PAGE = 100  # items of a page of a list: GitHub's maximum
 MAX_DESCRIPTION = 140  # characters of a commit status
 
+#: Ours, of a response: the texts of a page of issues are at most PER_PAGE * MAX_BODY * 4 = 26 MB.
+MAX_RESPONSE_BYTES = 64 << 20
 #: GitHub's servers end requests after 10 s; ours wait a little longer.
 TIMEOUT_S = 15
 #: "Wait at least one second between writes": GitHub's best practices for the REST API.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -16,13 +17,14 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from bot.errors import InfrastructureError, RefusalError
-from bot.github.limits import TIMEOUT_S
-from bot.github.responses import ApiResponse
+from bot.github.limits import MAX_RESPONSE_BYTES, TIMEOUT_S
+from bot.github.responses import ApiResponse, UnexpectedResponseError
 
 USER_AGENT = "assay (https://docs.github.com/rest)"
 #: Sent to github.com only: Enterprise servers may be older.
 PUBLIC_API, API_VERSION = "https://api.github.com", "2022-11-28"
 _REDIRECTS = frozenset({301, 302, 307, 308})
+_CHUNK_BYTES = 1 << 16
 _MAX_REDIRECTS = 3  # GitHub: "clients should follow"; repeated renames redirect to the last name at once
 #: Only reads are repeated at once, after 0.5 and 1 s; the rate limiter handles `retry-after`.
 _RETRY = Retry(
@@ -68,8 +70,8 @@ class Transport:
         )
         for redirect_count in range(_MAX_REDIRECTS + 1):
             answer = self._once(method, url, data, parameters if not redirect_count else None, sent)
-            if answer.status_code not in _REDIRECTS or "location" not in answer.headers:
-                return _to_response(answer, redirected=redirect_count > 0)
+            if answer.status not in _REDIRECTS or "location" not in answer.headers:
+                return replace(answer, redirected=redirect_count > 0)
             url = self._resolve_redirect(url, answer.headers["location"])
         raise InfrastructureError(f"{url} leads in circles; tried again later")
 
@@ -87,9 +89,9 @@ class Transport:
         data: str | None,
         parameters: Mapping[str, Any] | None,
         headers: Mapping[str, str],
-    ) -> requests.Response:
+    ) -> ApiResponse:
         try:
-            return self._session().request(
+            with self._session().request(
                 method,
                 url,
                 params=parameters,
@@ -97,7 +99,9 @@ class Transport:
                 headers=headers,
                 timeout=self._timeout,
                 allow_redirects=False,
-            )
+                stream=True,
+            ) as answer:
+                return _to_response(answer)
         except (requests.RequestException, ValueError) as error:  # ValueError: the Location is no URL
             raise InfrastructureError(
                 f"GitHub did not answer: {type(error).__name__}; tried again later"
@@ -147,16 +151,25 @@ def _no_auth(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
 
 
-def _to_response(response: requests.Response, *, redirected: bool) -> ApiResponse:
+def _to_response(response: requests.Response) -> ApiResponse:
+    """The response, read; raises UnexpectedResponseError if it is too long."""
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return ApiResponse(response.status_code, headers, _data(response), redirected)
+    body = bytearray()
+    for chunk in response.iter_content(_CHUNK_BYTES):
+        body += chunk
+        if len(body) > MAX_RESPONSE_BYTES:
+            raise UnexpectedResponseError(
+                f"GitHub's answer is longer than {MAX_RESPONSE_BYTES} bytes; a proxy may have answered "
+                "instead of GitHub. It is tried again later"
+            )
+    return ApiResponse(response.status_code, headers, _data(bytes(body)))
 
 
-def _data(response: requests.Response) -> Any:
+def _data(body: bytes) -> Any:
     """The response's JSON; a page of a proxy or load balancer counts as a message."""
-    if not response.content:
+    if not body:
         return None
     try:
-        return response.json()
+        return json.loads(body)
     except ValueError:
-        return {"message": response.text[:200]}
+        return {"message": body.decode(errors="replace")[:200]}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import InfrastructureError, RefusalError
+from bot.github import transport as transport_module
 from bot.github.client import Client
 from bot.github.identity import TokenAuthenticator
 from bot.github.limits import PER_PAGE
@@ -96,6 +97,17 @@ def test_a_list_that_is_none_is_tried_again(github: GitHubDouble, body: str) -> 
     github.faults.append(Fault(200, {}, body, method="GET"))
     with client(github) as its, pytest.raises(UnexpectedResponseError):
         list(its.pages(ISSUES))
+
+
+def test_an_endless_answer_is_not_read_to_its_end(
+    github: GitHubDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport_module, "MAX_RESPONSE_BYTES", 1 << 17)
+    github.faults.append(Fault(200, {}, f"[{' ' * (1 << 17)}]", method="GET"))
+    with client(github) as its:
+        with pytest.raises(UnexpectedResponseError, match="longer than 131072 bytes"):
+            its.get(ISSUES)
+        assert its.get(ISSUES) == []
 
 
 def test_a_circle_of_redirects_ends(github: GitHubDouble) -> None:
