@@ -94,6 +94,15 @@ def render_section(bug: Bug) -> str:
     return f"### Since which {noun}\n\n{_render_result(bug, answer)}"
 
 
+def summarize(bug: Bug) -> str:
+    """The first bad release or commit in one sentence, for the top of an issue; "" if it is not known."""
+    answer = _stored_result(bug)
+    if answer is None or not is_reportable(answer):
+        return ""
+    sentence = format_lines(dict(answer))[0]
+    return f"**First bad {'commit' if 'commits' in answer else 'release'}:** {text.plain(sentence)}."
+
+
 def post_comment(session: Session, bug: Bug, issue: str, at: datetime) -> None:
     """Posts the comment after the issue that the effect `issue` files, if there is a reportable result.
 

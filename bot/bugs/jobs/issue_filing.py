@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -181,8 +181,10 @@ def _apply(session: Session, job: Job, job_context: JobContext, name: str, seen:
             )
         body = str(effect.payload["body"])
         known_since = first_bad_release.render_section(bug) if bug is not None else ""
+        since = first_bad_release.summarize(bug) if bug is not None else ""
         for section in [*_sections(seen), *filter(None, [known_since])]:
             body = _insert_section(body, name, section)
+        body = _insert_above_fold(body, [*_first_bad_commit(seen), *filter(None, [since])])
         effect.payload = {**effect.payload, "body": body}
         outbox.approve(session, name)
         first_bad_release.request_search(session, effect, bug, job_context.services.clock.now())
@@ -228,11 +230,14 @@ def _sections(seen: _FilingCheck) -> Iterator[str]:
         rows = [f"| {one['what']} | {_listed(one['found'])} | {text.plain(one['how'])} |" for one in named]
         head = ["### Where in the compiler", "", "| part | found | how |", "| --- | --- | --- |"]
         yield "\n".join([*head, *rows])
-    if seen.brought:
-        yield f"### Which commit\n\n{text.plain(_capitalize(describe_result(seen.brought)))}."
     if seen.relatives:
         lines = [f"- #{one.number}: {text.plain(one.title)} ({one.state})" for one in seen.relatives]
         yield "\n".join(["### Perhaps related", "", *lines])
+
+
+def _first_bad_commit(seen: _FilingCheck) -> Iterator[str]:
+    if seen.brought:
+        yield f"### Which commit\n\n{text.plain(_capitalize(describe_result(seen.brought)))}."
 
 
 def _listed(names: list[str]) -> str:
@@ -251,3 +256,11 @@ def _insert_section(body: str, name: str, section: str) -> str:
     head, mark, _ = body.rpartition(marker(name))
     longer = f"{head.rstrip()}\n\n{section}\n\n{mark}\n"
     return longer if len(longer) <= BODY_BUDGET else body
+
+
+def _insert_above_fold(body: str, sections: Sequence[str]) -> str:
+    """The body with sections before its first collapsed part, else before its marker, if there is room."""
+    fold = body.find("\n<details>")
+    fold = fold if fold >= 0 else body.rfind("\n" + MARKER_PREFIX)
+    longer = "\n\n".join([body[:fold].rstrip(), *sections, body[fold:].lstrip("\n")])
+    return longer if sections and len(longer) <= BODY_BUDGET else body

@@ -151,6 +151,9 @@ def test_it_is_asked_once_and_told_behind_the_issue(world: World) -> None:
     assert first_bad_release.render_section(world.bug).startswith(
         "### Since which release\n\nBegan to fail in openvino 2026.4.1;"
     )
+    assert first_bad_release.summarize(world.bug).startswith(
+        "**First bad release:** began to fail in openvino"
+    )
 
 
 @pytest.mark.parametrize("renamed", [False, True])

@@ -68,7 +68,7 @@ class World:
         with self.database.transaction() as session:
             payload = {
                 "title": "Add: crash while compiling",
-                "body": "words\n<!-- assay:e -->\n",
+                "body": "words\n\n<details><summary>Evidence</summary>\n\n</details>\n\n<!-- assay:e -->\n",
                 "labels": [],
             }
             draft = EffectDraft(
@@ -132,7 +132,9 @@ def test_what_is_still_there_goes_out(world: World) -> None:
     assert world.work().state == JobState.DONE.value
     assert world.effect.state == EffectState.PENDING.value
     assert world.github_reader.asked == ["crash while compiling"]
-    assert f"### Which commit\n\nBrought by commit {'a' * 12}" in world.effect.payload["body"]
+    above, _, below = world.effect.payload["body"].partition("<details>")
+    assert f"### Which commit\n\nBrought by commit {'a' * 12}" in above
+    assert "Evidence" in below
     assert world.effect.payload["body"].endswith("<!-- assay:e -->\n")
     assert world.bug.facts["bisection"]["commits"]["before"]["commit"] == "c" * 40
 
