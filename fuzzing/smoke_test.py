@@ -13,7 +13,18 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fuzzing.cases import Corpus, Input, OnnxModel, Program, Provenance, Recipe, TestCase, TorchProgram
+from fuzzing.cases import (
+    Corpus,
+    Input,
+    KerasLayer,
+    OnnxModel,
+    Program,
+    Provenance,
+    Recipe,
+    TestCase,
+    TorchProgram,
+)
+from fuzzing.cases.arguments import TensorArg
 from fuzzing.entry_point import emit_event_now, run_main
 from fuzzing.execute.shard import Shard
 from fuzzing.execute.shard_run import ShardRun
@@ -39,7 +50,11 @@ def _onnx_model() -> Program:
 MODELS: dict[str, Callable[[], Program]] = {
     "OnnxModel": _onnx_model,
     "TorchProgram": lambda: TorchProgram(_TORCH),
+    "KerasLayer": lambda: KerasLayer(
+        "keras.activations.relu", (), (TensorArg("x", dtype="float32", shape=_SHAPE),)
+    ),
 }
+_WHAT = {"KerasLayer": "relu(x)"}  # of the others relu(x + 1)
 
 
 def smoke_case(kind: str) -> TestCase:
@@ -47,8 +62,9 @@ def smoke_case(kind: str) -> TestCase:
     inputs: tuple[tuple[str, Input], ...] = (
         ("x", Recipe("uniform", "float32", _SHAPE, low=-2, high=2, seed=0)),
     )
-    library = kind.removesuffix("Model").removesuffix("Program").lower()
-    return TestCase(MODELS[kind](), inputs, Provenance("smoke", f"{library} relu(x + 1)", "", library, ""))
+    program = MODELS[kind]()
+    library, what = program.frontend, _WHAT.get(kind, "relu(x + 1)")
+    return TestCase(program, inputs, Provenance("smoke", f"{library} {what}", "", library, ""))
 
 
 def run_smoke_test(backend: str, python: str, kinds: Sequence[str]) -> dict[str, Outcome]:

@@ -31,7 +31,7 @@ from bot.toolchains.wheel_files import (
     install_wheel,
     sha256_of,
 )
-from bot.toolchains.wheel_pins import reference_pins
+from bot.toolchains.wheel_pins import needed_beside
 from fuzzing import backends
 
 #: Seconds between two looks at CI; a build of a compiler takes some 20 minutes at least.
@@ -63,7 +63,7 @@ class ArtifactProvisioner:
         return ToolchainSpec(
             provisioner="artifact",
             backend=config.backend,
-            requirements=(*reference_pins(config, package), *config.toolchain.extra),
+            requirements=(*needed_beside(config, package), *config.toolchain.extra),
             label=f"{package} that CI built of {read.sha[:12]}",
             origin=(("package", package), ("from", where), ("wheel", wanted.wheel), ("commit", read.sha)),
             commit=read,

@@ -16,10 +16,8 @@ from bot.config import RepositoryConfig
 from bot.errors import ConfigError, ProvisionError
 from bot.isolation import Isolation, machine_isolation
 from bot.toolchains.registry import OnProgress, ReadFile, ReadyToolchain, ToolchainSpec
+from bot.toolchains.wheel_pins import NEWEST
 from fuzzing import backends
-
-#: A release that no backend treats in a way of its own.
-_ANY_RELEASE = "9999.0.0"
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ def foreign_packages(spec: ToolchainSpec) -> list[str]:
     if spec.provisioner != "release":
         return [""]
     adapter = backends.get(spec.backend)
-    known = _own_packages(spec.backend) | {_name(item) for item in adapter.requirements(_ANY_RELEASE)}
+    known = _own_packages(spec.backend) | {_name(item) for item in adapter.requirements(NEWEST)}
     for kind in adapter.kinds:
         known |= {canonicalize_name(name) for name in backends.reference_packages(kind)}
     return sorted({_name(item) for item in spec.requirements} - known)

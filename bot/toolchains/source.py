@@ -27,7 +27,7 @@ from bot.toolchains.installer import Installer
 from bot.toolchains.registry import OnProgress, ReadyToolchain, ToolchainSpec, provisioner
 from bot.toolchains.source_digests import source_of
 from bot.toolchains.wheel_files import choose_wheel, install_wheel
-from bot.toolchains.wheel_pins import reference_pins
+from bot.toolchains.wheel_pins import needed_beside
 from fuzzing import backends
 from fuzzing.execute.sandbox import launcher
 from fuzzing.execute.sandbox.launch import interpreter_folders, sandboxed_command
@@ -60,7 +60,7 @@ class SourceProvisioner:
         return ToolchainSpec(
             provisioner="source",
             backend=config.backend,
-            requirements=(*reference_pins(config, package), *config.toolchain.extra),
+            requirements=(*needed_beside(config, package), *config.toolchain.extra),
             label=f"{package} built from {read.sha[:12]}",
             origin=(("package", package), ("build", build.model_dump_json()), *trees.items()),
             commit=read,

@@ -5,10 +5,16 @@ from __future__ import annotations
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from bot.config import RepositoryConfig
 from bot.toolchains.existing import public_version
 from bot.toolchains.release import reference_packages
 from fuzzing import backends
+
+#: A release that no backend treats in a way of its own.
+NEWEST = "9999.0.0"
 
 
 def pin_release(package: str, release: str) -> bytes:
@@ -22,11 +28,18 @@ def pin_release(package: str, release: str) -> bytes:
     return "\n".join(pins).encode()
 
 
-def reference_pins(config: RepositoryConfig, package: str) -> tuple[str, ...]:
-    """The reference libraries that the cases of a configuration need, at the versions installed here."""
-    pins = []
+def needed_beside(config: RepositoryConfig, package: str) -> tuple[str, ...]:
+    """What a wheel of `package` made of a commit needs beside it: what the backend does, and the libraries of
+    the cases at the versions installed here.
+    """
+    needed = {
+        canonicalize_name(Requirement(item).name): item
+        for item in backends.get(config.backend).requirements(NEWEST)
+        if NEWEST not in item
+    }
     for name in reference_packages(config):
-        if name not in (package, "numpy"):
+        if name != "numpy":
             with suppress(PackageNotFoundError):
-                pins.append(f"{name}=={public_version(version(name))}")
-    return tuple(pins)
+                needed[canonicalize_name(name)] = f"{name}=={public_version(version(name))}"
+    needed.pop(canonicalize_name(package), None)
+    return tuple(needed.values())

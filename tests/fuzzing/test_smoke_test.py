@@ -16,5 +16,8 @@ def test_the_models_are_the_same_each_time() -> None:
 
 @pytest.mark.compiler_onnxruntime
 def test_a_compiler_that_works_passes() -> None:
-    found = run_smoke_test("onnxruntime", sys.executable, ["OnnxModel", "KerasLayer"])
-    assert {kind: outcome.verdict for kind, outcome in found.items()} == {"OnnxModel": Verdict.PASS}
+    found = run_smoke_test("onnxruntime", sys.executable, ["OnnxModel", "KerasLayer", "EquivalentModels"])
+    assert {kind: outcome.verdict for kind, outcome in found.items()} == {
+        "OnnxModel": Verdict.PASS,
+        "KerasLayer": Verdict.PASS,
+    }
