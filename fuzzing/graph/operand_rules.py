@@ -271,7 +271,10 @@ def _attention(given: Operands) -> bool:
         fits = k[1:3] == v[1:3] and q[3] == k[3] and k[1] > 0 and q[1] % k[1] == 0
     mask, past = given.shape(3), given.shape(4)
     keys = k[-2] + (past[2] if past is not None and len(past) == 4 else 0)
-    return fits and (mask is None or (len(mask) >= 2 and mask[-1] <= keys and mask[-2] in (1, q[-2])))
+    if mask is None or not fits:
+        return fits
+    shorter = given.opset >= 24 and mask[-1:] < (keys,)  # padded since then
+    return len(mask) >= 2 and (shorter or mask[-1] in (1, keys)) and mask[-2] in (1, q[-2])
 
 
 def _affine_grid(given: Operands) -> bool:

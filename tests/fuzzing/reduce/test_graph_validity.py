@@ -93,6 +93,11 @@ OUTSIDE = {
         "{ y = Attention(q, k, v) }",
         23,
     ),
+    "a mask shorter than the keys before opset 24": state_of(
+        "(float[1,1,2,4] q, float[1,1,3,4] k, float[2,2] m) => (float[1,1,2,4] y) "
+        "{ y = Attention(q, k, k, m) }",
+        23,
+    ),
     "a target that is no class": state_of(
         "(float[2,3] x, int64[2] t) => (float l) { l = NegativeLogLikelihoodLoss(x, t) }",
         t=np.array([0, 3]),
@@ -149,6 +154,15 @@ INSIDE = (
 def test_what_the_standard_forbids_is_invalid(state: GraphState) -> None:
     assert not is_valid(state)
     assert is_valid(replace(state, tolerated=find_violations(state)))
+
+
+@pytest.mark.parametrize(("opset", "length"), [(23, 1), (23, 3), (24, 2)])
+def test_masks_of_attention_broadcast_and_since_opset_24_are_padded(opset: int, length: int) -> None:
+    text = (
+        f"(float[1,1,2,4] q, float[1,1,3,4] k, float[2,{length}] m) => (float[1,1,2,4] y) "
+        "{ y = Attention(q, k, k, m) }"
+    )
+    assert find_violations(state_of(text, opset)) == frozenset()
 
 
 @pytest.mark.parametrize("text", INSIDE)
