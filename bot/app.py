@@ -13,24 +13,23 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from bot import pages
+from bot.background import BackgroundWork, Wiring
 from bot.errors import InfrastructureError
-from bot.service import Background, IntervalJob, Service, ServiceParts, Wiring
+from bot.page_contents import make_page as make_page_here
+from bot.service import Service
 from bot.settings import Settings
 from bot.webhooks import router
 
 log = structlog.get_logger(__name__)
 
-__all__ = ["Background", "IntervalJob", "ServiceParts", "build", "create_app"]
-
 
 def create_app(settings: Settings, services: Wiring) -> FastAPI:
-    """The application; its lifespan opens and closes the service."""
-    service = Service(settings, services)
-    return build(service)
+    """The application, all of it in this process; its lifespan opens and closes the service."""
+    return build(Service(settings, BackgroundWork(services)))
 
 
-def build(service: Service) -> FastAPI:
-    """The application in front of a service, which may be open already."""
+def build(service: Service, make_page: pages.PageMaker = make_page_here) -> FastAPI:
+    """The application in front of a service, which may be open already; `make_page` renders its pages."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -50,7 +49,7 @@ def build(service: Service) -> FastAPI:
     app = FastAPI(title="Assay", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.service = service
     app.include_router(router.router())
-    app.include_router(pages.router(service))
+    app.include_router(pages.router(service, make_page))
     _add_probes(app, service)
     app.add_exception_handler(InfrastructureError, _unavailable)
     app.add_exception_handler(Exception, _internal_error)

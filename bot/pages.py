@@ -9,17 +9,16 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 
-from bot.reports.templates import render
+from bot.page_contents import PageRequest, make_page, report_file
 from bot.service import Service
-from bot.settings import Settings, web_url
-from bot.store import Database, Session, now, outbox, overview
-from bot.store.models import BugState, Campaign, Target
+from bot.settings import Settings
+from bot.store import Database, Session
+from bot.store.models import Campaign, Target
 
 #: The pages' content security policy, also in their own HTML.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -30,41 +29,22 @@ _HEADERS = {
 }
 #: The code in GitHub's redirect after the registration of an App; other text is not echoed.
 _REGISTRATION_CODE = re.compile(r"[A-Za-z0-9]{1,100}")
-MAX_BUGS = 100  # on a page; `assay bugs` lists all
-#: Order of bugs on a page.
-_STATE_ORDER = [
-    BugState.REPORTED,
-    BugState.HELD,
-    BugState.FIXED,
-    BugState.VERIFIED,
-    BugState.NEW,
-    BugState.CLOSED,
-]
-#: Names of classifications on pages.
-CLASSIFICATION_LABELS = {
-    "regression": "new",
-    "changed": "changed",
-    "already_broken": "already broken",
-    "support_lost": "no longer supported",
-    "fixed": "fixed",
-    "flaky": "did not repeat",
-    "flaky_program": "nondeterministic program",
-    "infrastructure": "infrastructure",
-    "inconclusive": "inconclusive",
-}
 _PAGES_DISABLED = """Assay is running. Its pages are disabled.
 
 Set ASSAY_PUBLIC_URL to the public address of this service and restart it to serve pages and reports of public
 repositories. On this machine, `assay status` shows all repositories.
 """
 
-
 #: Page requests that may wait while one is rendered; others get 503.
 MAX_WAITING = 20
 
 
+#: Makes a page; None if there is none. Raises InfrastructureError: the database fails, or a limit is hit.
+PageMaker = Callable[[Settings, Database, PageRequest], str | None]
+
+
 class PageQueue:
-    """Renders one page at a time, since pages share the interpreter with webhooks and probes."""
+    """Makes one page at a time, so that pages take one core of webhooks and probes at most."""
 
     def __init__(self) -> None:
         self._slot = asyncio.Semaphore(1)
@@ -84,13 +64,8 @@ class PageQueue:
             self._waiting -= 1
 
 
-def report_file(data_dir: Path, campaign: int) -> Path:
-    """The page of a campaign; it may not exist yet."""
-    return data_dir / "artifacts" / str(campaign) / "report.html"
-
-
-def router(service: Service) -> APIRouter:
-    """The routes of pages."""
+def router(service: Service, make: PageMaker = make_page) -> APIRouter:
+    """The routes of pages, which `make` makes."""
     routes = APIRouter()
     settings = service.settings
     queue = PageQueue()
@@ -109,17 +84,8 @@ def router(service: Service) -> APIRouter:
         if database is None:
             fetch = f"\nThe GitHub App is registered. Next: assay manifest --code {code}\n" if code else ""
             return PlainTextResponse(_PAGES_DISABLED + fetch, headers=_HEADERS)
-        with database.reading() as session:
-            values = {
-                "rows": overview.watched(session, public=True),
-                "kill_switches": [
-                    one for one in outbox.kill_switches(session) if one.name == outbox.ALL_TARGETS
-                ],
-                "problems": service.problems(),
-                "code": code,
-                "names": CLASSIFICATION_LABELS,
-            }
-            return HTMLResponse(render("pages/index.html.j2", **values), headers=_HEADERS)
+        page = make(settings, database, {"code": code, "problems": service.problems()})
+        return HTMLResponse(page, headers=_HEADERS)
 
     @routes.get("/repositories/{owner}/{name}")
     async def repository(owner: str, name: str) -> Response:
@@ -127,12 +93,8 @@ def router(service: Service) -> APIRouter:
 
     def render_repository(owner: str, name: str) -> Response:
         database = shown()
-        if database is not None:
-            with database.reading() as session:
-                seen = overview.of_target(session, f"{owner}/{name}", now())
-                if seen is not None and not seen.watched.target.private:
-                    return HTMLResponse(_page(settings, seen), headers=_HEADERS)
-        return _not_found("repository")
+        page = make(settings, database, {"repository": f"{owner}/{name}"}) if database is not None else None
+        return _not_found("repository") if page is None else HTMLResponse(page, headers=_HEADERS)
 
     @routes.get("/campaigns/{campaign}")
     async def report(campaign: int) -> Response:
@@ -150,19 +112,6 @@ def router(service: Service) -> APIRouter:
         return FileResponse(path, media_type="text/html; charset=utf-8", headers=_HEADERS)
 
     return routes
-
-
-def _page(settings: Settings, seen: overview.Overview) -> str:
-    ended = [one.campaign.id for one in seen.ended]
-    return render(
-        "pages/repository.html.j2",
-        o=seen,
-        bugs=sorted(seen.bugs, key=lambda bug: _STATE_ORDER.index(BugState(bug.state))),
-        web=web_url(settings.github_api_url),
-        reports={number for number in ended if report_file(settings.data_dir, number).is_file()},
-        limit=MAX_BUGS,
-        names=CLASSIFICATION_LABELS,
-    )
 
 
 def _not_found(what: str) -> Response:

@@ -7,6 +7,7 @@ errors are reported in one `SettingsError` with variable, value (never of a secr
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import tomllib
@@ -254,6 +255,16 @@ def load_settings(**overrides: Any) -> Settings:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{settings_file()} cannot be read: {error}") from None
+
+
+def dump_settings(settings: Settings) -> bytes:
+    """One line of JSON with all settings, secrets included, for a pipe to a process of ours."""
+    values = {name: getattr(settings, name) for name in Settings.model_fields}
+    plain = {
+        name: value.get_secret_value() if isinstance(value, SecretStr) else value
+        for name, value in values.items()
+    }
+    return json.dumps(plain, default=str).encode() + b"\n"
 
 
 def check_service_settings(settings: Settings) -> None:

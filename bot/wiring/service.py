@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from bot import service as service_parts
+from bot.background import ServiceParts
 from bot.bugs import issue_events as issues
 from bot.campaigns import intents
 from bot.campaigns.campaign_queue import CampaignQueue
@@ -57,7 +57,7 @@ from bot.worker import Worker
 START_DELAY = timedelta(seconds=1)
 
 
-def service(settings: Settings, database: Database) -> service_parts.ServiceParts:
+def service(settings: Settings, database: Database) -> ServiceParts:
     """All parts. The embedded database belongs to one process, which holds the lock of its folder."""
     github_api = connect_github(settings, database)
     reader = Reader(github_api) if github_api is not None else None
@@ -117,7 +117,7 @@ def service(settings: Settings, database: Database) -> service_parts.ServicePart
     publisher = Worker(OutboxQueue(database, *make_sinks(settings, github_api)))
     for part in (campaigns, quick, long, commands, tasks, publisher):
         part.start(free_other_leases=database.is_sqlite)
-    return service_parts.ServiceParts(
+    return ServiceParts(
         handle=event_filter,
         backgrounds=(
             *((CacheCleaner(github_api),) if github_api is not None else ()),

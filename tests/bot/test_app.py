@@ -15,11 +15,12 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import text
 
-from bot import service
+from bot import background
 from bot.app import create_app
+from bot.background import Background, BackgroundWork, IntervalJob, ServiceParts
 from bot.data_lock import DataLock
 from bot.errors import InfrastructureError
-from bot.service import Background, IntervalJob, Service, ServiceParts
+from bot.service import Service
 from bot.settings import Settings
 from bot.webhooks import Intent
 from bot.webhooks.signature import sign
@@ -72,7 +73,7 @@ def test_healthy_and_ready(tmp_path: Path, serving: Serving) -> None:
 def test_a_background_that_died_is_shown_and_started_again(
     tmp_path: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "MIN_RESTART_S", 1.0)
+    monkeypatch.setattr(background, "MIN_RESTART_S", 1.0)
     worker = Worker()
     app = create_app(settings_for(tmp_path), services=composed(worker))
     with serving(app) as client:
@@ -172,7 +173,9 @@ def test_jobs_run_and_their_failures_are_counted(tmp_path: Path) -> None:
             ran.set()
         raise InfrastructureError("not now")
 
-    service = Service(settings_for(tmp_path), composed(jobs=(IntervalJob("publish", 0.01, job),)))
+    service = Service(
+        settings_for(tmp_path), BackgroundWork(composed(jobs=(IntervalJob("publish", 0.01, job),)))
+    )
     service.open()
     assert ran.wait(600)
     service.close()
@@ -183,8 +186,8 @@ def test_jobs_run_and_their_failures_are_counted(tmp_path: Path) -> None:
 
 
 def test_one_service_for_each_data_folder(tmp_path: Path) -> None:
-    first = Service(settings_for(tmp_path), composed())
-    second = Service(settings_for(tmp_path), composed())
+    first = Service(settings_for(tmp_path), BackgroundWork(composed()))
+    second = Service(settings_for(tmp_path), BackgroundWork(composed()))
     first.open()
     with pytest.raises(InfrastructureError, match=r"process \d+ on .*, since .*ASSAY_DATA_DIR"):
         second.open()
@@ -206,7 +209,7 @@ def test_what_was_opened_is_closed_when_opening_fails(tmp_path: Path) -> None:
 
     for _ in range(2):
         with pytest.raises(InfrastructureError, match="no git"):
-            Service(settings_for(tmp_path), broken).open()
-    service = Service(settings_for(tmp_path), composed())
+            Service(settings_for(tmp_path), BackgroundWork(broken)).open()
+    service = Service(settings_for(tmp_path), BackgroundWork(composed()))
     service.open()
     service.close()

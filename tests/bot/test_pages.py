@@ -16,7 +16,9 @@ from starlette.responses import PlainTextResponse, Response
 
 from bot import pages
 from bot.app import build
-from bot.service import Service, ServiceParts
+from bot.background import BackgroundWork, ServiceParts
+from bot.page_contents import report_file
+from bot.service import Service
 from bot.settings import Settings, report_url
 from bot.store import audit, bugs, outbox
 from bot.store.models import Bug, Campaign, CampaignState, Target
@@ -27,7 +29,8 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 def service(folder: Path, public_url: str | None) -> Service:
     settings = Settings(data_dir=folder, public_url=public_url)
-    return Service(settings, lambda _settings, _database: ServiceParts(handle=lambda _session, _intent: None))
+    parts = ServiceParts(handle=lambda _session, _intent: None)
+    return Service(settings, BackgroundWork(lambda _settings, _database: parts))
 
 
 def fill(made: Service) -> None:
@@ -40,7 +43,7 @@ def fill(made: Service) -> None:
             session.add(Campaign(id=number, target=name, head="a" * 40, trigger="push", created_at=AT,
                                  updated_at=AT))  # fmt: skip
     for number in (1, 2, 3):
-        path = pages.report_file(made.settings.data_dir, number)
+        path = report_file(made.settings.data_dir, number)
         path.parent.mkdir(parents=True)
         path.write_text(f"<title>Report {number}</title>")
 

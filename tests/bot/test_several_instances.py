@@ -14,8 +14,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import func, inspect, select
 
+from bot.background import BackgroundWork, ServiceParts
 from bot.campaigns import intents
-from bot.service import Service, ServiceParts
+from bot.service import Service
 from bot.settings import Settings
 from bot.store import Database, Session, campaigns, inbox, now
 from bot.store.database import migrations
@@ -122,7 +123,7 @@ class Instance:
             return run
 
         settings = Settings(data_dir=folder, database_url=url, webhook_secret="s")
-        self.service = Service(settings, compose)
+        self.service = Service(settings, BackgroundWork(compose))
 
 
 def push(number: int) -> bytes:

@@ -14,10 +14,11 @@ from bot.app import build
 from bot.connection_limits import LimitedProtocol, raise_file_limit
 from bot.errors import InfrastructureError
 from bot.logs import configure
+from bot.page_process import PageProcess
 from bot.service import Service
 from bot.settings import check_service_settings, load_settings
 from bot.terminal import echo
-from bot.wiring.service import service as composed
+from bot.work_process import WorkProcess
 
 #: Seconds that requests may take after SIGTERM; GitHub waits 10 s for an answer.
 DRAIN_S = 10
@@ -56,12 +57,12 @@ def command(host: str | None, port: int | None) -> None:
     configure(settings.log_format, settings.log_level)
     raise_file_limit()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    service = Service(settings, composed)
+    service, pages = Service(settings, WorkProcess()), PageProcess()
     with _listen(settings.host, settings.port) as listener:
         try:
             service.open()
             config = uvicorn.Config(
-                build(service),
+                build(service, pages.make),
                 loop="uvloop",
                 http=LimitedProtocol,
                 ws="none",
@@ -73,6 +74,7 @@ def command(host: str | None, port: int | None) -> None:
             )
             _run(_Server(config), listener)
         finally:
+            pages.close()
             service.close()
 
 

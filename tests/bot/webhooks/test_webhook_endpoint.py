@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from sqlalchemy import select
 
 from bot.app import create_app
-from bot.service import ServiceParts
+from bot.background import ServiceParts
 from bot.settings import Settings
 from bot.store import Database
 from bot.store.models import Delivery
