@@ -72,7 +72,7 @@ class PageProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
-            start_new_session=True,
+            process_group=0,
         )
         assert process.stdin is not None
         process.stdin.write(dump_settings(settings))

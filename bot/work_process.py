@@ -127,7 +127,7 @@ class WorkProcess:
         first = not self._started.is_set()
         command = killed_with_parent([sys.executable, *self._program])
         with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
         ) as process:
             assert process.stdin is not None
             assert process.stdout is not None

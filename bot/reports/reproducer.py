@@ -22,6 +22,7 @@ from bot.reports import text
 from bot.reports.campaign_view import InstalledToolchain
 from bot.reports.literals import base64_lines, literal, text_literal
 from bot.reports.templates import environment
+from bot.reports.templates import render as render_template
 from fuzzing import backends
 from fuzzing.cases import EquivalentPair, Sequence, Tensor, TestCase, Value
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES
@@ -128,7 +129,8 @@ def render(
         raise InternalError(f"no reproducer for {outcome.backend}: {_template(outcome.backend, frontend)}")
     options, profile = full_configuration(outcome)
     inputs = [(name, _dtype(value), literal(value, 8)) for name, value in case.values()]
-    return environment().get_template(_template(outcome.backend, frontend)).render(
+    return render_template(
+        _template(outcome.backend, frontend),
         header=_header(case, outcome, toolchain),
         provenance=_provenance(case),
         pip=pip_command(toolchain, outcome.backend, frontend),
@@ -158,7 +160,8 @@ def render_replay_instructions(
     case: TestCase, outcome: Outcome, toolchain: InstalledToolchain, folder: str
 ) -> str:
     """Instructions to replay a bug without a script; the case is kept in `folder`."""
-    return environment().get_template("reproducers/replay.txt.j2").render(
+    return render_template(
+        "reproducers/replay.txt.j2",
         header=_header(case, outcome, toolchain),
         provenance=_provenance(case),
         pip=pip_command(toolchain, outcome.backend, case.program.frontend),

@@ -8,7 +8,7 @@ from bot.reports import text
 from bot.reports.campaign_view import InstalledToolchain
 from bot.reports.reproducer import full_configuration, pip_command
 from bot.reports.short_program import torch_input
-from bot.reports.templates import environment
+from bot.reports.templates import render as render_template
 from fuzzing.cases import EquivalentModels, EquivalentPair, TestCase, TorchProgram
 from fuzzing.cases.equivalent_pair import SIDES
 from fuzzing.outcomes import Outcome, Verdict
@@ -28,7 +28,8 @@ def render_pair(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain)
     definitions = _definitions(program)
     options, _ = full_configuration(outcome)
     mismatch = next(iter(outcome.evidence.mismatches), None)
-    return environment().get_template("reproducers/pair.py.j2").render(
+    return render_template(
+        "reproducers/pair.py.j2",
         pip=pip_command(toolchain, outcome.backend, "torch"),
         rule=program.rule,
         operator=text.one_line(case.provenance.operator),

@@ -18,7 +18,7 @@ from bot.reports import text
 from bot.reports.campaign_view import InstalledToolchain
 from bot.reports.reproducer import full_configuration, pip_command
 from bot.reports.short_program import short_program, value_expression
-from bot.reports.templates import environment
+from bot.reports.templates import environment, render_within_limits
 from fuzzing.cases import Tensor, TestCase
 from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
@@ -68,28 +68,29 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
         imports = ("import base64", *imports)
     if "np." in check.want + check.assertion and "import numpy as np" not in imports:
         imports = ("import numpy as np", *imports)
-    rendered = template.render(
-        pip=pip_command(toolchain, outcome.backend, frontend, _packages(frontend, outcome)),
-        about=_about(outcome, toolchain),
-        program=program,
-        imports=imports,
-        arguments=arguments,
-        arrays=", ".join(arrays),
-        tensors=arrays,
-        feeds="{"
+    values = {
+        "pip": pip_command(toolchain, outcome.backend, frontend, _packages(frontend, outcome)),
+        "about": _about(outcome, toolchain),
+        "program": program,
+        "imports": imports,
+        "arguments": arguments,
+        "arrays": ", ".join(arrays),
+        "tensors": arrays,
+        "feeds": "{"
         + ", ".join(f"{json.dumps(name)}: {variable}" for name, variable, _ in program.inputs)
         + "}",
-        output=_output_name(case, outcome),
-        place=_place(case, outcome),
-        outputs=len(case.expected or ()),
-        want=check.want,
-        check=check.assertion,
-        symptom=_symptom(outcome),
-        options=options,
-        verdict=outcome.verdict.value,
-        demotes="double" in program.code,
-        device=outcome.device,
-    )
+        "output": _output_name(case, outcome),
+        "place": _place(case, outcome),
+        "outputs": len(case.expected or ()),
+        "want": check.want,
+        "check": check.assertion,
+        "symptom": _symptom(outcome),
+        "options": options,
+        "verdict": outcome.verdict.value,
+        "demotes": "double" in program.code,
+        "device": outcome.device,
+    }
+    rendered = render_within_limits(template, values)
     script = _tidy(rendered)
     fits = script.count("\n") <= MAX_LINES and len(script) <= MAX_CHARACTERS
     return script if fits and _is_python(script) else ""

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
+from bot.errors import InternalError
 from bot.reports import mismatch_summary, text
+
+#: Characters and processor time of one text. GitHub takes 65,536 characters; only our own pages are longer.
+MAX_CHARACTERS = 64 << 20
+MAX_CPU_S = 60.0
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -52,8 +59,25 @@ def environment() -> jinja2.Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """The rendered template."""
-    return environment().get_template(template).render(values)
+    """The rendered template. Raises InternalError above a limit, as `render_within_limits`."""
+    return render_within_limits(environment().get_template(template), values)
+
+
+def render_within_limits(template: jinja2.Template, values: Mapping[str, Any]) -> str:
+    """The rendered template.
+
+    Raises InternalError above MAX_CHARACTERS or MAX_CPU_S: whoever fills it did not bound foreign text. It is
+    an error of what is rendered; the worker continues with the next item.
+    """
+    parts, size, end = [], 0, time.thread_time() + MAX_CPU_S
+    for part in template.generate(values):
+        parts.append(part)
+        size += len(part)
+        if size > MAX_CHARACTERS:
+            raise InternalError(f"{template.name} has more than {MAX_CHARACTERS:,} characters")
+        if time.thread_time() > end:
+            raise InternalError(f"{template.name} takes more than {MAX_CPU_S:g} s")
+    return "".join(parts)
 
 
 def thousands(number: int) -> str:

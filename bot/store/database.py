@@ -30,6 +30,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from bot.errors import InfrastructureError, SettingsError
 
 BUSY_TIMEOUT_S = 30  # how long a writer waits for another before it fails
+#: How often a writer on SQLite looks whether the other processes' are done; transactions take some of it.
+POLL_S = 0.001
 #: PostgreSQL ends a writer that is idle for this long, so that others can proceed: a lease's length.
 IDLE_TIMEOUT_S = 60
 #: An arbitrary advisory lock id, unlike that of the migrations.
@@ -79,8 +81,8 @@ class Database:
         # By default PostgreSQL shows a reader what others commit meanwhile.
         self._readers = self._sessionmaker(begin="begin isolation level repeatable read", read_only=True)
         self._autocommit_sessions = self._sessionmaker(begin="")
-        # SQLite allows one writer; others poll, in the end every 100 ms. Threads of this process queue here
-        # instead and are woken at once. On PostgreSQL they share one connection.
+        # SQLite allows one writer; others poll. Threads of this process queue here instead and are woken at
+        # once. On PostgreSQL they share one connection.
         self._write_lock = threading.RLock()
 
     @property
@@ -264,7 +266,26 @@ def _begin_sqlite(connection: Connection) -> None:
         return
     level = "full" if options.get("durable", True) else "normal"
     connection.exec_driver_sql(f"pragma synchronous={level}")
-    connection.exec_driver_sql("begin immediate")
+    _begin_immediate(connection)
+
+
+def _begin_immediate(connection: Connection) -> None:
+    """Waits for the write lock, looking each POLL_S: SQLite itself would in the end look each 0.1 s."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    connection.exec_driver_sql("pragma busy_timeout=0")
+    try:
+        while True:
+            try:
+                connection.exec_driver_sql("begin immediate")
+            except OperationalError as error:
+                code = getattr(error.orig, "sqlite_errorcode", None)
+                if code != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(POLL_S)
+            else:
+                return
+    finally:
+        connection.exec_driver_sql(f"pragma busy_timeout={BUSY_TIMEOUT_S * 1000}")
 
 
 def _begin_postgresql(connection: Connection) -> None:

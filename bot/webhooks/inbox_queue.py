@@ -66,8 +66,7 @@ class InboxQueue(Queue):
                 if self._delays.is_due(position.id):
                     begun = time.thread_time()
                     yield _DeliveryRun(self._database, self._handle, self._delays, position)
-                    # Acknowledgements share the interpreter: leave them half of it, of which waiting for a
-                    # database takes none.
+                    # Acknowledgements are stored in the same database: leave them half of its time.
                     stop.wait(time.thread_time() - begun)
             after = positions[-1] if positions else after
 
