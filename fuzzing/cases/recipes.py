@@ -53,7 +53,7 @@ class Recipe:
             raise CaseFormatError("a recipe's seed must lie in 0..2**64-1")
 
     def _check_bounds(self) -> None:
-        """Rejects bounds whose conversion by numpy is undefined behaviour and so not portable."""
+        """Rejects bounds whose conversion by numpy is undefined behavior and so not portable."""
         if not (math.isfinite(self.low) and math.isfinite(self.high) and math.isfinite(self.high - self.low)):
             raise CaseFormatError("a recipe's bounds, and their distance, must be finite")
         if self.kind in ("uniform", "integers") and self.low > self.high:

@@ -1,6 +1,6 @@
 """What models show of a set of operators: of one model, or of many together.
 
-Only nodes whose type is in the set count, as producers, consumers and neighbours. Nodes that a generator
+Only nodes whose type is in the set count, as producers, consumers and neighbors. Nodes that a generator
 appends to join loose ends (`is_appended`) never do, but for the out-degrees as Isra's release counts them.
 """
 
@@ -103,7 +103,7 @@ class _ScopeObserver:
 
     def count(self) -> None:
         self._nodes()
-        self._neighbours()
+        self._neighbors()
         self._out_degrees()
 
     def _nodes(self) -> None:
@@ -119,7 +119,7 @@ class _ScopeObserver:
             [(operator, in_degree(operator, len(types))) for operator, types in seen]
         )
 
-    def _neighbours(self) -> None:
+    def _neighbors(self) -> None:
         """Edges, and the paths that they make: each node joins those before it with those behind it."""
         members, observations = self._members, self._facts
         producers = {name: at for at, node in enumerate(members) for name in node.outputs}

@@ -52,7 +52,7 @@ def decode(dtype: str, raw: Array) -> Array:
     return _values(dtype)[raw]
 
 
-#: Of each float type: one rounding, relative to the value rounded (half the distance of 1 to its neighbour,
+#: Of each float type: one rounding, relative to the value rounded (half the distance of 1 to its neighbor,
 #: IEEE 754's unit roundoff), and the smallest number above 0.
 ROUNDING = {
     "float16": (2.0**-11, 2.0**-24),
@@ -65,7 +65,7 @@ ROUNDING = {
 
 
 def ulp_ranks(dtype: str, raw: Array) -> Array:
-    """Rank of each element in the order of its float type, as int64: neighbours differ by one.
+    """Rank of each element in the order of its float type, as int64: neighbors differ by one.
 
     Both zeros have rank 0. Ranks of NaN and infinities have no meaning. Complex types have no order: use
     their parts.

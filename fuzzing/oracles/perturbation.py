@@ -34,7 +34,7 @@ _LEAST_NORMAL = {
     "complex128": 2.0**-1022,
 }
 _NATIVE: Mapping[str, str] = MappingProxyType({})
-_GRID = 4  # float64 itself has nothing between neighbours: its numbers move by up to this many
+_GRID = 4  # float64 itself has nothing between neighbors: its numbers move by up to this many
 
 
 def perturb_equally(values: Named, sign: int, computed_in: Mapping[str, str] = _NATIVE) -> Named:

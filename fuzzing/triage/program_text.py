@@ -82,7 +82,7 @@ def _decode_text(program: Program) -> str:
 
 
 def format_onnx(model: bytes) -> str:
-    """A serialised model in ONNX's textual syntax, constants of more than MAX_SHOWN elements elided."""
+    """A serialized model in ONNX's textual syntax, constants of more than MAX_SHOWN elements elided."""
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 

@@ -70,7 +70,7 @@ def compute_signature(
     Its fields are backend, frontend, phase, verdict, operator, and of the symptom:
         error      the exception's class without its module, or the signal; "" where a source file of the
                    compiler is named, which is more specific and outlives changes of the Python binding
-        complaint  the failed check or the normalised message, or the kinds of difference
+        complaint  the failed check or the normalized message, or the kinds of difference
         frames     the compiler's source file, or its Python frames, innermost first
 
     Of a case that was reduced, `reduced` describes the rest. It decides in place of `operator`, which

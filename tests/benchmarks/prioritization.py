@@ -131,7 +131,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--no-suite", action="store_true", help="as if nobody knew the compiler's own tests")
     parser.add_argument("--measure", choices=sorted(_subjects.SUBJECTS), help="run this subject's cases anew")
-    parser.add_argument("--work", type=Path, default=Path("prioritisation-work"), help="for --measure")
+    parser.add_argument("--work", type=Path, default=Path("prioritization-work"), help="for --measure")
     parser.add_argument("--python", default="", help="for --measure: an interpreter that has the release")
     parser.add_argument("--change", type=Path, help="a commit, as `fuzzing.prioritize --change` takes it")
     parser.add_argument("--history", type=Path, help="what cases did before that commit")

@@ -30,8 +30,8 @@ def _validate(graph: Graph, where: str) -> None:
         _define(graph, defined, edge, f"an edge that {where} captures")
     for edge, constant in graph.constants.items():
         if edge not in graph.inputs:
-            _define(graph, defined, edge, f"an initialiser of {where}")
-        _check_constant(constant, f"the initialiser {edge} of {where}")
+            _define(graph, defined, edge, f"an initializer of {where}")
+        _check_constant(constant, f"the initializer {edge} of {where}")
         if graph.types[edge] != constant.type:
             raise InternalError(f"edge {edge} of {where} is {graph.types[edge]}, its data {constant.type}")
     for number, node in enumerate(graph.nodes):

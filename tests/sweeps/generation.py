@@ -11,10 +11,10 @@ also takes the options of `python -m fuzzing.generate`. It checks for every mode
     shapes     does each edge have the graph's type and shape?
     finite     is each element of each edge a finite number?
     bounds     and within the generator's bounds?
-    optimised  does the backend run the model with all optimizations, with finite outputs?
+    optimized  does the backend run the model with all optimizations, with finite outputs?
 
 Prints the share of each, and every exception by operator and message with the indices of some models. After a
-failed check only `optimised` still runs. Unsupported models are counted separately. Exit code 1 if any check
+failed check only `optimized` still runs. Unsupported models are counted separately. Exit code 1 if any check
 failed.
 """
 
@@ -53,7 +53,7 @@ from fuzzing.oracles.decision import OracleInput
 from fuzzing.oracles.unsupported import unsupported
 from fuzzing.rng import derive_seed
 
-QUESTIONS = ("checker", "inference", "types", "runs", "shapes", "finite", "bounds", "optimised")
+QUESTIONS = ("checker", "inference", "types", "runs", "shapes", "finite", "bounds", "optimized")
 _NAMES = {number: name for name, number in DTYPES.items()}
 _CHUNK = 100
 #: Tolerance for rounding in kernels; the specifications already account for their own arithmetic.
@@ -137,7 +137,7 @@ def sweep(plan: model_batches.RunPlan, indices: range, backend: str) -> Found:
         for place, execution in _run(backend, [model.case for model in good], {}):
             if _refusal(backend, good[place].case, execution):
                 continue
-            found.answer("optimised", good[place].index, _failure(execution) or _not_finite(execution))
+            found.answer("optimized", good[place].index, _failure(execution) or _not_finite(execution))
         for model in chunk:
             found.models += 1
             found.nodes += len(model.generated.graph.nodes)

@@ -89,7 +89,7 @@ class Installation(Payload):
 
 
 class Account(Payload):
-    """A user, an organisation, or a program's account."""
+    """A user, an organization, or a program's account."""
 
     login: Login
     type: str = "User"

@@ -46,7 +46,7 @@ class RepositoryRename(Payload):
 
 
 class OldOwner(Payload):
-    """Whose it was: a user's or an organisation's."""
+    """Whose it was: a user's or an organization's."""
 
     user: Account | None = None
     organization: Account | None = None

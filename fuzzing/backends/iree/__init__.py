@@ -86,9 +86,9 @@ class Iree(Backend):
     }
     ablation: ClassVar[Tuple[AblationLevel, ...]] = (
         AblationLevel({"optimization": "O0"}, "importer, lowering and code generation"),
-        AblationLevel({"optimization": "O1"}, "optimiser, level O1"),
-        AblationLevel({"optimization": "O2"}, "optimiser, level O2"),
-        AblationLevel({"optimization": "O3"}, "optimiser, level O3"),
+        AblationLevel({"optimization": "O1"}, "optimizer, level O1"),
+        AblationLevel({"optimization": "O2"}, "optimizer, level O2"),
+        AblationLevel({"optimization": "O3"}, "optimizer, level O3"),
     )
     has_native_translators: ClassVar[bool] = True
     packages: ClassVar[Tuple[str, ...]] = ("iree-base-compiler", "iree-base-runtime", "onnx", "numpy")

@@ -83,7 +83,7 @@ CORRECTIONS: Dict[str, Correction] = {
         "knows not the modes' names before opset 20, bilinear and bicubic; fails to reflect at an axis "
         "of length 1; "
         "rounds coordinates to float32 whatever the model's type; with cubic, moves what lies outside "
-        "before it looks for neighbours",
+        "before it looks for neighbors",
     ),
     "LRN": Correction(
         sliding_windows.lrn, "sums over as many channels as the batch has images; refuses all ranks but 4"

@@ -187,10 +187,10 @@ def grid_sample(
     lengths = x.shape[2:]
     bounds = [(0.0, n - 1.0) if align_corners else (-0.5, n - 0.5) for n in lengths]
     found = np.zeros((*x.shape[:2], *grid.shape[1:-1]))
-    for batch, normalised in enumerate(grid.astype(np.float64)):
+    for batch, normalized in enumerate(grid.astype(np.float64)):
         taps = []
         # "The coordinates in the grid are in the order x, y, z": the last axis of the image comes first.
-        for length, (low, high), n in zip(lengths, bounds, np.moveaxis(normalised, -1, 0)[::-1]):
+        for length, (low, high), n in zip(lengths, bounds, np.moveaxis(normalized, -1, 0)[::-1]):
             place = (n + 1) / 2 * (length - 1) if align_corners else ((n + 1) * length - 1) / 2
             if mode == "nearest":
                 place = np.rint(place)
@@ -256,7 +256,7 @@ def roi_align(node: Any, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:
 
 
 def affine_grid(_node: Any, theta: Any, size: Any, align_corners: int = 0, **_: Any) -> Tuple[Any, ...]:
-    """AffineGrid: theta times the homogeneous coordinates of each place, from -1 to 1: the centres of the
+    """AffineGrid: theta times the homogeneous coordinates of each place, from -1 to 1: the centers of the
     outer elements if align_corners is 1, else their outer edges. Of theta's type.
     """
     lengths = [int(length) for length in size[2:]]
@@ -264,7 +264,7 @@ def affine_grid(_node: Any, theta: Any, size: Any, align_corners: int = 0, **_: 
     for length in lengths:
         steps = np.arange(length)
         if align_corners:
-            # A single centre is in the middle: the text does not define it and cites torch, which does so.
+            # A single center is in the middle: the text does not define it and cites torch, which does so.
             lines.append(np.zeros(1) if length == 1 else 2 * steps / (length - 1) - 1)
         else:
             lines.append((2 * steps + 1) / length - 1)

@@ -63,13 +63,13 @@ def layer_normalization(
     axes = tuple(range(axis % x.ndim, x.ndim))
     data = x.astype(stash)
     mean = data.mean(axis=axes, keepdims=True, dtype=stash)
-    centred = data - mean
-    variance = (centred * centred).mean(axis=axes, keepdims=True, dtype=stash)
+    centered = data - mean
+    variance = (centered * centered).mean(axis=axes, keepdims=True, dtype=stash)
     inverse = (1 / np.sqrt(variance + stash(epsilon))).astype(stash)
-    normalised = (centred * inverse).astype(x.dtype).astype(np.float64) * scale.astype(np.float64)
+    normalized = (centered * inverse).astype(x.dtype).astype(np.float64) * scale.astype(np.float64)
     if bias is not None:
-        normalised = normalised + bias.astype(np.float64)
-    return normalised.astype(x.dtype), mean, inverse
+        normalized = normalized + bias.astype(np.float64)
+    return normalized.astype(x.dtype), mean, inverse
 
 
 def negative_log_likelihood_loss(

@@ -1,6 +1,6 @@
 """Integer results that the ONNX standard leaves open: overflow, division by zero, ambiguous text.
 
-The standard leaves these to the implementation, and in C they are undefined behaviour, so compilers need not
+The standard leaves these to the implementation, and in C they are undefined behavior, so compilers need not
 agree. The evaluator here puts a chosen number wherever such a result arises. Two runs with two numbers show
 which elements of the outputs depend on one: those that differ. Needs onnx; runs in the reference worker.
 

@@ -1,7 +1,7 @@
 """Avoids the cost of returning memory to the kernel between two OpenVINO models.
 
 To compile a model of one operator, OpenVINO makes and frees many small objects, mostly the patterns of its
-passes. Two behaviours make that slow:
+passes. Two behaviors make that slow:
 
 - Since the end of 2024 a compiled model calls `malloc_trim(0)` in its destructor (pull requests 27534 and
   27881), so that a service that unloads a model frees its memory. All free memory goes back to the kernel,

@@ -54,7 +54,7 @@ class Tinygrad(Backend):
     }
     ablation: ClassVar[Tuple[AblationLevel, ...]] = (
         AblationLevel({"optimization": "none"}, "importer, scheduler and code generator"),
-        AblationLevel({"optimization": "default"}, "kernel optimisations"),
+        AblationLevel({"optimization": "default"}, "kernel optimizations"),
     )
     # One case at a time and one worker per core: more threads would only compete, and a process with a pool
     # of compilers (PARALLEL) cannot be forked.

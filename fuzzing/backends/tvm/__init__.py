@@ -62,7 +62,7 @@ class Tvm(Backend):
     }
     ablation: ClassVar[Tuple[AblationLevel, ...]] = (
         AblationLevel({"pipeline": "default", "opt": "0", "llvm": "0"}, "frontend and legalisation"),
-        AblationLevel({"pipeline": "default", "opt": "0", "llvm": "default"}, "LLVM's optimiser"),
+        AblationLevel({"pipeline": "default", "opt": "0", "llvm": "default"}, "LLVM's optimizer"),
         AblationLevel({"pipeline": "default", "opt": "2", "llvm": "default"}, "passes of level 1 and 2"),
         AblationLevel({"pipeline": "zero", "opt": "0", "llvm": "default"}, "constant folding"),
         AblationLevel({"pipeline": "zero", "opt": "2", "llvm": "default"}, "operator fusion"),

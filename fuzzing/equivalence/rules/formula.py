@@ -40,11 +40,11 @@ def _rewrite_module(subject: Subject) -> Sides | None:
     init = subject.call.init
     if more or subject.call.kwargs or init is None or not dict(init.kwargs).get("track_running_stats", True):
         return None
-    centred = f"({name} - mean) / torch.sqrt(variance + self.layer.eps)"
+    centered = f"({name} - mean) / torch.sqrt(variance + self.layer.eps)"
     each = ".reshape(-1, 1, 1)"
     setup = [
         f"mean, variance = self.layer.running_mean{each}, self.layer.running_var{each}",
-        f"result = {centred}",
+        f"result = {centered}",
         f"if self.layer.affine:\n    result = result * self.layer.weight{each} + self.layer.bias{each}",
     ]
     return Sides(subject.program(), subject.program("result", setup))

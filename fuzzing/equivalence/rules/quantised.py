@@ -1,4 +1,4 @@
-"""What is quantised, dequantised and quantised again is unchanged."""
+"""What is quantized, dequantized and quantized again is unchanged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fuzzing.equivalence.rule import Sides, register_rule
 from fuzzing.equivalence.subject import Subject
 from fuzzing.rng import Rng
 
-#: API → text of a round of quantisation and back; `x` is the input. A second round changes nothing.
+#: API → text of a round of quantization and back; `x` is the input. A second round changes nothing.
 _ROUNDS = {
     "torch.quantize_per_tensor": "torch.quantize_per_tensor(x, 0.25, 3, torch.quint8).dequantize()",
     "torch.quantize_per_channel": "torch.quantize_per_channel(x, torch.full((x.shape[0],), 0.5), "
@@ -33,9 +33,9 @@ def _draw(api: str, rng: Rng) -> TestCase:
     return TestCase(case.program, case.inputs, draws.renamed(case.provenance, api))
 
 
-@register_rule("quantised", equation="round(round(i)) = round(i)", apis=_apis, draw=_draw)
+@register_rule("quantized", equation="round(round(i)) = round(i)", apis=_apis, draw=_draw)
 def rewrite(subject: Subject) -> Sides | None:
-    """One round of quantisation, and two."""
+    """One round of quantization, and two."""
     found = _ROUNDS.get(subject.case.provenance.operator)
     if found is None:
         return None

@@ -63,6 +63,6 @@ def rewrite(subject: Subject) -> Sides | None:
     image = "image = input * 255"
     return Sides(
         subject.program("results", [image, "input = image", flat]),
-        # image / 255 may differ from the input by a rounding, so it is what is normalised.
+        # image / 255 may differ from the input by a rounding, so it is what is normalized.
         subject.program(back, [image, "input = image / 255", flat]),
     )

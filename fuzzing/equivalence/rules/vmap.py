@@ -1,4 +1,4 @@
-"""A vectorised call computes what a loop of calls does."""
+"""A vectorized call computes what a loop of calls does."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def rewrite(subject: Subject) -> Sides | None:
     setup = [f"batch = [both(tensor) for tensor in ({', '.join(subject.names)},)]"]
     setup.append(f"call = lambda {', '.join(subject.names)}: {subject.expression}")
     loop = "stacked([call(*[tensor[place] for tensor in batch]) for place in range(2)])"
-    vectorised = (
+    vectorized = (
         "torch.utils._pytree.tree_leaves(torch.vmap(lambda *inputs: "
         "tuple(map(torch.as_tensor, torch.utils._pytree.tree_leaves(call(*inputs)))))(*batch))"
     )
     return Sides(
-        subject.program(loop, setup, helpers=_HELPER), subject.program(vectorised, setup, helpers=_HELPER)
+        subject.program(loop, setup, helpers=_HELPER), subject.program(vectorized, setup, helpers=_HELPER)
     )

@@ -20,14 +20,14 @@ Draw: TypeAlias = Callable[[int, int, Rng], Network]
 REWIRING = 0.5
 #: Probability that a residual network adds an edge that is due (paper).
 SKIPPING = 0.9
-#: The numbers of neighbours, one of them drawn for each model (paper).
-NEIGHBOURS = (2, 4, 6)
+#: The numbers of neighbors, one of them drawn for each model (paper).
+NEIGHBORS = (2, 4, 6)
 
 
 def draw_watts_strogatz(nodes: int, neighbors: int, rng: Rng) -> Network:
     """A Watts-Strogatz graph, oriented from the smaller to the larger number.
 
-    A ring in which each node is joined to its nearest `neighbours`, as far as there are so many others, and
+    A ring in which each node is joined to its nearest `neighbors`, as far as there are so many others, and
     each edge is rewired with probability 0.5.
     """
     nearest = min(neighbors, nodes - 1)
@@ -39,9 +39,9 @@ def draw_watts_strogatz(nodes: int, neighbors: int, rng: Rng) -> Network:
 
 
 def draw_residual(nodes: int, neighbors: int, rng: Rng, probability: float = SKIPPING) -> Network:
-    """RN(k, p, n): a chain with further edges, which leave no node more than max(k, 2) neighbours.
+    """RN(k, p, n): a chain with further edges, which leave no node more than max(k, 2) neighbors.
 
-    Each node i with k_i < k neighbours is given k - k_i chances: a later node j with k_j < k, and the edge
+    Each node i with k_i < k neighbors is given k - k_i chances: a later node j with k_j < k, and the edge
     i → j with probability p.
     """
     made: Network = nx.DiGraph()

@@ -100,7 +100,7 @@ class Search:
     def _assemble(self, blocks: Sequence[Block], rng: Rng) -> AssembledModel:
         rates = _draw_rates(rng) if self.settings.mutations else _NO_RATES
         draw = networks.KINDS[rng.choice(self.settings.kinds)]
-        network = draw(len(blocks), rng.choice(networks.NEIGHBOURS), rng)
+        network = draw(len(blocks), rng.choice(networks.NEIGHBORS), rng)
         mutations.add_edges(network, rates.edges_added, rng)
         mutations.remove_edges(network, rates.edges_removed, rng)
         blocks = [_mutate_block(block, rates, rng) for block in blocks]

@@ -13,7 +13,7 @@ from fuzzing.outcomes import Verdict
 
 @register_method("passes")
 def passes(failure: FailingCase) -> Fact | None:
-    """The smallest set of passes, optimisers, switches that must be left out for the case to pass."""
+    """The smallest set of passes, optimizers, switches that must be left out for the case to pass."""
     before = failure.runs
     known = _find_all_passes(failure)
     if not known:

@@ -34,7 +34,7 @@ _BASES = re.compile(r"(?<!:):(?!:)(.*)\Z", re.DOTALL)
 _CALLED = re.compile(rf"((?:{_NAME}\s*::\s*)*(?:operator\W{{1,3}}|{_NAME}))\s*\Z")
 _VARIABLE = re.compile(rf"({_NAME})\s*(?:\[[^\[\]]*\]\s*)?=\s*\Z")
 #: Between a constructor's parameters and the brace of a member: `: OpKernel(info), sizes_`
-_INITIALISES = re.compile(r"\s*(?:noexcept\s*)?:(?!:).*[\w>]\s*\Z", re.DOTALL)
+_INITIALIZES = re.compile(r"\s*(?:noexcept\s*)?:(?!:).*[\w>]\s*\Z", re.DOTALL)
 _QUALIFIES = re.compile(r"\s*(?:const|noexcept|override|final|try|requires)\b")
 #: googletest's macros, whose arguments name the test: `TEST_F(Suite, Case) {`
 _TEST = re.compile(r"(?:\w+_)?TEST(?:_[FPT])?\Z")
@@ -109,9 +109,9 @@ def _scopes(code: str) -> Iterator[_Scope]:
             scope.end = place
             if scope.kind in ("namespace", "type", "function", "table"):
                 yield scope
-            if scope.kind == "initialiser":
+            if scope.kind == "initializer":
                 continue  # its head continues
-        if not (stack and stack[-1].kind in ("function", "table", "block", "initialiser")):
+        if not (stack and stack[-1].kind in ("function", "table", "block", "initializer")):
             head = place + 1
     for scope in stack:  # never closed: they extend to the end
         scope.end = len(code)
@@ -125,13 +125,13 @@ def _scope(code: str, head: int, place: int, stack: list[_Scope]) -> _Scope:
     first = start + len(code[start:place]) - len(code[start:place].lstrip())
     owner = next((scope.name for scope in reversed(stack) if scope.kind == "type"), "")
     if text.count("(") > text.count(")"):
-        return _Scope("initialiser", "", "", first, place)  # a parameter's default
+        return _Scope("initializer", "", "", first, place)  # a parameter's default
     if (found := _NAMESPACE.search(text)) is not None:
         return _Scope("namespace", "", "", first, place)
     if (function := _function(text)) is not None:
         name, rest = function
-        if _INITIALISES.match(rest):
-            return _Scope("initialiser", "", "", first, place)
+        if _INITIALIZES.match(rest):
+            return _Scope("initializer", "", "", first, place)
         if _TEST.match(name):
             arguments = text[text.rfind("(", 0, text.rfind(")")) + 1 : text.rfind(")")]
             return _Scope("function", "_".join(_WORD.findall(arguments)), "", first, place, is_test=True)

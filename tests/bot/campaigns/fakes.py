@@ -32,11 +32,11 @@ from fuzzing.triage.traits import Traits
 CONFIG = ".github/assay.yml"
 PIN = "requirements.txt"
 
-#: Behaviour of one test on one release: what the ordinary run gives, then each fresh one; the last repeats.
-Behaviour = tuple[str, ...]
+#: Behavior of one test on one release: what the ordinary run gives, then each fresh one; the last repeats.
+Behavior = tuple[str, ...]
 
 #: test → (on release 1, on release 2). Named after what a campaign from 1 to 2 should make of them.
-TESTS: dict[str, tuple[Behaviour, Behaviour]] = {
+TESTS: dict[str, tuple[Behavior, Behavior]] = {
     "Abs_fine": (("pass",), ("pass",)),
     "Add_regressed": (("pass",), ("crash",)),
     "Conv_regressed_wrong": (("pass",), ("wrong_result",)),
@@ -249,7 +249,7 @@ IDS = {test: case_of(test).id for test in TESTS}
 NAMES = {case_id: test for test, case_id in IDS.items()}
 
 #: Tests that a reduction leaves, and how they behave; their cases are in no plan.
-SMALL: dict[str, tuple[Behaviour, Behaviour]] = {
+SMALL: dict[str, tuple[Behavior, Behavior]] = {
     "Add_small": (("pass",), ("crash",)),
     "Conv_small": (("wrong_result",), ("wrong_result",)),  # broken at base too: another bug
     "Div_small": (("crash",), ("crash",)),
@@ -281,8 +281,8 @@ def outcome_of(
 ) -> Outcome:
     """What the case's `run`-th run gives there; run 0 is the ordinary one."""
     test = NAMES[case_id]
-    behaviour = (TESTS | SMALL)[test][0 if toolchain == digest_of("1") else 1]
-    verdict = Verdict(behaviour[min(run, len(behaviour) - 1)])
+    behavior = (TESTS | SMALL)[test][0 if toolchain == digest_of("1") else 1]
+    verdict = Verdict(behavior[min(run, len(behavior) - 1)])
     evidence = (
         Evidence() if verdict is Verdict.PASS else Evidence(error="RuntimeError", message=f"{test} fails")
     )

@@ -327,7 +327,7 @@ def test_outputs_that_no_source_ships_are_computed_by_onnx(tmp_path: Path) -> No
     assert "every output is right" in message
 
 
-def test_options_and_profile_are_honoured(tmp_path: Path) -> None:
+def test_options_and_profile_are_honored(tmp_path: Path) -> None:
     seen = replace(wrong("onnxruntime"), configuration="optimization=disabled profile=graph-fuzz")
     assert execute(tmp_path, addition(3.5), seen)[0] == BUG_SHOWN
     script = (tmp_path / "reproducer.py").read_text()

@@ -34,10 +34,10 @@ def test_a_package_edited_in_place_is_another_toolchain(tmp_path: Path) -> None:
     """Verdicts are kept by digest: one of an upgraded or edited package must never be served stale."""
     python = create_empty_venv(tmp_path / "venv")
     [site] = python.parent.parent.glob("lib/python*/site-packages")
-    module, neighbour = site / "openvino" / "__init__.py", site / "neighbour.py"
+    module, neighbor = site / "openvino" / "__init__.py", site / "neighbor.py"
     module.parent.mkdir()
     module.write_text("x = 1\n")
-    neighbour.write_text("")
+    neighbor.write_text("")
     python_ = str(python)
 
     def digest() -> str:
@@ -49,7 +49,7 @@ def test_a_package_edited_in_place_is_another_toolchain(tmp_path: Path) -> None:
     os.utime(module, ns=(0, 1))
     edited = digest()
     assert edited != first
-    neighbour.write_text("y = 1\n")
+    neighbor.write_text("y = 1\n")
     assert digest() not in (first, edited), "what is installed beside it counts too"
 
 

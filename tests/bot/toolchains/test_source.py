@@ -105,7 +105,7 @@ def built(checkout: Path, sha: str) -> list[str]:
     return (tree / "files" / "compiled.txt").read_text().split()
 
 
-def test_neighbours_are_built_incrementally(checkout: Path) -> None:
+def test_neighbors_are_built_incrementally(checkout: Path) -> None:
     base = git(checkout, "rev-parse", "HEAD")
     assert make(checkout, resolve(checkout)) == 1
     assert sorted(built(checkout, base)) == ["answer.c", "module.c"]

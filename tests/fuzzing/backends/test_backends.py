@@ -155,7 +155,7 @@ def test_a_missing_operator_is_said_to_be_missing_today(backend: str) -> None:
     execution = ran(backend)["missing"]
     assert execution.ending == "raised"
     output = reason(backend, execution.error, execution.message)
-    assert re.search("Momentum|no such operator", output or "not recognised"), execution.message
+    assert re.search("Momentum|no such operator", output or "not recognized"), execution.message
 
 
 @pytest.mark.parametrize("backend", SEQUENTIAL)

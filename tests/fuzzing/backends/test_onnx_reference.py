@@ -76,7 +76,7 @@ WIDENED: dict[str, tuple[str, Array]] = {
         UNARY_GRAPH.format("float", "s = Shape(x) z = ConstantOfShape(s) y = Sub(z, x)"),
         -EXACT,
     ),
-    "initialiser": (WEIGHTS, EXACT / [3, 2, 1]),
+    "initializer": (WEIGHTS, EXACT / [3, 2, 1]),
     "subgraph": (UNARY_GRAPH.format("float", IF), np.sin(EXACT)),
 }
 
@@ -96,7 +96,7 @@ def test_functions_are_widened_too() -> None:
 
 
 def test_rounding_to_float8_is_what_the_program_asks_for() -> None:
-    """Quantising stays; float16 and float32 are how precisely it is computed."""
+    """Quantizing stays; float16 and float32 are how precisely it is computed."""
     graph = "(float[3] x) => (float[3] y) { q = Cast<to = 17>(x) y = Cast<to = 1>(q) }"
     native = run(model(graph), X, how=evaluator())[0]
     assert isinstance(native, Tensor)

@@ -160,7 +160,7 @@ def test_functions_are_inlined() -> None:
     assert [node.operator for node in scope] == ["Relu", "Add", "Abs"]
 
 
-def test_sparse_initialisers_have_the_shape_of_the_whole() -> None:
+def test_sparse_initializers_have_the_shape_of_the_whole() -> None:
     values = numpy_helper.from_array(np.array([1.0], np.float32), "w")
     sparse = helper.make_sparse_tensor(values, numpy_helper.from_array(np.array([2], np.int64)), [9])
     graph = helper.make_graph(

@@ -62,7 +62,7 @@ def _disturb(module: Any) -> None:
 
 F = "torch.nn.functional"
 FAULTS = (
-    Fault("optimised-compile", "torch.exp", ("torch", "compile"), _compiled),
+    Fault("optimized-compile", "torch.exp", ("torch", "compile"), _compiled),
     Fault("same-padding", f"{F}.conv2d", (F, "conv2d"), when(
         lambda *_, **kwargs: kwargs.get("padding") == "same", lambda result: result + 1)),
     Fault("unit-dimension", f"{F}.max_pool2d", (F, "max_pool3d"), when(_always, lambda result: result + 1)),

@@ -63,7 +63,7 @@ def resolve(dotted: str) -> Any:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.rule)
 def test_the_rule_finds_the_fault(fault: Fault, runner: PairRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    if fault.rule != "optimised-compile":  # which would compile; the eager backend is tested elsewhere
+    if fault.rule != "optimized-compile":  # which would compile; the eager backend is tested elsewhere
         assert verdicts(runner, fault) == {Verdict.PASS}
     where, name = fault.patched
     owner = resolve(where)

@@ -148,7 +148,7 @@ def test_a_case_that_hides_behind_a_forged_page_is_ended() -> None:
     assert hostile.ending == "killed"
 
 
-def test_neighbours_are_not_accused_of_what_one_wrote_into_the_pipe() -> None:
+def test_neighbors_are_not_accused_of_what_one_wrote_into_the_pipe() -> None:
     programs = [FINE] * 5 + ["run:scribble"] + [FINE] * 5
     endings = [execution.ending for execution in run(*programs)]
     assert endings == ["returned"] * 5 + ["killed"] + ["returned"] * 5

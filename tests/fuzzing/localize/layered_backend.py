@@ -1,6 +1,6 @@
 """A compiler of passes over ONNX, some of them faulty, that tells of itself as real ones do.
 
-onnxruntime runs what comes out, unoptimised. Each pass can be left out by its name; each is a stage, after
+onnxruntime runs what comes out, unoptimized. Each pass can be left out by its name; each is a stage, after
 which ONNX's own reference evaluates the model; each is noted as it begins and ends.
 
 convert     refuses Erf, once its converter has begun

@@ -30,7 +30,7 @@ REDUCTION = """g (float[1,2,3] x) => (float[1,2,1] out) {
 
 
 @pytest.mark.compiler_onnxruntime
-def test_onnxruntimes_transpose_optimiser_is_named() -> None:
+def test_onnxruntimes_transpose_optimizer_is_named() -> None:
     case = onnx_case(PAD_BEHIND_TRANSPOSE, np.ones((1, 1, 2), np.float32))
     facts = localize_facts(case, shard_of("onnxruntime"))
     assert facts["ablation"].found == ("graph optimiser, level basic",)

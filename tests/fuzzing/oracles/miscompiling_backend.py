@@ -17,7 +17,7 @@ from fuzzing.cases.values import RAW_DTYPES, STRING, Tensor, Value
 Array = np.ndarray[Any, Any]
 
 #: Faults that an oracle must see, and what a correct compiler may do, which it must not.
-REAL = ("sign", "attribute", "axes", "uninitialised", "half", "stale", "shifted")
+REAL = ("sign", "attribute", "axes", "uninitialized", "half", "stale", "shifted")
 INNOCENT = ("none", "ulp", "tie")
 
 
@@ -113,7 +113,7 @@ def _swapped(array: Array) -> Array:
     return np.ascontiguousarray(array.swapaxes(-1, -2)) if array.ndim > 1 else array
 
 
-def _uninitialised(array: Array) -> Array:
+def _uninitialized(array: Array) -> Array:
     """The second half never written, and another pointer's bytes in it."""
     data = bytearray(array.tobytes())
     half = len(data) // 2
@@ -128,11 +128,11 @@ def _halved(array: Array) -> Array:
 
 
 def _shifted(array: Array) -> Array:
-    """One off at the border: every element from its neighbour."""
+    """One off at the border: every element from its neighbor."""
     return np.roll(array.ravel(), 1)
 
 
-def _neighbours(array: Array) -> Array:
+def _neighbors(array: Array) -> Array:
     if array.dtype.kind != "f":
         return array
     return np.where(np.isfinite(array), np.nextafter(array, array.dtype.type(0)), array)
@@ -141,10 +141,10 @@ def _neighbours(array: Array) -> Array:
 _SPOIL = {
     "sign": _numeric(_negated),
     "axes": _numeric(_swapped),
-    "uninitialised": _numeric(_uninitialised),
+    "uninitialized": _numeric(_uninitialized),
     "half": _numeric(_halved),
     "shifted": _numeric(_shifted),
-    "ulp": _numeric(_neighbours),
+    "ulp": _numeric(_neighbors),
 }
 
 

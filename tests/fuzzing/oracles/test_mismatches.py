@@ -31,7 +31,7 @@ def pair(got: Any, want: Any, dtype: str = "float32") -> OutputPair:
 
 
 @pytest.mark.parametrize("dtype", REALS)
-def test_neighbours_are_one_step_apart(dtype: str) -> None:
+def test_neighbors_are_one_step_apart(dtype: str) -> None:
     """All float16 and bfloat16, and as many of the wider types, in order from one infinity to the other."""
     width = np.dtype(CARRIERS[dtype]).itemsize * 8
     codes = np.arange(1 << 16, dtype=np.uint64) << np.uint64(width - 16)
@@ -49,7 +49,7 @@ def test_neighbours_are_one_step_apart(dtype: str) -> None:
 def test_the_histogram_counts_each_element_in_its_bin(dtype: str) -> None:
     """0, 1, 2-3, 4-7 steps off, told by their codes."""
     width = np.dtype(CARRIERS[dtype]).itemsize
-    base = 2  # a small positive code: its neighbours are those next to it
+    base = 2  # a small positive code: its neighbors are those next to it
     steps = [0, 0, 1, 2, 3, 4]
     got = np.array([base + step for step in steps], f"u{width}").tobytes()
     want = np.array([base] * len(steps), f"u{width}").tobytes()

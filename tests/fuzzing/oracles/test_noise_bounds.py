@@ -65,7 +65,7 @@ def test_an_element_near_zero_may_show_the_noise_of_the_largest(dtype: str) -> N
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_among_small_elements_there_is_no_noise_to_speak_of(dtype: str) -> None:
-    """What a large neighbour excuses is an error without one."""
+    """What a large neighbor excuses is an error without one."""
     most = large(dtype)
     off = 0.96 * (DTYPE_TOLERANCES[dtype].atol + NOISE[dtype] * most)
     assert not same(of(most / 1024, 0, dtype=dtype), of(most / 1024, off, dtype=dtype))

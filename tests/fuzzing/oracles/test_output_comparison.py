@@ -146,7 +146,7 @@ def test_integers_are_exact_up_to_their_extremes(tensor: Tensor, data: st.DataOb
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
-def test_neighbours_beyond_float64_differ(dtype: str) -> None:
+def test_neighbors_beyond_float64_differ(dtype: str) -> None:
     most = int(np.iinfo(dtype).max)
     mismatch = only(of([most], dtype), of([most - 1], dtype))
     assert mismatch is not None

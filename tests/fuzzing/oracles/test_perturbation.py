@@ -26,7 +26,7 @@ def moved(value: Value, way: Any = perturb_independently, sign: int = 1) -> np.n
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
-def test_numbers_move_and_by_no_more_than_to_their_neighbour(dtype: str, way: Any) -> None:
+def test_numbers_move_and_by_no_more_than_to_their_neighbor(dtype: str, way: Any) -> None:
     array = np.linspace(-50, 70, 99).astype(dtype)
     array = array[array != 0]
     found = moved(Tensor.of(array), way)

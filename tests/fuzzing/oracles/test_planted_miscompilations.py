@@ -120,7 +120,7 @@ def test_faults_show_in_enough_programs(verdicts: dict[str, dict[str, Outcome]])
         "sign": 12,
         "shifted": 12,
         "axes": 10,
-        "uninitialised": 12,
+        "uninitialized": 12,
         "half": 8,
         "attribute": 4,
         "stale": 4,

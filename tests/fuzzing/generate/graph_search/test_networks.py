@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.generate.graph_search.networks import KINDS, NEIGHBOURS, draw_residual, draw_watts_strogatz
+from fuzzing.generate.graph_search.networks import KINDS, NEIGHBORS, draw_residual, draw_watts_strogatz
 from fuzzing.rng import Rng
 
 sizes = st.integers(1, 30)
-neighbours = st.sampled_from(NEIGHBOURS)
+neighbors = st.sampled_from(NEIGHBORS)
 seeds = st.integers(0, 1 << 40)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(nodes=sizes, count=neighbours, seed=seeds)
+@given(nodes=sizes, count=neighbors, seed=seeds)
 def test_networks_are_acyclic_and_reproducible(kind: str, nodes: int, count: int, seed: int) -> None:
     made = KINDS[kind](nodes, count, Rng(seed))
     assert sorted(made) == list(range(nodes))
@@ -25,7 +25,7 @@ def test_networks_are_acyclic_and_reproducible(kind: str, nodes: int, count: int
     assert nx.utils.graphs_equal(made, KINDS[kind](nodes, count, Rng(seed)))
 
 
-@given(nodes=sizes, count=neighbours, seed=seeds, probability=st.floats(0, 1))
+@given(nodes=sizes, count=neighbors, seed=seeds, probability=st.floats(0, 1))
 def test_residual_networks_are_chains_of_bounded_degree(
     nodes: int, count: int, seed: int, probability: float
 ) -> None:
@@ -34,7 +34,7 @@ def test_residual_networks_are_chains_of_bounded_degree(
     assert all(made.degree(node) <= max(count, 2) for node in made)
 
 
-@given(nodes=sizes, count=neighbours, seed=seeds)
+@given(nodes=sizes, count=neighbors, seed=seeds)
 def test_rewiring_keeps_the_number_of_edges(nodes: int, count: int, seed: int) -> None:
     made = draw_watts_strogatz(nodes, count, Rng(seed))
     nearest = min(count, nodes - 1)

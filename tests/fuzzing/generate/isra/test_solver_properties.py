@@ -92,7 +92,7 @@ def test_the_same_seed_gives_the_same_bytes_in_any_process() -> None:
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
-def test_the_picking_rate_is_honoured(rate: float) -> None:
+def test_the_picking_rate_is_honored(rate: float) -> None:
     """Unary operators take what is there as often as the rate says: their lead input always fits."""
     made = list(
         graphs(GeneratorSettings(nodes=(40, 40), operators=("Sigmoid", "Tanh"), picking_rate=rate), 40)

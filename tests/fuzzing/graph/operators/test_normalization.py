@@ -32,7 +32,7 @@ def test_torch_computes_the_same(name: str) -> None:
     assert check_torch(name, 23, seeds=15) == 15
 
 
-def test_layer_normalisation_keeps_the_axes_before() -> None:
+def test_layer_normalization_keeps_the_axes_before() -> None:
     inputs = (floats(2, 3, 4), floats(3, 4))
     found = inferred("LayerNormalization", 21, inputs, {"axis": -2}, outputs=3)
     assert [str(type_) for type_ in found] == ["float32[2,3,4]", "float32[2,1,1]", "float32[2,1,1]"]

@@ -39,7 +39,7 @@ ONNX_OP("Resize", OPSET_SINCE(11), ai_onnx::opset_11::resize);
 }  // namespace ov::frontend::onnx::ai_onnx
 """
 
-#: A kernel of ONNX Runtime: a wrapped registration, templates, member initialisers, unbalanced branches.
+#: A kernel of ONNX Runtime: a wrapped registration, templates, member initializers, unbalanced branches.
 KERNEL = """\
 #define REGISTER_TYPED(T)                        \\
   ONNX_CPU_OPERATOR_TYPED_KERNEL(                \\
@@ -127,7 +127,7 @@ def test_tables_and_chains_bind_too() -> None:
     assert "InferStructInfoConv2d" in found["relax.nn.conv2d"].symbols
 
 
-def test_methods_have_their_class_and_initialisers_are_no_functions() -> None:
+def test_methods_have_their_class_and_initializers_are_no_functions() -> None:
     kernels = [(one.owner, one.name) for one in cpp_outline.outline(KERNEL).symbols]
     assert kernels == [("CumSum", "CumSum"), ("CumSum", "Compute")]
     symbols = {one.name: one for one in cpp_outline.outline(TABLE).symbols}

@@ -1,6 +1,6 @@
-"""Ways to optimise a torch module, as text that a pair's right program holds.
+"""Ways to optimize a torch module, as text that a pair's right program holds.
 
-Each defines `optimised(call, inputs)`, the flat outputs of the optimised module. What an optimiser says it
+Each defines `optimized(call, inputs)`, the flat outputs of the optimized module. What an optimizer says it
 cannot capture or lacks is raised as NotImplementedError, which is no inequality.
 """
 
@@ -11,25 +11,25 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Optimiser:
+class Optimizer:
     """What the equality is with, for people, and the text."""
 
     description: str
     text: str
 
 
-def _capturing(description: str, capture: str, run: str) -> Optimiser:
-    """An optimiser whose capture may refuse."""
+def _capturing(description: str, capture: str, run: str) -> Optimizer:
+    """An optimizer whose capture may refuse."""
     text = f'''
 
-def optimised(call, inputs):
+def optimized(call, inputs):
     try:
         {capture.replace(chr(10), chr(10) + "        ")}
     except Exception as error:
         raise NotImplementedError(f"{description} cannot capture it: {{error}}".split("\\n")[0]) from None
     {run.replace(chr(10), chr(10) + "    ")}
 '''
-    return Optimiser(description, text)
+    return Optimizer(description, text)
 
 
 _EXPORT = "program = torch.export.export(call, inputs)"
@@ -40,12 +40,12 @@ _ONNX = (
 )
 _ARRAYS = "arrays = [tensor.numpy() for tensor in inputs]"
 
-OPTIMISERS: Mapping[str, Optimiser] = {
-    "compile": Optimiser(
+OPTIMIZERS: Mapping[str, Optimizer] = {
+    "compile": Optimizer(
         "torch.compile",
         """
 
-def optimised(call, inputs):
+def optimized(call, inputs):
     torch.compiler.reset()
     return torch.compile(call)(*inputs)
 """,

@@ -1,11 +1,11 @@
-"""Rule 1: a call computes the same when an optimiser has worked on it. One rule for each optimiser."""
+"""Rule 1: a call computes the same when an optimizer has worked on it. One rule for each optimizer."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from fuzzing.equivalence import api_lists
-from fuzzing.equivalence.optimisers import OPTIMISERS
+from fuzzing.equivalence.optimizers import OPTIMIZERS
 from fuzzing.equivalence.rule import Sides, register_rule
 from fuzzing.equivalence.subject import Subject
 
@@ -20,8 +20,8 @@ class Call(torch.nn.Module):
 """
 
 
-def rewrite(subject: Subject, optimiser: str) -> Sides | None:
-    """The call as a module of its own, run as it is and optimised; the outputs flattened."""
+def rewrite(subject: Subject, optimizer: str) -> Sides | None:
+    """The call as a module of its own, run as it is and optimized; the outputs flattened."""
     module, names = bool(subject.layer), subject.names
     if not names:
         return None
@@ -37,15 +37,15 @@ def rewrite(subject: Subject, optimiser: str) -> Sides | None:
     return Sides(
         subject.program(flat.format(f"{made}(*{inputs})"), helpers=call),
         subject.program(
-            flat.format(f"optimised({made}, {inputs})"), helpers=call + OPTIMISERS[optimiser].text
+            flat.format(f"optimized({made}, {inputs})"), helpers=call + OPTIMIZERS[optimizer].text
         ),
     )
 
 
-for _name, _optimiser in OPTIMISERS.items():
+for _name, _optimizer in OPTIMIZERS.items():
     register_rule(
-        f"optimised-{_name}",
+        f"optimized-{_name}",
         number=1,
-        equation=f"f(i) = {_optimiser.description}(f)(i)",
+        equation=f"f(i) = {_optimizer.description}(f)(i)",
         apis=api_lists.documented,
-    )(partial(rewrite, optimiser=_name))
+    )(partial(rewrite, optimizer=_name))
