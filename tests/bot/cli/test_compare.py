@@ -53,7 +53,7 @@ def test_over_the_values_of_an_option(data: Path) -> None:
 
 
 MISTAKES = {
-    "option": (["--option", "optimization=all"], "did you mean 'optimization'?"),
+    "option": (["--option", "optimisation=all"], "did you mean 'optimization'?"),
     "value": ([*ORT, "--option", "optimization=fast"], "is one of all, disabled, basic, extended"),
     "backend of another kind": (
         ["--backend", "inductor"],

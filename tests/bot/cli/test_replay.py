@@ -101,7 +101,7 @@ def test_an_unknown_backend_or_device_is_a_mistake(data: Path) -> None:
         (("--backend", "inductor"), "takes TorchCall, TorchProgram, EquivalentPair, not OnnxModel"),
         ((*ORT, "--option", "optimization=fast"), "is one of all, disabled, basic, extended"),
         ((*ORT, "--profile", "defualt"), "did you mean 'default'? There are: default"),
-        ((*ORT, "--option", "optimization=all"), "did you mean 'optimization'?"),
+        ((*ORT, "--option", "optimisation=all"), "did you mean 'optimization'?"),
     ):
         ran = assay(data, "replay", GOOD.id[:12], *argv)
         assert (ran.code, ran.out) == (2, "")

@@ -267,7 +267,7 @@ MISTAKES = {
     "budget of a month": (["--budget", "1000h"], "--budget 1000h"),
     "device": (["--device", "NPU"], "'NPU' is not a device of onnxruntime"),
     "frontend": (["--frontend", "torch"], "'torch' is not a frontend of onnxruntime; there are: onnx, keras"),
-    "option": (["--option", "optimization=basic"], "did you mean 'optimization'?"),
+    "option": (["--option", "optimisation=basic"], "did you mean 'optimization'?"),
     "option's value": (["--option", "optimization=basci"], "--option optimization: cannot be 'basci'"),
     "sources twice over": (["--cases", ".", "--source", "onnx-node-tests"], "keep one"),
     "one source of several": (["--source", "onnx-node-tests,onnx-nod-tests"], "--source onnx-nod-tests: "),

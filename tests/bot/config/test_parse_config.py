@@ -156,7 +156,7 @@ def test_messages_say_what_is_allowed(line: bytes, hint: str) -> None:
     assert hint in message(SMALLEST + line)
 
 
-def test_a_misspelt_backend_is_recognized() -> None:
+def test_a_misspelt_backend_is_recognised() -> None:
     text = message(b"version: 1\nbackend: openvivo\n")
     assert "line 2, column 10: backend 'openvivo' is not a backend; did you mean 'openvino'?" in text
 
@@ -240,8 +240,8 @@ def test_any_bytes_give_a_configuration_or_a_config_error(text: bytes) -> None:
 
 
 def test_options_are_checked_against_the_backend_where_they_stand() -> None:
-    text = b"version: 1\nbackend: onnxruntime\noptions:\n  optimization: basic\n  optimization: basci\n"
-    assert mistakes(text) == [(4, 3, "options.optimization"), (5, 17, "options.optimization")]
+    text = b"version: 1\nbackend: onnxruntime\noptions:\n  optimisation: basic\n  optimization: basci\n"
+    assert mistakes(text) == [(4, 3, "options.optimisation"), (5, 17, "options.optimization")]
     assert "did you mean 'optimization'?" in message(text)
     assert "cannot be 'basci'; did you mean 'basic'?" in message(text)
 
