@@ -16,6 +16,9 @@ from bot import pages
 from bot.background import BackgroundWork, Wiring
 from bot.errors import InfrastructureError
 from bot.page_contents import make_page as make_page_here
+from bot.runners import exchange_routes
+from bot.runners.exchange import Exchange
+from bot.runners.github_actions import exchange_folder
 from bot.service import Service
 from bot.settings import Settings
 from bot.webhooks import router
@@ -50,6 +53,11 @@ def build(service: Service, make_page: pages.PageMaker = make_page_here) -> Fast
     app.state.service = service
     app.include_router(router.router())
     app.include_router(pages.router(service, make_page))
+    if service.settings.runner_key is not None:
+        exchange = Exchange(exchange_folder(service.settings.data_dir))
+        app.include_router(
+            exchange_routes.router(exchange, service.settings.runner_key.get_secret_value().encode())
+        )
     _add_probes(app, service)
     app.add_exception_handler(InfrastructureError, _unavailable)
     app.add_exception_handler(Exception, _internal_error)

@@ -12,6 +12,7 @@ AssayError
 │   │   ├── BuildFailedError     a commit's own build fails; says nothing about its compiler
 │   │   └── BuildPendingError    a build of a commit is not there yet
 │   ├── RunnerError        a shard could not run
+│   │   └── RunnerLostError      its machine is gone; another one may run it
 │   └── ToolchainError     the toolchain of a shard does not start
 └── InternalError          a bug of Assay; logged with its traceback
 """
@@ -79,3 +80,7 @@ class BuildPendingError(ProvisionError):
 
 class RunnerError(InfrastructureError):
     """A shard could not be executed."""
+
+
+class RunnerLostError(RunnerError):
+    """The machine that ran a shard is gone. Says nothing about the cases or the compiler."""

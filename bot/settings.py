@@ -33,6 +33,8 @@ DEFAULT_FILE = Path("assay.toml")
 
 _TARGET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}")
 
+_WORKFLOW = re.compile(_TARGET.pattern + r"/[A-Za-z0-9._-]+\.ya?ml@[A-Za-z0-9._/-]+")
+
 _PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,100}[A-Za-z0-9])?")
 
 #: GitHub never sends a larger payload (its documentation, "Webhook events and payloads").
@@ -67,6 +69,12 @@ def _check_git_url(url: str) -> str:
     if not url.startswith(("https://", "http://", "file://")):
         raise ValueError("not an address that git can clone from here")
     return url.rstrip("/")
+
+
+def _check_workflow(place: str) -> str:
+    if not _WORKFLOW.fullmatch(place):
+        raise ValueError("not the place of a workflow")
+    return place
 
 
 def _split_list(value: object) -> object:
@@ -192,6 +200,20 @@ class Settings(BaseSettings):
     port: int = Field(default=8000, ge=0, le=65535, description="0 to 65535; 0 is any free port")
     workers: int = Field(
         default_factory=lambda: os.cpu_count() or 1, ge=1, description="1 or more cases at a time"
+    )
+    runner: str = Field(default="local", description="local, ray or github-actions: where shards run")
+    runner_slots: int = Field(
+        default=1, ge=1, le=1000, description="1 or more shards, and campaigns, at a time"
+    )
+    runner_labels: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)] = Field(
+        default=(), description="label,label: what a machine must have; of Ray, NAME=VALUE"
+    )
+    ray_address: str = Field(default="auto", min_length=1, description="the address of a Ray cluster")
+    runner_workflow: Annotated[str, AfterValidator(_check_workflow)] | None = Field(
+        default=None, description="owner/name/file.yml@branch: the workflow that runs shards"
+    )
+    runner_key: SecretStr | None = Field(
+        default=None, min_length=32, description="32 or more characters: what runners sign with"
     )
     max_body_bytes: int = Field(
         default=MAX_BODY_BYTES,

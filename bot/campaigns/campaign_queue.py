@@ -51,7 +51,9 @@ class CampaignQueue(Queue):
         on_progress: OnProgress = log_progress,
         on_failure: OnFailure | None = None,
         backoff: Sequence[float] = BACKOFF_S,
+        name: str = name,
     ) -> None:
+        self.name = name
         self.idle_s, self.backoff = IDLE_S, tuple(backoff)
         self._database, self._settings, self._services = database, settings, services
         self._on_progress, self._on_failure = on_progress, on_failure

@@ -54,6 +54,8 @@ REPORTER = TokenScope(
 PROPOSER = TokenScope("proposer", {"contents": "write", "metadata": "read", "pull_requests": "write"})
 #: For what the repository's own workflows built; needed by the provisioner `artifact` alone.
 BUILDS = TokenScope("builds", {"actions": "read", "metadata": "read"})
+#: For the repository with the workflow of runners; the App needs `actions` there only.
+DISPATCHER = TokenScope("dispatcher", {"actions": "write", "metadata": "read"})
 TOKEN_SCOPES = (READER, REPORTER, PROPOSER)
 #: For a repository's id, before a token can be limited to it.
 LOCATOR = TokenScope("locator", {"metadata": "read"})

@@ -6,23 +6,29 @@ import json
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
 from bot.errors import RunnerError, UsageError
+from bot.runners.fair_slots import FairSlots
 from bot.runners.process_stream import stream
-from bot.runners.protocol import Event, OnEvent, Shard, runner
+from bot.runners.protocol import Event, OnEvent, RunnerOptions, Shard, runner
 from bot.runners.shard_events import ShardEventValidator
+from fuzzing.execute.gpu_slots import CUDA_DEVICE, list_devices
 
 #: How the data plane is started. -P keeps the working folder out of the module path: it may hold anything.
 PYTHON_MODULE = (sys.executable, "-P", "-m")
 SHARD_PROGRAM = (*PYTHON_MODULE, "fuzzing.execute")
-_POLL_S = 0.2  # how soon a stop is noticed while waiting for a slot
 
 
 @runner("local")
+def make(options: RunnerOptions) -> LocalRunner:
+    """The runner for the settings."""
+    return LocalRunner(options.slots)
+
+
 class LocalRunner:
     """Executes at most `slots` shards at once, each in its own process group with a filtered environment.
 
@@ -30,14 +36,18 @@ class LocalRunner:
     """
 
     def __init__(self, slots: int, program: Sequence[str] = SHARD_PROGRAM) -> None:
-        if slots < 1:
-            raise ValueError(f"a runner needs at least one slot, not {slots}")
-        self._slots = threading.BoundedSemaphore(slots)
+        self._slots = FairSlots(slots)
         self._program = tuple(program)
+
+    @cached_property
+    def _gpu_slots(self) -> FairSlots:
+        """One for each GPU: two shards would wait for each other's devices (`fuzzing.execute.gpu_slots`)."""
+        return FairSlots(min(self._slots.count, max(1, len(list_devices()))))
 
     def run(self, shard: Shard, on_event: OnEvent, stop: threading.Event) -> None:
         """See `bot.runners.protocol.Runner.run`."""
-        with self._slot(stop) as free, tempfile.TemporaryDirectory(prefix="assay-shard-") as folder:
+        slots = self._gpu_slots if shard.device == CUDA_DEVICE else self._slots
+        with slots.slot(stop) as free, tempfile.TemporaryDirectory(prefix="assay-shard-") as folder:
             if not free:
                 return
             file = Path(folder) / "shard.json"
@@ -47,18 +57,6 @@ class LocalRunner:
             if not result.stopped and not (events.ended and result.status == 0):
                 when = "after" if events.ended else "before"
                 raise RunnerError(f"the shard's process stopped {when} its end event: it {result.describe()}")
-
-    @contextmanager
-    def _slot(self, stop: threading.Event) -> Iterator[bool]:
-        """Waits for a slot; yields False if `stop` was set first."""
-        taken = False
-        try:
-            while not stop.is_set() and not taken:
-                taken = self._slots.acquire(timeout=_POLL_S)
-            yield taken
-        finally:
-            if taken:
-                self._slots.release()
 
 
 def run_tool(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from fuzzing.registry import Registry
@@ -58,12 +60,44 @@ class Runner(Protocol):
         ...
 
 
-RunnerFactory = Callable[[int], Runner]
+class Dispatcher(Protocol):
+    """Starts the workflow of runners on GitHub (`bot.github.workflow_dispatch`)."""
+
+    def dispatch(self, inputs: Mapping[str, str]) -> None:
+        """Starts a run of the workflow. Raises RefusalError and InfrastructureError."""
+        ...
+
+    def cancel(self, name: str) -> None:
+        """Cancels the unfinished runs of this name; none is no error."""
+        ...
+
+
+@dataclass(frozen=True)
+class RunnerOptions:
+    """What the settings say of runners.
+
+    slots       shards at once
+    data_dir    folder for what runners exchange with us
+    labels      what a machine must have: Ray's NAME=VALUE, or the labels of GitHub's self-hosted runners
+    url         our address, as runners reach it
+    key         the secret that runners sign with
+    """
+
+    slots: int = 1
+    data_dir: Path = Path()
+    labels: tuple[str, ...] = ()
+    ray_address: str = "auto"
+    url: str = ""
+    key: bytes = b""
+    dispatcher: Dispatcher | None = None
+
+
+RunnerFactory = Callable[[RunnerOptions], Runner]
 _RUNNERS: Registry[RunnerFactory] = Registry("runner", "bot.runners")
-#: Registers what makes a runner with a number of slots.
+#: Registers what makes a runner.
 runner = _RUNNERS.register
 
 
-def make_runner(name: str, slots: int) -> Runner:
-    """The runner of this name, for at most `slots` shards at once; raises UnknownNameError."""
-    return _RUNNERS.get(name)(slots)
+def make_runner(name: str, options: RunnerOptions) -> Runner:
+    """The runner of this name; raises UnknownNameError, and SettingsError if the options do not do for it."""
+    return _RUNNERS.get(name)(options)

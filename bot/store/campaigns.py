@@ -150,8 +150,8 @@ def supersede(session: Session, newer: Campaign, at: datetime) -> int:
 def claim(session: Session, owner: str, at: datetime, until: datetime) -> Campaign | None:
     """Leases the next due campaign to `owner` until `until`; None if none is due.
 
-    Started campaigns first. New ones round-robin by repository: the one whose last campaign ended longest
-    ago, with its oldest campaign.
+    Those of pull requests first, as people wait for them; then started ones. New ones round-robin by
+    repository: the one whose last campaign ended longest ago, with its oldest campaign.
     """
     other = aliased(Campaign)
     served = (
@@ -166,7 +166,7 @@ def claim(session: Session, owner: str, at: datetime, until: datetime) -> Campai
     due = (
         select(Campaign)
         .where(_due(at))
-        .order_by(waits, served.asc().nulls_first(), Campaign.id)
+        .order_by(Campaign.pull.is_(None), waits, served.asc().nulls_first(), Campaign.id)
         .limit(1)
         .with_for_update(skip_locked=True)  # PostgreSQL: workers do not wait for each other's rows
     )

@@ -13,7 +13,7 @@ from bot.campaigns.plan.catalog import open_catalogs
 from bot.campaigns.services import Reports, Services
 from bot.config import RepositoryConfig, read_repository_config, resolve_config
 from bot.runners import Runner, make_runner, run_tool
-from bot.runners.protocol import OnEvent
+from bot.runners.protocol import Dispatcher, OnEvent, RunnerOptions
 from bot.runners.repository_test import run_test
 from bot.runners.reproducer_run import try_script
 from bot.settings import Settings, report_url
@@ -34,7 +34,6 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "resolve": partial(resolve, data_dir=settings.data_dir),
         "provision": provision,
         "make_shard": make_shard,
-        "runner": runner(),
         "try_script": try_script,
         "run_test": run_test,
         "run_tool": _run_tool,
@@ -42,12 +41,23 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "reports": reports(settings.data_dir, partial(report_url, settings)),
         "catalogs": open_catalogs,
     }
+    if "runner" not in replaced:
+        fields["runner"] = runner(settings)
     return Services(**(fields | replaced))
 
 
-def runner() -> Runner:
-    """Where shards run: one at a time here, each with as many workers as the settings allow."""
-    return make_runner("local", 1)
+def runner(settings: Settings, dispatcher: Dispatcher | None = None) -> Runner:
+    """Where shards run; each has as many workers as the settings allow. Raises SettingsError, RunnerError."""
+    options = RunnerOptions(
+        slots=settings.runner_slots,
+        data_dir=settings.data_dir,
+        labels=settings.runner_labels,
+        ray_address=settings.ray_address,
+        url=settings.public_url or "",
+        key=settings.runner_key.get_secret_value().encode() if settings.runner_key else b"",
+        dispatcher=dispatcher,
+    )
+    return make_runner(settings.runner, options)
 
 
 def reports(data_dir: Path, page: Callable[[int], str] = lambda _: "") -> Reports:

@@ -10,6 +10,7 @@ from bot.errors import InternalError, SettingsError
 from bot.github.dry_run import DryRunSink
 from bot.github.repositories import Repositories
 from bot.github.requests import Sink
+from bot.runners.protocol import Dispatcher
 from bot.settings import Settings
 from bot.store import Database, now
 
@@ -30,6 +31,17 @@ def make_sinks(settings: Settings, github_api: GitHubApi | None) -> tuple[Sink, 
     from bot.github.live_sink import GitHubSink
 
     return GitHubSink(github_api), now, dry_run
+
+
+def make_dispatcher(settings: Settings, github_api: GitHubApi | None) -> Dispatcher | None:
+    """What starts the workflow of runners; None where the settings name none."""
+    if settings.runner_workflow is None or github_api is None:
+        return None
+    from bot.github.workflow_dispatch import WorkflowDispatcher
+
+    place, _, ref = settings.runner_workflow.partition("@")
+    repository, _, workflow = place.rpartition("/")
+    return WorkflowDispatcher(github_api, repository, workflow, ref)
 
 
 def connect_github(settings: Settings, database: Database | None) -> GitHubApi | None:

@@ -48,9 +48,9 @@ from bot.webhooks.intents import (
     PullIntent,
     RepositoryIntent,
 )
-from bot.wiring.campaigns import campaign_services
+from bot.wiring.campaigns import campaign_services, runner
 from bot.wiring.command_tools import CommandTools, NoGitHubAccess
-from bot.wiring.github import connect_github, make_sinks, repositories
+from bot.wiring.github import connect_github, make_dispatcher, make_sinks, repositories
 from bot.worker import Worker
 
 #: A second push to the same branch within this time replaces the first one's campaign.
@@ -69,14 +69,27 @@ def service(settings: Settings, database: Database) -> ServiceParts:
         urls=settings.toolchain_urls,
     )
     services = campaign_services(
-        settings, repositories=mirrors, resolve=policy.resolve, provision=policy.provision
+        settings,
+        repositories=mirrors,
+        resolve=policy.resolve,
+        provision=policy.provision,
+        runner=runner(settings, make_dispatcher(settings, github_api)),
     )
-    campaigns = Worker(CampaignQueue(database, settings, services))
+    campaign_workers = [
+        Worker(
+            CampaignQueue(database, settings, services, name=f"campaigns-{number}" if number else "campaigns")
+        )
+        for number in range(settings.runner_slots)
+    ]
     job_queue = partial(JobQueue, database, settings, services, github_reader=reader, reply=post_job_reply)
     long = Worker(job_queue(Lane.LONG))
 
+    def wake_campaigns() -> None:
+        for worker in campaign_workers:
+            worker.wake()
+
     def wake() -> None:
-        campaigns.wake()
+        wake_campaigns()
         long.wake()
 
     quick = Worker(job_queue(Lane.QUICK, wake=wake))
@@ -84,7 +97,7 @@ def service(settings: Settings, database: Database) -> ServiceParts:
     refresh = partial(refresh_pull, database, reader)
     executor = CommandExecutor(database, reader or NoGitHubAccess(), refresh, tools)
     commands = Worker(CommentQueue(database, executor))
-    start = partial(intents.handle, wake=campaigns.wake, start_delay=START_DELAY)
+    start = partial(intents.handle, wake=wake_campaigns, start_delay=START_DELAY)
     handle = dispatch(
         {
             CampaignIntent: start,
@@ -115,13 +128,13 @@ def service(settings: Settings, database: Database) -> ServiceParts:
     )
     tasks = Worker(TaskQueue(dependencies))
     publisher = Worker(OutboxQueue(database, *make_sinks(settings, github_api)))
-    for part in (campaigns, quick, long, commands, tasks, publisher):
+    for part in (*campaign_workers, quick, long, commands, tasks, publisher):
         part.start(free_other_leases=database.is_sqlite)
     return ServiceParts(
         handle=event_filter,
         backgrounds=(
             *((CacheCleaner(github_api),) if github_api is not None else ()),
-            campaigns,
+            *campaign_workers,
             publisher,
             quick,
             long,

@@ -144,7 +144,11 @@ class Status:
 
 @dataclass
 class WorkflowRun:
-    """A run of a workflow; `artifacts` holds the bytes of each archive by its id and name."""
+    """A run of a workflow.
+
+    artifacts  the bytes of each archive by its id and name
+    inputs     of the dispatch that started it
+    """
 
     id: int
     workflow: str
@@ -152,6 +156,8 @@ class WorkflowRun:
     status: str = "in_progress"
     conclusion: str | None = None
     artifacts: dict[tuple[int, str], bytes] = field(default_factory=dict)
+    title: str = ""
+    inputs: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass

@@ -35,6 +35,8 @@ OPERATIONS = {
     _REPO: ("get",),
     f"{_REPO}/actions/artifacts/{{artifact_id}}/{{archive_format}}": ("get",),
     f"{_REPO}/actions/runs/{{run_id}}/artifacts": ("get",),
+    f"{_REPO}/actions/runs/{{run_id}}/cancel": ("post",),
+    f"{_REPO}/actions/workflows/{{workflow_id}}/dispatches": ("post",),
     f"{_REPO}/actions/workflows/{{workflow_id}}/runs": ("get",),
     f"{_REPO}/branches": ("get",),
     f"{_REPO}/branches/{{branch}}": ("get",),

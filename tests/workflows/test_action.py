@@ -20,7 +20,7 @@ def test_a_failing_case_fails_the_step_and_is_shown_in_every_format(machine: Mac
     machine.cases(GOOD, WRONG)
     outputs, job = machine.run_action(RUN | machine.given)
     assert not job.succeeded
-    assert (outputs["findings"], outputs["headline"]) == ("1", "1 kind of failure: 1 of 2 cases fails")
+    assert (outputs["findings"], outputs["headline"]) == ("1", "1 kind of failure: 1 of 2 cases fail")
     [error] = [line for line in job.log.splitlines() if line.startswith("::error")]
     assert error.startswith("::error title=[ONNX] Add%3A")
     assert "%0AReproducer: reproducers/" in error
@@ -46,7 +46,7 @@ def test_a_failing_case_fails_the_step_and_is_shown_in_every_format(machine: Mac
     [
         ({"backend": "onnxrutime"}, 2, "did you mean 'onnxruntime'?"),
         ({"arguments": "--cases\n$(touch hacked)\n--repeats\n1"}, 2, "$(touch hacked)"),
-        ({"arguments": "--repo\n.\n--head\nHEAD", "base": "HEAD"}, 2, "HEAD"),
+        ({"arguments": "--repo\n.\n--head\nHEAD", "base": "HEAD"}, 2, "not a git repository"),
     ],
     ids=["backend", "a word that a shell would run", "no repository"],
 )

@@ -13,6 +13,7 @@ from bot.campaigns.run_with_lease import EventSink, run_with_lease
 from bot.campaigns.services import Config
 from bot.errors import RunnerError
 from bot.leases import LEASE, RENEW_S
+from bot.runners.fair_slots import Claimant, running_for
 from bot.store import campaigns, outcomes
 from bot.store.campaigns import Session
 from bot.store.models import Campaign, Side
@@ -149,7 +150,12 @@ def run_shard(
         limit_factor=shard_options.limit_factor,
     )
     sink = _OutcomeWriter(context, shard_options, cases, write)
-    run_with_lease(context, lambda on_event, stop: context.services.runner.run(shard, on_event, stop), sink)
+    with context.reading() as (_, campaign):
+        claimant = Claimant(campaign.target, urgent=campaign.pull is not None)
+    with running_for(claimant):
+        run_with_lease(
+            context, lambda on_event, stop: context.services.runner.run(shard, on_event, stop), sink
+        )
     sink.check()
 
 

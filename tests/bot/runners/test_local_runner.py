@@ -21,6 +21,7 @@ from bot import processes
 from bot.errors import RunnerError, ToolchainError, UsageError
 from bot.runners import LocalRunner, Runner, make_runner, run_tool
 from bot.runners import process_stream as streaming
+from bot.runners.protocol import RunnerOptions
 from fuzzing.outcomes import Outcome, Phase, Verdict
 
 PRELUDE = """
@@ -314,10 +315,10 @@ def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
 
 
 def test_runners_by_name() -> None:
-    runner: Runner = make_runner("local", 2)
+    runner: Runner = make_runner("local", RunnerOptions(slots=2))
     assert isinstance(runner, LocalRunner)
-    with pytest.raises(UsageError, match="no runner is called 'moon'; there are: local"):
-        make_runner("moon", 1)
+    with pytest.raises(UsageError, match="no runner is called 'moon'; there are: github-actions, local, ray"):
+        make_runner("moon", RunnerOptions())
     with pytest.raises(ValueError, match="at least one slot"):
         LocalRunner(0)
 

@@ -75,6 +75,17 @@ def test_campaigns_of_repositories_take_turns_and_go_on_once_begun(database: Dat
     assert claimed == [1, 1, 4, 4, 2, 2, 3, 3]
 
 
+def test_campaigns_of_pull_requests_come_first_also_before_begun_ones(database: Database) -> None:
+    with database.transaction() as session:
+        for number, (state, pull) in enumerate((("running", None), ("planning", 7), ("running", 8))):
+            fields = {"trigger": "push", "config": {}, "created_at": START, "updated_at": START}
+            session.add(Campaign(target=BUSY, head=f"{number:040x}", state=state, pull=pull, **fields))
+            session.flush()
+    with database.transaction() as session:
+        claimed = [campaigns.claim(session, "me", at(1), at(9)) for _ in range(3)]
+    assert [one.id for one in claimed if one is not None] == [3, 2, 1]
+
+
 def test_comments_of_repositories_take_turns(database: Database) -> None:
     with database.transaction() as session:
         for number in range(4):

@@ -1,11 +1,11 @@
-"""Routes of GitHub Actions: runs of workflows and their artifacts."""
+"""Routes of GitHub Actions: runs of workflows, their artifacts, dispatches and cancellation."""
 
 from __future__ import annotations
 
 import hashlib
 from typing import Any
 
-from tests.github.calls import Call, RouteResponse, not_found, route
+from tests.github.calls import Call, RefusedError, RouteResponse, not_found, route
 from tests.github.schema_completion import complete
 from tests.github.state import WorkflowRun
 
@@ -18,9 +18,44 @@ def runs(call: Call) -> RouteResponse:
     ours = [one for one in call.repository.workflow_runs if one.workflow == call.parameters["workflow_id"]]
     if not ours:
         raise not_found()
-    found = [one for one in ours if call.query.get("head_sha") in (None, one.head_sha)][::-1]
+    found = [
+        one
+        for one in ours
+        if call.query.get("head_sha") in (None, one.head_sha)
+        and call.query.get("status") in (None, one.status)
+    ][::-1]
     shown = [_run(call, one) for one in call.page(found)]
     return RouteResponse(200, {"total_count": len(found), "workflow_runs": shown})
+
+
+@route("POST", f"{_ACTIONS}/workflows/{{workflow_id}}/dispatches", "actions=write")
+def dispatch(call: Call) -> RouteResponse:
+    """Starts a run of a workflow. The double reads no `run-name`, and all of ours are "assay NAME"."""
+    inputs = call.body.get("inputs", {})
+    if not all(isinstance(value, str) for value in inputs.values()):
+        raise RefusedError(422, "Provided value is not a string")
+    run = WorkflowRun(
+        next(call.hub.world.ids),
+        call.parameters["workflow_id"],
+        "",
+        status="queued",
+        conclusion=None,
+        title=f"assay {inputs['name']}",
+        inputs=inputs,
+    )
+    call.repository.workflow_runs.append(run)
+    return RouteResponse(204)
+
+
+@route("POST", f"{_ACTIONS}/runs/{{run_id}}/cancel", "actions=write")
+def cancel(call: Call) -> RouteResponse:
+    run = next((one for one in call.repository.workflow_runs if one.id == call.number("run_id")), None)
+    if run is None:
+        raise not_found()
+    if run.status == "completed":
+        raise RefusedError(409, "Cannot cancel a workflow run that is completed.")
+    run.status, run.conclusion = "completed", "cancelled"
+    return RouteResponse(202, {})
 
 
 @route("GET", f"{_ACTIONS}/runs/{{run_id}}/artifacts", "actions=read")
@@ -47,6 +82,7 @@ def _run(call: Call, run: WorkflowRun) -> Any:
         "head_sha": run.head_sha,
         "path": f".github/workflows/{run.workflow}",
         "status": run.status,
+        "display_title": run.title,
         "conclusion": run.conclusion,
         "html_url": f"https://github.com/{call.repository.full_name}/actions/runs/{run.id}",
     }

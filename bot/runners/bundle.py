@@ -1,0 +1,137 @@
+"""A shard with its cases as one file, for a machine that does not share our disk.
+
+A tar archive: `shard.json`, and `cases/ID/NAME` for each file of a case. It is data: its reader takes these
+names only, and a case is checked against its id as everywhere.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import queue
+import re
+import tarfile
+import threading
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+
+from bot.errors import InfrastructureError, RunnerError, ToolchainError
+from bot.runners.local import LocalRunner
+from bot.runners.protocol import Event
+from fuzzing.cases import Corpus
+from fuzzing.errors import UsageError
+from fuzzing.execute.shard import Shard as CaseShard
+
+#: Most bytes of a bundle, and of what is unpacked of one: 4,000 cases have some 60 MB.
+MAX_BYTES = 1 << 30
+#: Seconds after which the events of a shard are sent on, however few.
+BATCH_S = 0.5
+_BATCH = 50  # events sent at once
+_MEMBER = re.compile(r"cases/([0-9a-f]{64})/([A-Za-z0-9_]+\.[a-z0-9]+)")
+
+
+def pack_shard(shard: CaseShard) -> bytes:
+    """The shard and its cases; raises RunnerError if a case cannot be read."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        _add(archive, "shard.json", json.dumps(shard.to_json()).encode())
+        corpus = Corpus(shard.corpus)
+        for case in shard.cases:
+            try:
+                for file in sorted(Path(corpus.folder(case)).iterdir()):
+                    _add(archive, f"cases/{case}/{file.name}", file.read_bytes())
+            except OSError as error:
+                raise RunnerError(f"case {case} cannot be sent to a runner: {error.strerror}") from None
+    if made.tell() > MAX_BYTES:
+        raise RunnerError(f"a shard of {made.tell()} bytes is too large for a runner; at most {MAX_BYTES}")
+    return made.getvalue()
+
+
+def unpack_shard(bundle: bytes, folder: Path, python: str = "") -> CaseShard:
+    """The shard of a bundle, with its corpus below `folder`.
+
+    python  an interpreter of this machine with the shard's compiler; "" for the path in the shard
+
+    Raises RunnerError for a file that is no bundle, and where there is no such interpreter.
+    """
+    try:
+        shard = _extract(bundle, folder)
+    except (tarfile.TarError, UsageError, ValueError, KeyError) as error:
+        raise RunnerError(f"this is no bundle of a shard: {error}") from None
+    changes = {"corpus": str(folder / "corpus")} | ({"python": python} if python else {})
+    shard = CaseShard.from_json(shard.to_json() | changes)
+    if not Path(shard.python).is_file():
+        raise RunnerError(
+            f"this machine has no {shard.python}, the interpreter with {shard.backend}; share the folder "
+            "of the toolchains with it, or name an interpreter that has the same compiler"
+        )
+    return shard
+
+
+def run_bundle(
+    bundle: bytes, folder: Path, stop: threading.Event, python: str = ""
+) -> Generator[list[Event], None, None]:
+    """Runs the shard of a bundle here, and yields its events in batches. Errors of the run are an event."""
+    events: queue.Queue[Event | None] = queue.Queue()
+
+    def run() -> None:
+        try:
+            LocalRunner(1).run(unpack_shard(bundle, folder, python), events.put, stop)
+        except InfrastructureError as error:
+            kind = "toolchain" if isinstance(error, ToolchainError) else "infrastructure"
+            events.put({"event": "error", "kind": kind, "message": str(error)})
+        finally:
+            events.put(None)
+
+    thread = threading.Thread(target=run, name="bundle")
+    thread.start()
+    try:
+        yield from batches(events.get)
+    finally:
+        stop.set()
+        thread.join()
+
+
+def batches(get: Callable[[bool, float], Event | None]) -> Iterator[list[Event]]:
+    """Events until None, in batches; an empty one where nothing happened for `BATCH_S` seconds."""
+    batch: list[Event] = []
+    while True:
+        try:
+            event = get(True, BATCH_S)
+        except queue.Empty:
+            yield batch
+            batch = []
+            continue
+        if event is None:
+            if batch:
+                yield batch
+            return
+        batch.append(event)
+        if len(batch) >= _BATCH:
+            yield batch
+            batch = []
+
+
+def _extract(bundle: bytes, folder: Path) -> CaseShard:
+    total = 0
+    with tarfile.open(fileobj=io.BytesIO(bundle)) as archive:
+        for member in archive:
+            found = _MEMBER.fullmatch(member.name)
+            total += member.size
+            if not member.isfile() or total > MAX_BYTES or not (found or member.name == "shard.json"):
+                raise ValueError(f"unexpected member {member.name[:100]!r}")
+            content = archive.extractfile(member)
+            assert content is not None
+            if found is None:
+                shard = CaseShard.from_json(json.loads(content.read()))
+                continue
+            target = Path(Corpus(folder / "corpus").folder(found[1])) / found[2]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content.read())
+    return shard
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    archive.addfile(member, io.BytesIO(content))

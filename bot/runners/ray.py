@@ -1,0 +1,109 @@
+"""The `ray` runner: parts of shards as tasks of a Ray cluster that exists already.
+
+Ray places tasks, starts machines and notices lost ones; retries are ours, because only we know which outcomes
+arrived. Nodes need Assay, and the toolchains at the same path or in a shared folder. Ray's own messages are
+pickled: every process of the cluster is trusted, and cases run below them in the sandbox.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bot.errors import RunnerError, RunnerLostError, SettingsError
+from bot.runners.bundle import pack_shard, run_bundle
+from bot.runners.parts import run_parts, split_shard
+from bot.runners.protocol import Event, OnEvent, RunnerOptions, Shard, runner
+from fuzzing.execute.gpu_slots import CUDA_DEVICE
+from fuzzing.execute.shard import Shard as CaseShard
+
+_POLL_S = 0.2  # how soon a stop is noticed
+#: Parts for each core: the machine that ends first takes from the others' rest.
+_PARTS_PER_CORE = 2
+
+
+@runner("ray")
+def make(options: RunnerOptions) -> RayRunner:
+    """The runner for the settings."""
+    return RayRunner(options.ray_address, options.labels)
+
+
+class RayRunner:
+    """Runs shards on the cluster at `address` ("auto" for the one of this machine).
+
+    labels  NAME=VALUE texts, which a node must have as Ray labels; such as accelerator-type=H100
+
+    Raises SettingsError without Ray, RunnerError without the cluster.
+    """
+
+    def __init__(self, address: str = "auto", labels: tuple[str, ...] = ()) -> None:
+        self._labels = dict(label.partition("=")[::2] for label in labels)
+        self._ray = _connect(address)
+        self._task = self._ray.remote(num_returns="streaming", max_retries=0)(_run_part)
+
+    def run(self, shard: Shard, on_event: OnEvent, stop: threading.Event) -> None:
+        """See `bot.runners.protocol.Runner.run`."""
+        kind = "GPU" if shard.device == CUDA_DEVICE else "CPU"
+        slots = int(self._ray.cluster_resources().get(kind, 0))
+        if slots < 1:
+            raise RunnerError(f"the Ray cluster has no {kind}; add a node to it")
+        parts = split_shard(shard, slots * _PARTS_PER_CORE)
+        run_parts(parts, self._run_part, on_event, stop)
+
+    def _run_part(self, part: CaseShard, on_event: OnEvent, stop: threading.Event) -> None:
+        ray = self._ray
+        part = CaseShard.from_json(part.to_json() | {"workers": 1})
+        needs: dict[str, Any] = {"num_gpus": 1} if part.device == CUDA_DEVICE else {"num_cpus": 1}
+        if self._labels:
+            needs["label_selector"] = self._labels
+        results = self._task.options(scheduling_strategy="SPREAD", **needs).remote(pack_shard(part))
+        try:
+            self._take(results, on_event, stop)
+        except ray.exceptions.TaskCancelledError:
+            return
+        except ray.exceptions.RayTaskError as error:  # our code there raised
+            raise RunnerError(f"a task of the Ray cluster failed: {error}") from error
+        except ray.exceptions.RayError as error:
+            raise RunnerLostError(f"a node of the Ray cluster is gone: {type(error).__name__}") from error
+        finally:
+            ray.cancel(results, force=True)
+
+    def _take(self, results: Any, on_event: OnEvent, stop: threading.Event) -> None:
+        """Passes on the events of a task, until it has ended or `stop` is set."""
+        while not stop.is_set():
+            ready, _ = self._ray.wait([results], timeout=_POLL_S)
+            if not ready:
+                continue
+            try:
+                found = next(results)
+            except StopIteration:
+                return
+            for event in self._ray.get(found):
+                on_event(event)
+
+
+def _run_part(bundle: bytes) -> Iterator[list[Event]]:
+    """The task: runs a bundle on its node."""
+    with tempfile.TemporaryDirectory(prefix="assay-ray-") as folder:
+        for batch in run_bundle(bundle, Path(folder), threading.Event()):
+            if batch:
+                yield batch
+
+
+def _connect(address: str) -> Any:
+    """The module, connected to the cluster."""
+    try:
+        import ray
+    except ImportError:
+        raise SettingsError(
+            "ASSAY_RUNNER is 'ray' and Ray is not installed; pip install 'assay[ray]', or set it to local"
+        ) from None
+    try:
+        if not ray.is_initialized():
+            ray.init(address=address, log_to_driver=False, configure_logging=False)
+    except (ConnectionError, ValueError, RuntimeError, OSError) as error:
+        raise RunnerError(f"there is no Ray cluster at {address}: {error}") from error
+    return ray
