@@ -1,4 +1,4 @@
-"""TorchProbe: torch programs from operator graphs, mutated without changing their results (APLAS 2023)."""
+"""TorchProbe: torch programs, mutated without changing their results (APLAS 2023)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SEED = 0
 MUTANTS = 2000
 
 
-@register_source(NAME, library=LIBRARY, needs="libcst")
+@register_source(NAME, library=LIBRARY, needs="libcst expecttest")
 def migrate(part: Part | None = None, seed: int = SEED, count: int = MUTANTS) -> Iterator[TestCase | Skip]:
     """The mutants of the seed, in order."""
     import torch

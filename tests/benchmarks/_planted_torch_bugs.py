@@ -5,6 +5,7 @@ A plant patches the installed torch for the rest of the process; `planted_bugs` 
 
 from __future__ import annotations
 
+import dis
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -96,6 +97,13 @@ def _swap_comparisons() -> None:
     handlers["<"], handlers[">"] = handlers[">"], handlers["<"]
 
 
+def _reverse_cells() -> None:
+    """Reverses the cells of closures, in the table by which every translator finds its instructions."""
+    place, translator = dis.opmap["MAKE_FUNCTION"], torch._dynamo.symbolic_convert.InstructionTranslatorBase
+    for one in (translator, *translator.__subclasses__()):
+        one.dispatch_table[place] = _reversed_cells(one.dispatch_table[place])
+
+
 def _reversed_cells(make_function: Any) -> Any:
     def planted(self: Any, inst: Any) -> None:
         closure = self.stack[-2] if inst.arg & 0x08 else None
@@ -141,10 +149,7 @@ PLANTS = (
     Plant("two concatenated tensors", _capture(_call("cat", lambda a, k: (None, (a[0][::-1], *a[1:]), k)))),
     Plant("exclusive maximum", _capture(_call("amax", lambda a, k: (torch.amin, a, k)))),
     Plant("comparisons of scalars", _swap_comparisons),
-    Plant(
-        "order of closure cells",
-        _patch(_DYNAMO.symbolic_convert.InstructionTranslatorBase, "MAKE_FUNCTION", _reversed_cells),
-    ),
+    Plant("order of closure cells", _reverse_cells),
     Plant(
         "second write to a cell", _patch(_DYNAMO.side_effects.SideEffects, "store_cell", _first_write_only)
     ),

@@ -24,7 +24,10 @@ _SCOPES = (
     ast.DictComp,
     ast.GeneratorExp,
 )
-_LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global)
+_LEAVES = (
+    *(ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global),
+    ast.Delete,  # a function around it could not return the variable
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class StatementNames:
     reads    anywhere in it, nested functions included
     binds    in its own scope, for good: assigned, looped over, defined, imported, but not `except … as`
     stores   binds, and variables whose elements or attributes it assigns
-    leaves   whether it may end its block early, or declares names of other scopes
+    leaves   whether it may end its block early, declares names of other scopes or unbinds one
     """
 
     reads: frozenset[str]

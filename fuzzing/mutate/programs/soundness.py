@@ -12,6 +12,7 @@ from fuzzing.mutate.programs.profile import run_program
 #: Bounds of inexact mutations, relative to the largest element, by the bits of an element: some hundred
 #: roundings, which is what a sum over the few thousand elements of a seed's tensors collects.
 _BOUNDS = {torch.float16: 2e-1, torch.bfloat16: 1.0, torch.float32: 2e-4, torch.float64: 1e-10}
+_BOUNDS |= {torch.complex64: _BOUNDS[torch.float32], torch.complex128: _BOUNDS[torch.float64]}
 
 
 def find_difference(mutant: Mutant) -> str:
@@ -38,7 +39,7 @@ def _compare(found: Any, wanted: Any, *, exact: bool) -> str:
         return ""
     if not bound:
         return "other values"
-    wide, other = found.to(torch.float64), wanted.to(torch.float64)
+    wide, other = found.to(torch.complex128), wanted.to(torch.complex128)
     scale = max(1e-3, float(other.abs().max()))
     off = float((wide - other).abs().max())
     return f"off by {off} of {scale}" if not off <= bound * scale else ""

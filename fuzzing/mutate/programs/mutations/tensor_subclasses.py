@@ -1,0 +1,38 @@
+"""A value is computed by a subclass of torch.Tensor."""
+
+from __future__ import annotations
+
+import re
+
+from fuzzing.mutate.programs.mutations import Parameters, register_mutation
+from fuzzing.mutate.programs.profile import Point, TensorFacts
+from fuzzing.mutate.programs.rewriting import Rewriting
+
+
+@register_mutation("tensor-subclasses")
+class TensorSubclasses(Rewriting):
+    """Sound: the subclass has no behaviour of its own, and only the value reads it, as no variable holds it."""
+
+    forms = ("plain", "function")
+
+    def fits(self, value: str, operands: Point, result: TensorFacts) -> bool:
+        """The value has memory of its own, so that it is another tensor than its operands."""
+        del value
+        return all(result.storage != facts.storage for facts in operands.values())
+
+    def text(self, number: int, value: str, parameters: Parameters) -> str:
+        """The operand as the subclass, and the value as a plain tensor."""
+        operand = parameters["operands"][0]
+        marked = f"{operand}.as_subclass(Marked{number})"
+        replaced = re.sub(rf"(?<![\w.]){operand}(?!\w)", marked, value)
+        return f"{parameters['target']} = ({replaced}).as_subclass(torch.Tensor)"
+
+    def outer_text(self, number: int, value: str, parameters: Parameters) -> str:
+        """The subclass."""
+        del value
+        own = (
+            "    @classmethod\n    def __torch_function__(cls, func, types, args=(), kwargs=None):\n"
+            "        return super().__torch_function__(func, types, args, kwargs or {})\n"
+        )
+        body = own if parameters["form"] == "function" else "    pass\n"
+        return f"class Marked{number}(torch.Tensor):\n{body}"

@@ -1,0 +1,1 @@
+"""Kinds of seed programs: each file registers one."""

@@ -1,0 +1,33 @@
+"""Seeds of every kind are valid programs, equal each time."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from fuzzing.mutate.programs.profile import run_program
+from fuzzing.mutate.programs.seeds import Seed, get_seed_kind, seed_kinds
+
+
+def first_seeds(kind: str) -> list[Seed]:
+    return [seed for number in range(8) if (seed := get_seed_kind(kind)(number)) is not None]
+
+
+@pytest.mark.parametrize("kind", seed_kinds())
+def test_a_seed_runs_and_assigns_each_variable_once(kind: str) -> None:
+    seeds = first_seeds(kind)
+    assert len(seeds) > 2
+    assert [seed.text for seed in first_seeds(kind)] == [seed.text for seed in seeds]
+    for seed in seeds:
+        targets = [node.targets[0] for node in ast.walk(ast.parse(seed.text)) if isinstance(node, ast.Assign)]
+        names = [ast.unparse(target) for target in targets]
+        assert len(set(names)) == len(names) > 0
+        assert run_program(seed.text, seed.tensors)
+
+
+def test_examples_have_no_effects_and_chains_are_chained() -> None:
+    assert not any("_(" in seed.text.replace("__", "") for seed in first_seeds("documentation"))
+    for seed in first_seeds("operator-chains"):
+        body = seed.text.split("\n")[4:]
+        assert any("v" in line.split("=", 1)[-1] for line in body)
