@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,7 +82,8 @@ def run_program(text: str, inputs: Sequence[Any], **names: Any) -> tuple[Any, ..
     """
     space = torch_programs.execute(text, "mutant.py")
     space.update(names)
-    with torch.no_grad():
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what torch deprecates it still computes
         torch_programs.reseed()
         result = space["forward"](*[tensor.clone() for tensor in inputs])
     return result if isinstance(result, tuple) else (result,)

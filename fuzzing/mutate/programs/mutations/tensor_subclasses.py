@@ -11,7 +11,7 @@ from fuzzing.mutate.programs.rewriting import Rewriting
 
 @register_mutation("tensor-subclasses")
 class TensorSubclasses(Rewriting):
-    """Sound: the subclass has no behaviour of its own, and only the value reads it, as no variable holds it."""
+    """Sound: the subclass has no behaviour of its own. Only the value reads it, as no variable holds it."""
 
     forms = ("plain", "function")
 
