@@ -99,7 +99,8 @@ def _swap_comparisons() -> None:
 
 def _reverse_cells() -> None:
     """Reverses the cells of closures, in the table by which every translator finds its instructions."""
-    place, translator = dis.opmap["MAKE_FUNCTION"], torch._dynamo.symbolic_convert.InstructionTranslatorBase
+    place = dis.opmap["MAKE_FUNCTION"]
+    translator: Any = torch._dynamo.symbolic_convert.InstructionTranslatorBase
     for one in (translator, *translator.__subclasses__()):
         one.dispatch_table[place] = _reversed_cells(one.dispatch_table[place])
 
