@@ -19,6 +19,14 @@ _KEYS = frozenset({"left", "right", "rule", "subject"})
 SIDES = ("left", "right")
 
 
+class OneSidedError(Exception):
+    """One side of a pair returned and the other raised."""
+
+
+class BothSidesError(Exception):
+    """Both sides of a pair raised: the inputs are no test of their equality."""
+
+
 @register_kind
 @dataclass(frozen=True)
 class EquivalentPair:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from fuzzing.backends.shared.pair_runner import BothSidesError, OneSidedError
 from fuzzing.cases import EquivalentPair, TestCase
-from fuzzing.cases.equivalent_pair import SIDES
+from fuzzing.cases.equivalent_pair import SIDES, BothSidesError, OneSidedError
 from fuzzing.cases.values import Value
 from fuzzing.execution import Execution
 

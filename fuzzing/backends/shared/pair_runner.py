@@ -5,18 +5,10 @@ from __future__ import annotations
 from typing import Any, Callable, List, Optional, Tuple
 
 from fuzzing.backends.base import Backend, Named, Unsupported
-from fuzzing.cases.equivalent_pair import SIDES
+from fuzzing.cases.equivalent_pair import SIDES, BothSidesError, OneSidedError
 
 #: A side's result of its last phase, or the exception that ended it.
 _Step = Tuple[Any, Optional[BaseException], str]
-
-
-class OneSidedError(Exception):
-    """One side of a pair returned and the other raised."""
-
-
-class BothSidesError(Exception):
-    """Both sides of a pair raised: the inputs are no test of their equality."""
 
 
 class PairRunner:
