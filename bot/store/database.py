@@ -21,7 +21,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.exc import ArgumentError, DatabaseError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session, sessionmaker
@@ -39,6 +39,8 @@ _WRITE_LOCK_ID = 1095979863
 #: A connection idle for this many seconds is pinged before use. Busy connections detect a restart of the
 #: server anyway, and a ping each time costs a tenth of all queries.
 PING_AFTER_IDLE_S = 1.0
+#: The channel of PostgreSQL on which processes wake each other's workers.
+CHANNEL = "assay_work"
 CHECKPOINT_PAGES = 16_384  # 64 MiB of log, unless `checkpoint` is called
 
 
@@ -129,6 +131,12 @@ class Database:
         """A read-only session on one snapshot; does not wait for writers."""
         with self._translated_errors(), self._readers() as session:
             yield session
+
+    def notify(self, name: str) -> None:
+        """Wakes the workers called `name` of other processes (`bot.store.notifications`); SQLite has none."""
+        if not self.is_sqlite:
+            with self.autocommit() as session:
+                session.execute(select(func.pg_notify(CHANNEL, name)))
 
     def migrate(self) -> None:
         """Migrates to the newest revision; safe at every start and in several processes at once."""

@@ -15,14 +15,14 @@ from bot.store.models import Delivery, DeliveryState
 # Built once: building a statement for each delivery costs more than running it.
 _CLAIM = (
     select(Delivery.id, Delivery.event, Delivery.payload, Delivery.received_at)
-    .where(Delivery.id == bindparam("delivery"), Delivery.state == DeliveryState.PENDING.value)
+    .where(Delivery.id.in_(bindparam("ids", expanding=True)), Delivery.state == DeliveryState.PENDING.value)
+    .order_by(Delivery.received_at, Delivery.id)
     .with_for_update(skip_locked=True)  # for PostgreSQL; SQLite has one writer anyway
 )
 _RECORD_RESULT = (
     update(Delivery)
     .where(Delivery.id == bindparam("delivery"))
     .values(state=bindparam("now"), reason=bindparam("why"))
-    .execution_options(synchronize_session=False)  # no session holds its row as an object
 )
 
 
@@ -38,11 +38,21 @@ class ReceivedDelivery:
 
 @dataclass(frozen=True)
 class InboxPosition:
-    """A delivery's position in the order of arrival, and how often it failed."""
+    """A delivery's position in the order of arrival, how often it failed, and the bytes of its payload."""
 
     received_at: datetime
     id: str
     attempts: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class DeliveryResult:
+    """What became of a delivery, and why."""
+
+    id: str
+    state: DeliveryState
+    reason: str = ""
 
 
 def store(session: Session, arrivals: Sequence[ReceivedDelivery]) -> list[bool]:
@@ -72,24 +82,28 @@ def store(session: Session, arrivals: Sequence[ReceivedDelivery]) -> list[bool]:
 def pending(session: Session, after: InboxPosition | None, limit: int) -> list[InboxPosition]:
     """Positions of the pending deliveries behind `after`, oldest first."""
     order = (Delivery.received_at, Delivery.id)
-    query = select(*order, Delivery.attempts).where(Delivery.state == DeliveryState.PENDING.value)
+    size = func.length(Delivery.payload)
+    query = select(*order, Delivery.attempts, size).where(Delivery.state == DeliveryState.PENDING.value)
     if after is not None:
         query = query.where(tuple_(*order) > (after.received_at, after.id))
     return [InboxPosition(*row) for row in session.execute(query.order_by(*order).limit(limit))]
 
 
-def claim(session: Session, delivery: str) -> ReceivedDelivery | None:
-    """The delivery, locked until the transaction ends;
+def claim(session: Session, ids: Sequence[str]) -> list[ReceivedDelivery]:
+    """The deliveries of these ids in order of arrival, locked until the transaction ends.
 
-    None if it is processed or locked by another process.
+    Leaves out those that are processed, or locked by another process.
     """
-    row = session.execute(_CLAIM, {"delivery": delivery}).one_or_none()
-    return None if row is None else ReceivedDelivery(*row)
+    return [ReceivedDelivery(*row) for row in session.execute(_CLAIM, {"ids": ids})]
 
 
-def record_result(session: Session, delivery: str, state: DeliveryState, reason: str = "") -> None:
-    """Records the result of a delivery."""
-    session.execute(_RECORD_RESULT, {"delivery": delivery, "now": state.value, "why": reason})
+def record_results(session: Session, results: Sequence[DeliveryResult]) -> None:
+    """Records the results of deliveries, in one round trip."""
+    if results:
+        rows = [
+            {"delivery": result.id, "now": result.state.value, "why": result.reason} for result in results
+        ]
+        session.connection().execute(_RECORD_RESULT, rows)
 
 
 def refusal(session: Session, delivery: str) -> str | None:

@@ -19,7 +19,7 @@ from bot.errors import InfrastructureError, InternalError, RefusalError
 from bot.store import Database, Session, inbox, now
 from bot.store.models import Campaign, Delivery
 from bot.webhooks import CampaignIntent, Intent
-from bot.webhooks.inbox_queue import InboxQueue
+from bot.webhooks.inbox_queue import BATCH, InboxQueue
 from bot.webhooks.intents import Ignored
 from bot.worker import Worker
 
@@ -185,14 +185,13 @@ def test_our_machines_failing_is_tried_again_three_times_with_pauses(database: D
 
 
 def test_a_failure_for_now_does_not_hold_up_the_others(database: Database) -> None:
-    failures = [InfrastructureError("busy")]
+    clock = [0.0]
 
     def handle(session: Session, intent: Intent) -> None:
-        if intent.delivery == "first" and failures:
-            raise failures.pop()
+        if intent.delivery == "first" and clock[0] < 5.0:
+            raise InfrastructureError("busy")
         record(session, intent)
 
-    clock = [0.0]
     deliver(database, "first", push(0))
     deliver(database, "second", push(1), at=1)
     queue = InboxQueue(database, handle, clock=lambda: clock[0])
@@ -239,6 +238,40 @@ def handle(session, intent):
 
 Worker(InboxQueue(Database(sys.argv[1]), handle)).run_once()
 """
+
+
+def test_a_batch_of_which_one_fails_is_handled_one_by_one(database: Database) -> None:
+    """What the others wrote in the batch is rolled back with it, and written once."""
+    for number in range(4):
+        deliver(database, f"d{number}", push(number), at=number)
+
+    def handle(session: Session, intent: Intent) -> None:
+        record(session, intent)
+        session.flush()
+        if intent.delivery == "d2":
+            raise RefusalError("the target is blocked")
+
+    assert drain(database, InboxQueue(database, handle)) == 4
+    assert campaigns(database) == ["d0", "d1", "d3"]
+    assert state(database, "d2") == ("failed", "the target is blocked", 0)
+
+
+def test_deliveries_share_a_transaction_on_postgresql(postgresql: str) -> None:
+    there = Database(postgresql)
+    there.migrate()
+    sessions: list[Session] = []
+
+    def handle(session: Session, intent: Intent) -> None:
+        if session not in sessions:
+            sessions.append(session)
+        record(session, intent)
+
+    for number in range(BATCH + 1):
+        deliver(there, f"d{number}", push(number), at=number)
+    assert drain(there, InboxQueue(there, handle)) == BATCH + 1
+    assert len(sessions) == 2
+    assert campaigns(there) == [f"d{number}" for number in range(BATCH + 1)]
+    there.close()
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
