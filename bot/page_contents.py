@@ -6,9 +6,9 @@ it (`bot.page_process`).
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TypedDict
 
+from bot.artifacts import Artifacts
 from bot.reports.templates import render
 from bot.settings import Settings, web_url
 from bot.store import Database, now, outbox, overview
@@ -51,11 +51,6 @@ class PageRequest(TypedDict, total=False):
     problems: dict[str, str]
 
 
-def report_file(data_dir: Path, campaign: int) -> Path:
-    """The page of a campaign; it may not exist yet."""
-    return data_dir / "artifacts" / str(campaign) / "report.html"
-
-
 def make_page(settings: Settings, database: Database, request: PageRequest) -> str | None:
     """The HTML; None if there is no such public repository."""
     if "repository" in request:
@@ -86,7 +81,7 @@ def _repository(settings: Settings, database: Database, name: str) -> str | None
             o=seen,
             bugs=sorted(seen.bugs, key=lambda bug: _STATE_ORDER.index(BugState(bug.state))),
             web=web_url(settings.github_api_url),
-            reports={number for number in ended if report_file(settings.data_dir, number).is_file()},
+            reports=Artifacts(settings.artifacts_url, settings.data_dir).with_page(ended),
             limit=MAX_BUGS,
             names=CLASSIFICATION_LABELS,
         )

@@ -12,9 +12,10 @@ from collections.abc import Callable
 
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from bot.page_contents import PageRequest, make_page, report_file
+from bot.artifacts import Artifacts
+from bot.page_contents import PageRequest, make_page
 from bot.service import Service
 from bot.settings import Settings
 from bot.store import Database, Session
@@ -68,6 +69,7 @@ def router(service: Service, make: PageMaker = make_page) -> APIRouter:
     """The routes of pages, which `make` makes."""
     routes = APIRouter()
     settings = service.settings
+    artifacts = Artifacts(settings.artifacts_url, settings.data_dir)
     queue = PageQueue()
 
     def shown() -> Database | None:
@@ -101,15 +103,15 @@ def router(service: Service, make: PageMaker = make_page) -> APIRouter:
         return await queue.render(lambda: find_report(campaign))
 
     def find_report(campaign: int) -> Response:
-        path = report_file(settings.data_dir, campaign)
         database = shown()
-        if database is None or not path.is_file():
+        if database is None:
             return _not_found("report")
         with database.reading() as session:
             public = _is_public(session, campaign)
         if not public:
             return _not_found("report")
-        return FileResponse(path, media_type="text/html; charset=utf-8", headers=_HEADERS)
+        page = artifacts.page(campaign)
+        return _not_found("report") if page is None else HTMLResponse(page, headers=_HEADERS)
 
     return routes
 

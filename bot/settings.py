@@ -37,6 +37,8 @@ _WORKFLOW = re.compile(_TARGET.pattern + r"/[A-Za-z0-9._-]+\.ya?ml@[A-Za-z0-9._/
 
 _PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,100}[A-Za-z0-9])?")
 
+_OBJECT_STORE = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#]*/?[^?#]*")
+
 #: GitHub never sends a larger payload (its documentation, "Webhook events and payloads").
 MAX_BODY_BYTES = 25 * 1024 * 1024
 
@@ -57,6 +59,12 @@ def _check_database_url(url: str) -> str:
     if url in ("sqlite:///", "sqlite:///:memory:"):
         raise ValueError("a database in memory is lost with the process")
     return url
+
+
+def _check_artifacts_url(url: str) -> str:
+    if url and not _OBJECT_STORE.match(url):
+        raise ValueError("not the URL of a folder in an object store")
+    return url.rstrip("/")
 
 
 def _check_http_url(url: str) -> str:
@@ -137,6 +145,10 @@ class Settings(BaseSettings):
         default_factory=lambda known: f"sqlite:///{known['data_dir']}/assay.db",
         description="sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME",
     )
+    artifacts_url: Annotated[str, AfterValidator(_check_artifacts_url)] = Field(
+        default="",
+        description="s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or another URL of fsspec: where reports are kept",
+    )
     webhook_secret: SecretStr | None = Field(
         default=None, min_length=1, description="the secret typed into the GitHub App's webhook settings"
     )
@@ -168,6 +180,9 @@ class Settings(BaseSettings):
     )
     keep_deliveries_days: int = Field(
         default=14, ge=8, le=365, description="8 to 365 days; GitHub may deliver again what is a week old"
+    )
+    keep_reports_days: int = Field(
+        default=0, ge=0, le=3650, description="days a report is kept after its campaign ended; 0 for ever"
     )
     public_url: Annotated[str, AfterValidator(_check_http_url)] | None = Field(
         default=None, description="the http(s) address people reach this service at; reports are linked there"
@@ -346,6 +361,7 @@ def _explain_one(name: str, message: str, value: object) -> str:
 #: Derived defaults, in words.
 _DERIVED = {
     "data_dir": "`assay` in the user's folder for data",
+    "artifacts_url": "the data folder",
     "database_url": "`assay.db` in the data folder",
     "git_url": "where people see the GitHub of `ASSAY_GITHUB_API_URL`",
     "workers": "one for each core",

@@ -38,6 +38,7 @@ class CampaignReports:
     corpus       folder of their cases
     folder       campaign's id → folder of its artifacts
     page         campaign's id → URL of its report, "" if it has none
+    upload       called with a campaign's id when its files are written
     write_pages  False writes only report.json and tries no reproducers
     """
 
@@ -48,18 +49,20 @@ class CampaignReports:
         clock: Callable[[], datetime] = now,
         page: Callable[[int], str] = lambda _: "",
         *,
+        upload: Callable[[int], None] = lambda _: None,
         write_pages: bool = True,
     ) -> None:
         self._page = page
         self._write_pages = write_pages
         self._corpus = Corpus(corpus)
-        self._folder = folder
+        self._folder, self._upload = folder, upload
         self.clock = clock
 
     def write(self, summary: Summary) -> None:
         """Writes report.md, .html, .json and the reproducers; idempotent."""
         write = renderer.write_artifacts if self._write_pages else renderer.write_json
         write(self.report(summary), self._folder(summary.campaign_id))
+        self._upload(summary.campaign_id)
 
     def draft_effects(
         self, session: Session, report: Report, config: RepositoryConfig, at: datetime

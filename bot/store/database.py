@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from alembic import command
+from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -28,6 +29,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from bot.errors import InfrastructureError, SettingsError
+from bot.store.models import Base
 
 BUSY_TIMEOUT_S = 30  # how long a writer waits for another before it fails
 #: How often a writer on SQLite looks whether the other processes' are done; transactions take some of it.
@@ -138,17 +140,31 @@ class Database:
             with self.autocommit() as session:
                 session.execute(select(func.pg_notify(CHANNEL, name)))
 
-    def migrate(self) -> None:
-        """Migrates to the newest revision; safe at every start and in several processes at once."""
+    def migrate(self, revision: str = "head") -> None:
+        """Migrates to a revision; safe at every start and in several processes at once.
+
+        An older revision is for tests and for backups; "base" drops all tables.
+        """
         config = migrations()
         config.attributes["connection"] = self.engine
+        current = self.revision()
+        older = revision == "base" or (revision in revisions() and (current or "") > revision)
         with self._translated_errors(), self._write_lock:
-            command.upgrade(config, "head")
+            (command.downgrade if older else command.upgrade)(config, revision)
+
+    def revision(self) -> str | None:
+        """The revision of the tables; None if there are none."""
+        with self._translated_errors(), self.engine.execution_options(read_only=True).connect() as connection:
+            return MigrationContext.configure(connection).get_current_revision()
 
     def is_migrated(self) -> bool:
         """Whether the tables are at this version's revision."""
-        with self._translated_errors(), self.engine.execution_options(read_only=True).connect() as connection:
-            return MigrationContext.configure(connection).get_current_revision() == _head_revision()
+        return self.revision() == revisions()[-1]
+
+    def schema_differences(self, connection: Connection) -> list[str]:
+        """How the tables differ from the models."""
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        return [f"schema: {difference}" for difference in compare_metadata(context, Base.metadata)]
 
     def checkpoint(self) -> None:
         """Copies SQLite's log into its file, beside readers and writers; a service calls it periodically.
@@ -235,9 +251,10 @@ def migrations() -> Config:
 
 
 @functools.cache
-def _head_revision() -> str | None:
-    """The newest revision of this version; cached, since /readyz polls it."""
-    return ScriptDirectory.from_config(migrations()).get_current_head()
+def revisions() -> tuple[str, ...]:
+    """All revisions of the tables, oldest first; cached, since /readyz polls it."""
+    scripts = ScriptDirectory.from_config(migrations()).walk_revisions()
+    return tuple(script.revision for script in scripts)[::-1]
 
 
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:

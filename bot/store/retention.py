@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from bot.store.models import CachedResponse, Delivery, DeliveryState, RateUsage
+from bot.store.models import CachedResponse, Campaign, CampaignState, Delivery, DeliveryState, RateUsage
 
 #: (session, before, limit) → number of deleted rows
 Prune = Callable[[Session, datetime, int], int]
@@ -19,6 +19,13 @@ def deliveries(session: Session, before: datetime, limit: int) -> int:
     read = Delivery.state != DeliveryState.PENDING.value
     old = select(Delivery.id).where(read, Delivery.received_at < before).limit(limit)
     return len(session.execute(delete(Delivery).where(Delivery.id.in_(old)).returning(Delivery.id)).all())
+
+
+def ended_campaigns(session: Session, ids: Iterable[int], before: datetime) -> list[int]:
+    """Those of the campaigns that ended before `before`."""
+    ended = [state.value for state in CampaignState if state.ended]
+    query = select(Campaign.id).where(Campaign.state.in_(ended), Campaign.updated_at < before)
+    return sorted(set(ids).intersection(session.scalars(query)))
 
 
 def prune_rate_usage(session: Session, before: datetime, limit: int) -> int:

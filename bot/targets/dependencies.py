@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from bot.artifacts import Artifacts
 from bot.github.resources import (
     CommentInfo,
     DeliveryInfo,
@@ -76,11 +77,13 @@ class RetentionPolicy:
     """How long data is kept.
 
     removed      rows and files of a repository that Assay no longer has access to
+    reports      files of an ended campaign; None for ever
     deliveries   processed webhooks; longer than GitHub may redeliver (7 days at most)
     toolchains   toolchains after their last use, at most `toolchain_bytes` of them
     """
 
     removed: timedelta = timedelta(days=30)
+    reports: timedelta | None = None
     deliveries: timedelta = timedelta(days=14)
     toolchains: timedelta = timedelta(days=30)
     toolchain_bytes: int = 200 << 30
@@ -102,6 +105,7 @@ class Dependencies:
     start: Callable[[Session, CampaignIntent], object]
     load_config: Callable[[str, str], Config | None]
     data_dir: Path
+    artifacts: Artifacts
     github: GitHubReader | None = None
     watch: tuple[str, ...] = ()
     retention_policy: RetentionPolicy = RetentionPolicy()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pydantic_core
 import structlog
 
+from bot.artifacts import Artifacts
 from bot.errors import RefusalError
 from bot.github.mirrors import delete, delete_mirror
 from bot.store import Database, audit, inbox, target_deletion, target_rename, targets
@@ -44,6 +45,7 @@ class DeletedData:
 def delete_target_data(
     database: Database,
     data_dir: Path,
+    artifacts: Artifacts,
     target: str,
     why: str,
     at: datetime,
@@ -73,8 +75,8 @@ def delete_target_data(
         github_id = row.github_id
     heartbeat()
     cases = _find_uncataloged(data_dir / "corpus", owned.cases)
-    artifacts = [data_dir / "artifacts" / str(campaign) for campaign in owned.campaigns]
-    delete([*artifacts, *_case_folders(data_dir / "corpus", cases)])
+    artifacts.delete(owned.campaigns)
+    delete(_case_folders(data_dir / "corpus", cases))
     there = _delete_mirrors(data_dir, known_names)
     delete(data_dir / "outbox" / name for name in free)
     heartbeat()
@@ -84,7 +86,7 @@ def delete_target_data(
         rows = target_deletion.delete_target(session, target, cases)
         deleted = DeletedData(rows, len(owned.campaigns), len(cases), there)
         audit.record(session, target, "forgotten", "target", why, at, actor=actor, evidence=asdict(deleted))
-    delete(artifacts)  # again: a running step may have written some
+    artifacts.delete(owned.campaigns)  # again: a running step may have written some
     _delete_mirrors(data_dir, known_names)  # again: a process that waited for the lock may have recreated it
     log.info("target.deleted", target=target, **asdict(deleted))
     return deleted

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from bot.artifacts import Artifacts
 from bot.bugs.publication import CampaignPublisher
 from bot.campaigns.plan.catalog import open_catalogs
 from bot.campaigns.services import Reports, Services
@@ -38,7 +39,7 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "run_test": run_test,
         "run_tool": _run_tool,
         "sign": compute_signature,
-        "reports": reports(settings.data_dir, partial(report_url, settings)),
+        "reports": reports(settings.data_dir, partial(report_url, settings), settings.artifacts_url),
         "catalogs": open_catalogs,
     }
     if "runner" not in replaced:
@@ -60,14 +61,10 @@ def runner(settings: Settings, dispatcher: Dispatcher | None = None) -> Runner:
     return make_runner(settings.runner, options)
 
 
-def reports(data_dir: Path, page: Callable[[int], str] = lambda _: "") -> Reports:
+def reports(data_dir: Path, page: Callable[[int], str] = lambda _: "", artifacts_url: str = "") -> Reports:
     """Publishes campaigns; `page` maps a campaign to the address of its report, or ""."""
-    return CampaignPublisher(data_dir / "corpus", lambda campaign: artifacts(data_dir, campaign), page=page)
-
-
-def artifacts(data_dir: Path, campaign: int) -> Path:
-    """The folder of the files of a campaign."""
-    return data_dir / "artifacts" / str(campaign)
+    artifacts = Artifacts(artifacts_url, data_dir)
+    return CampaignPublisher(data_dir / "corpus", artifacts.folder, page=page, upload=artifacts.publish)
 
 
 def make_shard(config: RepositoryConfig, *, limit_factor: float = 1.0, **fields: Any) -> Shard:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from bot.background import ServiceParts
+from bot.artifacts import Artifacts
 from bot.bugs import issue_events as issues
 from bot.campaigns import intents
 from bot.campaigns.campaign_queue import CampaignQueue
@@ -117,11 +118,13 @@ def service(settings: Settings, database: Database) -> ServiceParts:
         start=start,
         load_config=partial(_configuration, mirrors),
         data_dir=settings.data_dir,
+        artifacts=Artifacts(settings.artifacts_url, settings.data_dir),
         github=reader,
         watch=settings.watch,
         retention_policy=RetentionPolicy(
-            timedelta(days=settings.delete_after_days),
-            timedelta(days=settings.keep_deliveries_days),
+            removed=timedelta(days=settings.delete_after_days),
+            reports=timedelta(days=settings.keep_reports_days) if settings.keep_reports_days else None,
+            deliveries=timedelta(days=settings.keep_deliveries_days),
             toolchains=timedelta(days=settings.toolchain_cache_days),
             toolchain_bytes=settings.toolchain_cache_gib << 30,
         ),

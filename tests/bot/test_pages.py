@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse, Response
 from bot import pages
 from bot.app import build
 from bot.background import BackgroundWork, ServiceParts
-from bot.page_contents import report_file
+from bot.artifacts import PAGE, Artifacts
 from bot.service import Service
 from bot.settings import Settings, report_url
 from bot.store import audit, bugs, outbox
@@ -43,7 +43,7 @@ def fill(made: Service) -> None:
             session.add(Campaign(id=number, target=name, head="a" * 40, trigger="push", created_at=AT,
                                  updated_at=AT))  # fmt: skip
     for number in (1, 2, 3):
-        path = report_file(made.settings.data_dir, number)
+        path = Artifacts("", made.settings.data_dir).folder(number) / PAGE
         path.parent.mkdir(parents=True)
         path.write_text(f"<title>Report {number}</title>")
 

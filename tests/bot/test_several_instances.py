@@ -15,6 +15,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import func, inspect, select
 
 from bot.background import BackgroundWork, ServiceParts
+from bot.artifacts import Artifacts
 from bot.campaigns import intents
 from bot.service import Service
 from bot.settings import Settings
@@ -109,6 +110,7 @@ class Instance:
                 start=handle,
                 load_config=lambda *_: None,
                 data_dir=settings.data_dir,
+                artifacts=Artifacts("", settings.data_dir),
             )
             tasks = TaskQueue(
                 dependencies, [PeriodicTask(name, timedelta(days=1), note(name)) for name in ("a", "b", "c")]

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import click
 
+from bot.artifacts import Artifacts
 from bot.cli.common.service_database import open_database
 from bot.cli.exits import Exit
 from bot.errors import UsageError
@@ -39,7 +40,10 @@ def command(target: str, yes: bool, reason: str, as_json: bool) -> Exit:
         name, installed = _find_target(database, target)
         if not yes:
             click.confirm(f"Delete all data of {name}? This cannot be undone.", abort=True)
-        result = delete_target_data(database, settings.data_dir, name, reason, now(), actor="operator")
+        artifacts = Artifacts(settings.artifacts_url, settings.data_dir)
+        result = delete_target_data(
+            database, settings.data_dir, artifacts, name, reason, now(), actor="operator"
+        )
     if as_json:
         echo(json.dumps({"target": name} | asdict(result)))
     else:

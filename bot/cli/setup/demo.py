@@ -11,6 +11,7 @@ import click
 from rich.markup import escape
 
 from bot import demo
+from bot.artifacts import Artifacts
 from bot.campaigns.progress import Progress
 from bot.cli.common.console import stderr, stdout
 from bot.cli.common.progress import ProgressBars
@@ -20,7 +21,6 @@ from bot.reports.templates import pluralize
 from bot.store import Database, inbox, progress
 from bot.store.models import CampaignState
 from bot.terminal import echo
-from bot.wiring.campaigns import artifacts
 
 #: ONNX's node tests tell these two apart: 2024.0.0 converts the function bodies of AffineGrid, whose
 #: `If` has a branch that no input takes; 2024.6.0, 2025.0.0, 2026.0.0 and 2026.4.1 refuse it.
@@ -91,7 +91,7 @@ def _wait(running: demo.RunningService, data_dir: Path, delivery: str, log: Path
 
 
 def _summarize(data_dir: Path, campaign: int, seconds: float) -> dict[str, Any]:
-    folder = artifacts(data_dir, campaign)
+    folder = Artifacts("", data_dir).folder(campaign)
     report = json.loads((folder / "report.json").read_bytes())
     outbox = data_dir / "outbox" / demo.TARGET
     new = [group for group in report["groups"] if group["classification"] == "regression"]

@@ -17,19 +17,34 @@ BATCH_SIZE = 500
 
 @periodic_task("cleanup", interval=timedelta(hours=1))
 def delete_old_rows(context: TaskContext) -> TaskResult:
-    """Deletes old deliveries, rate usage and cached responses."""
-    deleted = {}
+    """Deletes old deliveries, rate usage, cached responses and reports."""
+    deleted: dict[str, int] = {}
     for name, prune, age in (
         ("deliveries", retention.deliveries, context.dependencies.retention_policy.deliveries),
         ("rate usage rows", retention.prune_rate_usage, RATE_USAGE_AGE),
         ("cached responses", retention.prune_responses, RESPONSE_AGE),
     ):
         deleted[name] = _delete_batches(context, prune, age)
+    deleted["reports"] = _delete_reports(context)
     with context.dependencies.database.transaction() as session:
         for target in targets.unwatched_with_effects(session):
             targets.stop_work(session, target.name, target.reason, context.at)
     summary = ", ".join(f"{count} {name}" for name, count in deleted.items() if count)
     return TaskResult(f"deleted: {summary}" if summary else "nothing to delete")
+
+
+def _delete_reports(context: TaskContext) -> int:
+    """Deletes the files of campaigns that ended long ago; their rows stay."""
+    age, artifacts = context.dependencies.retention_policy.reports, context.dependencies.artifacts
+    if age is None:
+        return 0
+    kept = artifacts.campaigns()
+    with context.dependencies.database.reading() as session:
+        outdated = retention.ended_campaigns(session, kept, context.at - age)
+    for campaign in outdated:
+        context.heartbeat()
+        artifacts.delete([campaign])
+    return len(outdated)
 
 
 def _delete_batches(context: TaskContext, what: retention.Prune, age: timedelta) -> int:

@@ -40,6 +40,7 @@ def _delete(context: TaskContext, name: str) -> bool:
         target_deletion.delete_target_data(
             dependencies.database,
             dependencies.data_dir,
+            dependencies.artifacts,
             name,
             why,
             context.at,

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from bot.artifacts import Artifacts
 from bot.campaigns import intents
 from bot.config import RepositoryConfig, parse_config
 from bot.github.github_api import GitHubApi
@@ -199,6 +200,7 @@ def open_harness(
             start=start,
             load_config=partial(_configure, hub),
             data_dir=folder,
+            artifacts=Artifacts("", folder),
             github=reader,
             watch=watch,
             clock=clock,

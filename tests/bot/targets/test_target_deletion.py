@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import select
 
+from bot.artifacts import Artifacts
 from bot.campaigns.services import Services, Settings
 from bot.cli import cli
 from bot.errors import UsageError
@@ -90,7 +91,9 @@ LEFT = {
 
 
 def test_files_and_rows_go_and_what_others_need_stays(database: Database, tmp_path: Path) -> None:
-    told = delete_target_data(database, tmp_path, LOST, "it was asked for", NOW, actor="operator")
+    told = delete_target_data(
+        database, tmp_path, Artifacts("", tmp_path), LOST, "it was asked for", NOW, actor="operator"
+    )
     assert files(tmp_path) == LEFT
     assert (told.campaigns, told.cases, told.mirror) == (1, 1, True)
     assert told.rows == {"targets": 1, "campaigns": 1, "campaign_cases": 3}
@@ -110,10 +113,10 @@ def test_half_forgotten_is_forgotten_by_the_next_try(
     with monkeypatch.context() as patch:
         patch.setattr(target_deletion, "delete_target", die)
         with pytest.raises(KeyboardInterrupt):
-            delete_target_data(database, tmp_path, LOST, "why", NOW)
+            delete_target_data(database, tmp_path, Artifacts("", tmp_path), LOST, "why", NOW)
     with database.reading() as session:
         assert session.get_one(Target, LOST).state == TargetState.REMOVED.value
-    delete_target_data(database, tmp_path, LOST, "why", NOW)
+    delete_target_data(database, tmp_path, Artifacts("", tmp_path), LOST, "why", NOW)
     assert files(tmp_path) == LEFT
 
 
@@ -136,7 +139,7 @@ def test_a_mirror_is_not_deleted_while_somebody_reads_it(
         remove_tree(path)
 
     monkeypatch.setattr(mirrors, "remove_tree", watched)
-    delete_target_data(database, tmp_path, LOST, "why", NOW)
+    delete_target_data(database, tmp_path, Artifacts("", tmp_path), LOST, "why", NOW)
     assert deleted["lost.git"]
     assert not is_locked(lock)
 
@@ -152,7 +155,7 @@ def test_a_mirror_that_was_being_made_while_all_went_goes_too(
         return delete_target(*about)
 
     monkeypatch.setattr(target_deletion, "delete_target", anew)
-    delete_target_data(database, tmp_path, LOST, "why", NOW)
+    delete_target_data(database, tmp_path, Artifacts("", tmp_path), LOST, "why", NOW)
     assert not mirror.exists()
 
 
@@ -173,7 +176,7 @@ def make(tmp_path: Path, *paths: str) -> None:
 def test_what_lies_under_its_earlier_names_goes_too(database: Database, tmp_path: Path) -> None:
     renamed(database, "octo/second", "Other/Third", "octo/last")
     make(tmp_path, "git/octo/second.git/HEAD", "git/other/third.partial/HEAD", "outbox/octo/last/issue.md")
-    told = delete_target_data(database, tmp_path, "octo/last", "why", NOW)
+    told = delete_target_data(database, tmp_path, Artifacts("", tmp_path), "octo/last", "why", NOW)
     assert told.mirror
     assert files(tmp_path) - LEFT == {"git/octo/second.lock", "git/other/third.lock"}
 
@@ -183,7 +186,7 @@ def test_of_a_name_that_is_anothers_by_now_only_the_mirror_goes(database: Databa
     renamed(database, "octo/second")
     with database.transaction() as session:
         target_lifecycle.get_or_create(session, LOST, 5, NOW)
-    delete_target_data(database, tmp_path, "octo/second", "why", NOW)
+    delete_target_data(database, tmp_path, Artifacts("", tmp_path), "octo/second", "why", NOW)
     assert files(tmp_path) == LEFT | {f"outbox/{LOST}/issue.md"}
 
 
@@ -193,7 +196,7 @@ def test_a_name_that_was_taken_from_it_is_one_of_its_earlier_names(
     """Another repository came to have its name before anybody told of its new one."""
     with database.transaction() as session:
         parked = target_rename.free_name(session, LOST)
-    delete_target_data(database, tmp_path, parked, "why", NOW)
+    delete_target_data(database, tmp_path, Artifacts("", tmp_path), parked, "why", NOW)
     assert files(tmp_path) == LEFT
 
 
@@ -242,7 +245,7 @@ def test_payloads_of_deliveries_about_it_go_and_their_ids_stay(database: Databas
     with database.transaction() as session:
         for name, body in bodies.items():
             inbox.store(session, [inbox.ReceivedDelivery(name, "push", json.dumps(body).encode(), NOW)])
-    delete_target_data(database, tmp_path, LOST, "why", NOW)
+    delete_target_data(database, tmp_path, Artifacts("", tmp_path), LOST, "why", NOW)
     with database.reading() as session:
         rows = {row.id: (bool(row.payload), row.state) for row in session.scalars(select(Delivery))}
     assert rows == {
@@ -272,6 +275,7 @@ def test_an_uninstalled_repository_is_forgotten_after_its_time(database: Databas
         start=lambda *_: None,
         load_config=lambda *_: None,
         data_dir=tmp_path,
+        artifacts=Artifacts("", tmp_path),
         clock=clock,
     )
     retention = [task for task in list_tasks() if task.name == "retention"]

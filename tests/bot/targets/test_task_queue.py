@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from bot.artifacts import Artifacts
 from bot.config import parse_config
 from bot.errors import InfrastructureError, InternalError
 from bot.store import Database, outbox, periodic_tasks
@@ -40,6 +41,7 @@ def dependencies(tmp_path: Path, clock: Clock) -> Dependencies:
         start=lambda _session, _intent: None,
         load_config=lambda _target, _commit: None,
         data_dir=tmp_path,
+        artifacts=Artifacts("", tmp_path),
         clock=clock,
     )
 
