@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 TORCH  := torch==2.13.0
 COMPILERS := iree,keras,onnxruntime,openvino,tinygrad,torch,tvm
 
-.PHONY: install demo test check format bench clean
+.PHONY: install demo containers test check format bench clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -29,6 +29,10 @@ install: $(VENV)/.core ## make .venv with what the service needs
 
 demo: $(VENV)/.core ## from a signed webhook to a rendered issue, on two real OpenVINO releases
 	$(BIN)/assay demo
+
+containers: ## build and start the service with PostgreSQL; needs docs/deployment/.env and environment
+	docker compose -f docs/deployment/compose.yaml up --build --wait
+	curl --fail --silent --show-error http://127.0.0.1:8000/readyz
 
 test: $(VENV)/.dev ## run the tests on the real compilers, on all cores
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)

@@ -92,18 +92,24 @@ def content(database: Database) -> Rows:
     return found
 
 
-@pytest.mark.parametrize("revision", revisions())
-def test_data_of_each_revision_survive_backup_restore_and_migration(
+@pytest.mark.parametrize("revision", ["0001", "0008", revisions()[-1]])
+def test_data_of_a_revision_survive_backup_restore_and_migration(
     make: Made, tmp_path: Path, revision: str
 ) -> None:
+    """`python -m tests.sweeps.migrations` does it for all revisions."""
+    check_revision(make, tmp_path, revision)
+
+
+def check_revision(make: Made, folder: Path, revision: str) -> None:
     old, migrated = make(), make()
     old.migrate(revision)
     fill(old)
-    backup.create(old, tmp_path / "backup.zip")
+    filled = len(tables(old))
+    backup.create(old, folder / f"{revision}.zip")
     old.migrate()
-    backup.restore(migrated, tmp_path / "backup.zip")
+    backup.restore(migrated, folder / f"{revision}.zip")
     assert content(migrated) == content(old)
-    assert all(content(old).values())
+    assert sum(map(len, content(old).values())) == 2 * filled
     assert backup.problems(old) == backup.problems(migrated) == []
 
 
