@@ -9,6 +9,7 @@ that fails is repeated with its campaign step and overwrites the same objects.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -105,17 +106,15 @@ class Artifacts:
             ) from error
 
     def _open(self) -> Any:
-        import fsspec
-
         # Other processes write there, too, so nothing is remembered.
         options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
         try:
             if self._url.startswith("s3:"):
-                from botocore.exceptions import BotoCoreError
-
-                self._errors = (OSError, BotoCoreError)
+                botocore: Any = importlib.import_module("botocore.exceptions")
+                self._errors = (OSError, botocore.BotoCoreError)
                 timeouts = {"connect_timeout": _TIMEOUT_S, "read_timeout": _TIMEOUT_S}
                 options |= {"config_kwargs": timeouts | {"retries": {"max_attempts": 2}}}
+            fsspec: Any = importlib.import_module("fsspec")
             filesystem, _ = fsspec.core.url_to_fs(self._url, **options)
         except ImportError as error:
             raise SettingsError(

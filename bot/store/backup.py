@@ -162,7 +162,7 @@ def _read_table(session: Session, table: Table, copy: TableCopy, archive: zipfil
         session.execute(insert(table), rows)
     if later:
         same = [table.columns[name] == bindparam(f"_{name}") for name in keys]
-        filled = {name: bindparam(f"_{name}") for name in own}
+        filled: dict[str, Any] = {name: bindparam(f"_{name}") for name in own}
         session.connection().execute(update(table).where(*same).values(filled), later)
     _advance_sequences(session, table)
 

@@ -289,6 +289,10 @@ def _begin_sqlite(connection: Connection) -> None:
     if options.get("read_only", False):
         connection.exec_driver_sql("begin")
         return
+    if not options.get("foreign_keys", True):
+        # A migration replaces tables by changed copies; dropping one would violate the references to it. The
+        # pragma has no effect in a transaction.
+        connection.exec_driver_sql("pragma foreign_keys=off")
     level = "full" if options.get("durable", True) else "normal"
     connection.exec_driver_sql(f"pragma synchronous={level}")
     _begin_immediate(connection)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ class Store:
     def __init__(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
-        self._server = None
+        self._server: Any = None
         self.start()
         moto_backends.reset()  # moto keeps what is stored for as long as the process lives
         self.client = boto3.client("s3", endpoint_url=self.url)
@@ -38,7 +39,6 @@ class Store:
         self._server.start()
 
     def stop(self) -> None:
-        assert self._server is not None
         self._server.stop()
 
     def keys(self) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from alembic import context
 from sqlalchemy import Connection, Engine, text
 
+from bot.errors import InternalError
 from bot.store.models import Base, UtcDateTime
 
 #: An arbitrary advisory lock id of PostgreSQL.
@@ -38,8 +39,19 @@ def run(connection: Connection) -> None:
         render_item=render,
     )
     context.run_migrations()
+    if connection.dialect.name == "sqlite":
+        broken = connection.exec_driver_sql("pragma foreign_key_check").all()
+        if broken:
+            raise InternalError(f"a migration broke references between rows: {broken[:3]}")
 
 
 engine: Engine = context.config.attributes["connection"]
-with engine.begin() as opened:
-    run(opened)
+with engine.execution_options(foreign_keys=False).connect() as opened:
+    try:
+        with opened.begin():
+            run(opened)
+    finally:
+        if opened.dialect.name == "sqlite" and not opened.invalidated:
+            # Not by SQLAlchemy, which would begin a transaction, in which the pragma has no effect.
+            driver: Any = opened.connection.driver_connection
+            driver.execute("pragma foreign_keys=on")
