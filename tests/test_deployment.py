@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shutil
 import subprocess
@@ -9,12 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
-from compose_spec import ComposeSpecification
+from compose_spec.models import ComposeSpecification
 from ruamel.yaml import YAML
 
 from bot.settings import PREFIX, Settings
+
+kubernetes: Any = importlib.import_module("kubernetes_validate")  # it has no types
 
 FOLDER = Path(__file__).parents[1] / "docs" / "deployment"
 DOCKERFILES = sorted(FOLDER.glob("*.Dockerfile"))
@@ -75,7 +77,7 @@ def pods() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("pod", pods(), ids=lambda pod: pod["spec"]["containers"][0]["image"])
 def test_kubernetes_accepts_the_pods_and_they_have_no_privileges(pod: dict[str, Any]) -> None:
-    kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
+    kubernetes.validate(pod, kubernetes.latest_version(), strict=True)
     for container in pod["spec"]["containers"]:
         assert container["securityContext"]["runAsNonRoot"]
         assert container["resources"]["limits"]["memory"] == container["resources"]["requests"]["memory"]
@@ -87,8 +89,8 @@ def test_kubernetes_accepts_the_pods_and_they_have_no_privileges(pod: dict[str, 
 def test_kubernetes_would_refuse_a_misspelled_field() -> None:
     pod = pods()[0]
     pod["spec"]["containers"][0]["imagee"] = "x"
-    with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
+    with pytest.raises(kubernetes.ValidationError):
+        kubernetes.validate(pod, kubernetes.latest_version(), strict=True)
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed here")

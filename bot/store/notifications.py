@@ -63,9 +63,8 @@ class NotificationListener:
                 wake()
             while not self._stop.is_set():
                 for notification in connection.notifies(timeout=POLL_S):
-                    wake = self._wake.get(notification.payload)
-                    if wake is not None:
-                        wake()
+                    if notification.payload in self._wake:
+                        self._wake[notification.payload]()
                     if self._stop.is_set():
                         break
         finally:

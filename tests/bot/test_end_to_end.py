@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from bot import demo
+from bot.artifacts import Artifacts
 from bot.config import RepositoryConfig, ToolchainConfig
 from bot.reports.reproducer import REDUCED
 from bot.runners.reproducer_run import try_script
@@ -22,7 +23,6 @@ from bot.store import Database, campaigns, findings, inbox, now, outbox
 from bot.store.counts import campaigns_by_state, effects_by_state
 from bot.store.models import CampaignState
 from bot.store.progress import CampaignProgress
-from bot.wiring.campaigns import artifacts
 from fuzzing.cases import Corpus
 from tests.support import live_service
 from tests.support.live_service import BASE, HEAD, REGRESSED, wait_for
@@ -105,7 +105,7 @@ class Whole:
 
     @property
     def artifacts(self) -> Path:
-        return artifacts(self.house.data_dir, self.seen.campaign)
+        return Artifacts("", self.house.data_dir).folder(self.seen.campaign)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from bot.artifacts import Artifacts
 from bot.campaigns.services import Services
 from bot.config import RepositoryConfig
 from bot.errors import SettingsError
@@ -84,8 +85,9 @@ def test_patience_multiplies_time_and_memory_and_nothing_else() -> None:
 
 
 def test_artifacts_of_two_campaigns_lie_apart(tmp_path: Path) -> None:
-    assert campaigns.artifacts(tmp_path, 1) != campaigns.artifacts(tmp_path, 2)
-    assert campaigns.artifacts(tmp_path, 1).is_relative_to(tmp_path)
+    artifacts = Artifacts("", tmp_path)
+    assert artifacts.folder(1) != artifacts.folder(2)
+    assert artifacts.folder(1).is_relative_to(tmp_path)
 
 
 def test_a_rehearsal_never_holds_what_could_reach_github(settings: Settings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
@@ -18,20 +19,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made, serving() as server:
         folder = Path(made)
         for revision in revisions():
-            for address in (
-                lambda: f"sqlite:///{folder}/{next(numbers)}.db",
-                lambda: server.database(str(next(numbers))),
-            ):
-                databases: list[Database] = []
+            for engine in ("sqlite", "postgresql"):
+                with ExitStack() as stack:
 
-                def make() -> Database:
-                    databases.append(Database(address()))  # noqa: B023 - called in this round only
-                    return databases[-1]  # noqa: B023
+                    def make() -> Database:
+                        name = str(next(numbers))
+                        on_sqlite = engine == "sqlite"  # noqa: B023 - called in this round only
+                        url = f"sqlite:///{folder}/{name}.db" if on_sqlite else server.database(name)
+                        database = Database(url)
+                        stack.callback(database.close)
+                        return database
 
-                check_revision(make, folder, revision)
+                    check_revision(make, folder, revision)
                 (folder / f"{revision}.zip").unlink()
-                for database in databases:
-                    database.close()
             print(revision, "migrated and restored", flush=True)
 
 
