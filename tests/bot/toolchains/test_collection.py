@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.artifacts import Artifacts
 from bot.cli import main
 from bot.errors import UsageError
 from bot.store import Database, campaigns, now
@@ -133,6 +134,7 @@ def test_the_service_collects_by_itself(root: Path, tmp_path: Path) -> None:
         start=lambda _session, _intent: None,
         load_config=lambda _target, _commit: None,
         data_dir=tmp_path,
+        artifacts=Artifacts("", tmp_path),
         retention_policy=RetentionPolicy(toolchains=timedelta(seconds=30)),
     )
     tree = root / "builds" / "f" / ("1" * 40)
