@@ -54,8 +54,9 @@ def test_a_push_that_starts_nothing_ends_the_demo_with_the_reason(tmp_path: Path
     arrived = [inbox.ReceivedDelivery(name, "push", b"{}", now()) for name in ("waits", "done", "ignored")]
     with database.transaction() as session:
         inbox.store(session, arrived)
-        inbox.record_result(session, "done", DeliveryState.DONE, "campaign 1")
-        inbox.record_result(session, "ignored", DeliveryState.IGNORED, "already the known head")
+        done = inbox.DeliveryResult("done", DeliveryState.DONE, "campaign 1")
+        ignored = inbox.DeliveryResult("ignored", DeliveryState.IGNORED, "already the known head")
+        inbox.record_results(session, [done, ignored])
     with database.reading() as session:
         reasons = [inbox.refusal(session, arrival.id) for arrival in arrived]
     assert reasons == [None, None, "already the known head"]
