@@ -20,6 +20,7 @@ from bot.errors import AssayError
 from bot.metrics import Metrics
 from bot.settings import Settings
 from bot.store import Database
+from bot.store.notifications import NotificationListener
 from bot.webhooks.inbox_queue import Handler, InboxQueue
 from bot.worker import Worker
 
@@ -154,12 +155,15 @@ class BackgroundWork:
         parts = self._wiring(settings, database)
         self._reader = Worker(InboxQueue(database, parts.handle))
         jobs = (IntervalJob("checkpoint", CHECKPOINT_S, database.checkpoint), *parts.jobs)
+        listener = NotificationListener(database, {self._reader.name: self._reader.wake})
         with ExitStack() as stack:
             stack.callback(self._stop_threads)
             for work in (self._reader, *parts.backgrounds):
                 thread = _Thread(work, metrics)
                 thread.thread.start()
                 self._threads.append(thread)
+            stack.callback(listener.stop)
+            listener.start()
             stack.callback(_schedule(jobs, metrics).shutdown)
             self._open = stack.pop_all()
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from bot.background import ServiceParts
 from bot.artifacts import Artifacts
+from bot.background import ServiceParts
 from bot.bugs import issue_events as issues
 from bot.campaigns import intents
 from bot.campaigns.campaign_queue import CampaignQueue

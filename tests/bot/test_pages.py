@@ -16,8 +16,8 @@ from starlette.responses import PlainTextResponse, Response
 
 from bot import pages
 from bot.app import build
-from bot.background import BackgroundWork, ServiceParts
 from bot.artifacts import PAGE, Artifacts
+from bot.background import BackgroundWork, ServiceParts
 from bot.service import Service
 from bot.settings import Settings, report_url
 from bot.store import audit, bugs, outbox

@@ -14,8 +14,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import func, inspect, select
 
-from bot.background import BackgroundWork, ServiceParts
 from bot.artifacts import Artifacts
+from bot.background import BackgroundWork, ServiceParts
 from bot.campaigns import intents
 from bot.service import Service
 from bot.settings import Settings
