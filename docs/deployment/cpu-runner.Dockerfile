@@ -16,7 +16,7 @@ RUN apt-get update \
 # The wheel states the versions it needs.
 # hadolint ignore=DL3013
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    wheel=$(echo /wheels/assay-*.whl) && pip install --no-cache-dir "${wheel}[s3]" "ray[default]>=2.51,<3"
+    wheel=$(echo /wheels/assay-*.whl) && pip install --no-cache-dir "${wheel}[ray,s3]" "ray[default]"
 
 USER 10001
 WORKDIR /home/assay
