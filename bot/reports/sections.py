@@ -81,7 +81,7 @@ _SECTIONS_WITHOUT_BASE = (
         "failing",
         "Failing",
         (Classification.INCONCLUSIVE,),
-        "Fails in every fresh process; there is no base to compare with.",
+        "Fails in every fresh run that was made; there is no base to compare with.",
     ),
     (
         "flaky",

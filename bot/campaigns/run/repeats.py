@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.campaigns.classify.changes import describe_change, is_steady
 from bot.campaigns.context import Context
-from bot.campaigns.run.shards import SHARD_CASES, Run, ShardOptions, remaining_budget, run_shard
+from bot.campaigns.provenance import origin
+from bot.campaigns.run.shards import (
+    SHARD_CASES,
+    Environment,
+    Run,
+    ShardOptions,
+    load_outcomes,
+    remaining_budget,
+    run_shard,
+)
 from bot.campaigns.services import Config
 from bot.store import outcomes
 from bot.store.campaigns import Session, chunks
@@ -35,6 +44,24 @@ def repeat(
                 return
             fresh = replace(shard_options, fresh=True, repeats=count)
             run_shard(context, config, fresh, chunk, _RepeatWriter(context, shard_options, missing))
+
+
+def one_of_each_first(context: Context, environment: Environment, cases: Sequence[str]) -> list[str]:
+    """The failing cases, one of each signature before others: what the budget allows shows most bugs."""
+    seen = load_outcomes(context, environment, list(cases))
+    return first_of_each({case: signature_key(context, seen[case]) for case in cases if case in seen})
+
+
+def first_of_each(keys: Mapping[str, str]) -> list[str]:
+    """The items of a mapping, the first one with each value before others; order is kept otherwise."""
+    leading = set({key: item for item, key in reversed(list(keys.items()))}.values())
+    return [item for item in keys if item in leading] + [item for item in keys if item not in leading]
+
+
+def signature_key(context: Context, outcome: Outcome) -> str:
+    """The key of the signature of a case that is not reduced."""
+    case_origin = origin(context.corpus, outcome.case)
+    return context.services.sign(outcome, case_origin.operator, case_origin.frontend).key
 
 
 def repeated_change(

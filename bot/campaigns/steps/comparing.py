@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from bot.campaigns.classify.changes import describe_change
 from bot.campaigns.classify.classification import CaseResults, RerunCounts, classify, make_finding
 from bot.campaigns.context import Context
-from bot.campaigns.provenance import origin
 from bot.campaigns.registry import step
-from bot.campaigns.run.repeats import repeat, repeated_change
+from bot.campaigns.run.repeats import first_of_each, repeat, repeated_change, signature_key
 from bot.campaigns.run.shards import Environment, ShardOptions, load_environments, run_pending
 from bot.campaigns.services import Config
 from bot.store import findings, outcomes
@@ -42,22 +41,13 @@ def compare(context: Context) -> None:
 
 def _changed_cases(context: Context, head: Environment, base: Environment) -> list[str]:
     """The cases whose evidence differs beside the verdict; of each pair of failures one before others."""
-    seen: set[tuple[str, str]] = set()
-    first: list[str] = []
-    others: list[str] = []
+    keys: dict[str, str] = {}
     with context.reading() as (session, campaign):
         for at_head, at_base in outcomes.outcome_pairs(session, campaign.id, head.key, base.key):
-            if at_base is None or not describe_change(at_head, at_base):
-                continue
-            pair = (_signature_key(context, at_head), _signature_key(context, at_base))
-            (others if pair in seen else first).append(at_head.case)
-            seen.add(pair)
-    return first + others
-
-
-def _signature_key(context: Context, outcome: Outcome) -> str:
-    case_origin = origin(context.corpus, outcome.case)
-    return context.services.sign(outcome, case_origin.operator, case_origin.frontend).key
+            if at_base is not None and describe_change(at_head, at_base):
+                both = (signature_key(context, at_head), signature_key(context, at_base))
+                keys[at_head.case] = " ".join(both)
+    return first_of_each(keys)
 
 
 def _findings(
@@ -101,4 +91,4 @@ def _finding(context: Context, seen: CaseResults) -> Finding | None:
         return None
     accused = seen.head if seen.head.verdict is classified.verdict else seen.base
     assert accused is not None
-    return make_finding(classified, context.campaign_id, accused.case, _signature_key(context, accused))
+    return make_finding(classified, context.campaign_id, accused.case, signature_key(context, accused))

@@ -12,7 +12,7 @@ from heapq import nsmallest
 from bot.campaigns.classify.resource_failures import RETRY_LIMIT_FACTOR, needs_rerun
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
-from bot.campaigns.run.repeats import repeat
+from bot.campaigns.run.repeats import one_of_each_first, repeat
 from bot.campaigns.run.shards import Environment, ShardOptions, load_environments, load_outcomes, run_pending
 from bot.campaigns.services import Config
 from bot.store import campaigns, outcomes
@@ -48,9 +48,11 @@ def confirm(context: Context) -> None:
 
 
 def _repeat(context: Context, config: Config, shard_options: ShardOptions, cases: list[str]) -> None:
-    """Repeats failures at head. Hangs and out-of-memory failures run alone first, with higher limits; those
-    that pass are not repeated.
+    """Repeats failures at head, one of each signature before others of it.
+
+    Hangs and out-of-memory failures run alone first, with higher limits; those that pass are not repeated.
     """
+    cases = one_of_each_first(context, shard_options.environment, cases)
     suspicious = [
         case
         for case, outcome in load_outcomes(context, shard_options.environment, cases).items()

@@ -27,7 +27,7 @@ def test_a_manual_campaign_runs_the_same_steps_without_a_base(world: World) -> N
     [summary] = world.reports.published
     assert summary.ran(Side.HEAD) == len(fakes.TESTS)
     assert summary.toolchains[Side.HEAD].provisioner == "existing"
-    assert len(summary.classification(Classification.INCONCLUSIVE)) == 6
+    assert len(summary.classification(Classification.INCONCLUSIVE)) == 8
     assert world.progress
 
 
