@@ -15,6 +15,8 @@ from bot.runners.repository_test import RunResult
 RUNS = 3
 #: Slowest test that a suite is asked to take, in seconds.
 MAX_SECONDS = 10.0
+#: Characters of a failing run's output in messages.
+_SHOWN_OUTPUT = 500
 
 
 #: Runs the arguments of Python in a folder with these files: (interpreter, files, arguments, timeout in s).
@@ -111,14 +113,16 @@ def _require_ran(runs: Sequence[RunResult], build: TestBuild) -> None:
     for one in runs:
         if not one.ran:
             raise RefusalError(
-                f"the test does not run on {build.label}: {one.output[-500:].strip()}. If a package "
-                "is missing, name it in toolchain.extra"
+                f"the test does not run on {build.label}: {one.output[-_SHOWN_OUTPUT:].strip()}. "
+                "If a package is missing, name it in toolchain.extra"
             )
 
 
 def _failed(proposal: Proposal, good: TestBuild, after: Sequence[RunResult]) -> str:
     passed = sum(one.passed for one in after)
+    output = next(one.output for one in after if not one.passed).strip()
     return (
         f"{proposal.name} passes in {passed} of {RUNS} runs on {good.label}, the newest build: the bug is "
-        "not fixed there, and this suite takes no tests that are expected to fail"
+        "not fixed there, and this suite takes no tests that are expected to fail. The output ends in: "
+        f"{output[-_SHOWN_OUTPUT:]}"
     )

@@ -32,6 +32,7 @@ class Proposal:
 
     before   the file, None if it is new; `after` is the same text if the test is there already
     command  the arguments of Python that run the test in the root of the repository
+    other    the same test as text for another suite of the repository, "" without one
     """
 
     writer: str
@@ -40,6 +41,7 @@ class Proposal:
     before: str | None
     after: str
     command: tuple[str, ...]
+    other: str = ""
 
     @property
     def path(self) -> str:
@@ -80,6 +82,9 @@ def propose(
     """
     writer, place = _choose(regression, tree, settings)
     before = tree.read(place.path)
+    if (edited := writer.edit(regression, before or "", is_open=is_open)) is not None:
+        name, after = edited
+        return Proposal(writer.name, place, name, before, after, writer.command(place, name))
     style = read_style(tree, place.path, writer.style)
     defined = defined_names(before or "")
     for name in candidate_names(regression):
@@ -88,14 +93,14 @@ def propose(
         pruned = prune_imports(writer.write(regression, site))
         text = format_code(sort_imports(pruned, writer.first_party), style)
         _check(text, name)
-        command = writer.command(place, name)
+        command, other = writer.command(place, name), writer.other_text(regression, name)
         if before is None:
-            return Proposal(writer.name, place, name, None, text, command)
+            return Proposal(writer.name, place, name, None, text, command, other)
         try:
             after = merge(before, text, partial(format_code, style=style), writer.first_party)
         except NameTakenError:
             continue
-        return Proposal(writer.name, place, name, before, after, command)
+        return Proposal(writer.name, place, name, before, after, command, other)
     raise RefusalError(f"{place.path} has a hundred tests of this name")
 
 

@@ -66,6 +66,7 @@ class Writer:
     first_party  the repository's own package, whose imports come last
     path, class_name  the file that holds such tests, and its class
     expects_failures  whether the suite accepts a test of an open bug that is marked as failing
+    is_provable  whether the test runs with the repository's own files alone
     timeout_s    of one run of the test
     companions   other files that the test needs, as far as the repository has them
     """
@@ -78,6 +79,7 @@ class Writer:
     path: ClassVar[str] = ""
     class_name: ClassVar[str] = ""
     expects_failures: ClassVar[bool] = False
+    is_provable: ClassVar[bool] = True
     timeout_s: ClassVar[float] = 120.0
     companions: ClassVar[tuple[str, ...]] = ()
 
@@ -107,6 +109,16 @@ class Writer:
             "atol": regression.tolerance[1],
         }
         return render(f"proposals/{self.name}.py.j2", **common, **self.values(regression, test.tree))
+
+    def edit(self, regression: Regression, before: str, *, is_open: bool) -> tuple[str, str] | None:
+        """The test's name and the whole file after, of a file that is not Python; None for Python."""
+        del regression, before, is_open
+        return None
+
+    def other_text(self, regression: Regression, name: str) -> str:
+        """The same test for a suite whose tests cannot be proved here, to be shown only; "" without one."""
+        del regression, name
+        return ""
 
     def command(self, place: Place, name: str) -> tuple[str, ...]:
         """The arguments of Python that run the test as the suite does, in the root of the repository."""

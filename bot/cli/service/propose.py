@@ -88,10 +88,21 @@ def _commit_tree(settings: Settings, target: str, commit: str) -> Tree:
 def _show(proposal: Proposal, as_json: bool) -> None:
     patch = proposal.patch()
     if as_json:
-        fields = {"writer": proposal.writer, "path": proposal.path, "test": proposal.name}
+        fields = {
+            "writer": proposal.writer,
+            "path": proposal.path,
+            "test": proposal.name,
+            "other": proposal.other,
+        }
         echo(json.dumps({**fields, "command": ["python", *proposal.command], "patch": patch}))
         return
     echo(patch, nl=False)
+    if proposal.other:
+        stderr().print(
+            f"The same test for the C++ suite, not compiled:\n\n{proposal.other}",
+            highlight=False,
+            markup=False,
+        )
     summary = (
         f"{proposal.name} in {proposal.path}" if patch else f"{proposal.path} has {proposal.name} already"
     )

@@ -125,6 +125,11 @@ class _Events(EventSink):
 
 def _prove(job_context: JobContext, request: _Request, proposal: Proposal, tree: Tree) -> Proof:
     writer = get_writer(proposal.writer)
+    if not writer.is_provable:
+        raise RefusalError(
+            f"the tests that {proposal.path} lists are not in this repository, so the change cannot be "
+            f"proved; `assay propose {request.known.bug.id} --dry-run` writes it"
+        )
     good = _build(reproduction.build_at_head(job_context, request.newest))
     bad = None
     if not (request.is_open and writer.expects_failures):

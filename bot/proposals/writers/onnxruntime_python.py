@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from bot.proposals.code_style import CodeStyle
+from bot.proposals.gtest_text import gtest_text
 from bot.proposals.regression import Regression
 from bot.proposals.tree import Tree
 from bot.proposals.writer import Place, Writer, onnx_values, writer
@@ -28,6 +29,10 @@ class OnnxRuntimePythonWriter(Writer):
         """The parts of the model, and the level of optimization at which it fails."""
         del tree
         return onnx_values(regression) | {"output": _output(regression)}
+
+    def other_text(self, regression: Regression, name: str) -> str:
+        """The test for the C++ suite."""
+        return gtest_text(regression, name)
 
     def command(self, place: Place, name: str) -> tuple[str, ...]:
         """The file is run as a program, in its own folder's import path."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,13 @@ def cumsum() -> TestCase:
     )
     want = np.cumsum(X[:, ::-1], axis=1)[:, ::-1] - X
     return case_of(program.SerializeToString(), {"x": Tensor.of(X)}, {"y": Tensor.of(want)})
+
+
+def node_test() -> TestCase:
+    """CumSum as a node test of ONNX."""
+    return replace(
+        cumsum(), provenance=Provenance("onnx-node-tests", "test_cumsum_1d_exclusive", "CumSum", "onnx", "1")
+    )
 
 
 def torch_sum() -> TestCase:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from bot.errors import RefusalError
+from bot.proposals.gtest_text import gtest_text
 from bot.proposals.proposal import MAX_LINES, Proposal, propose
 from bot.proposals.regression import Regression
 from bot.proposals.tree import Tree, folder_tree
 from bot.proposals.writer import ProposalSettings, writer_names
 from fuzzing.cases import Recipe, Tensor
 from fuzzing.outcomes import Evidence, Mismatch, Phase, Verdict
-from tests.bot.proposals.regressions import cumsum, regression, torch_sum, torch_text
+from tests.bot.proposals.regressions import cumsum, node_test, regression, torch_sum, torch_text
 from tests.bot.proposals.trees import FILES, make_tree
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "proposals"
@@ -30,8 +32,11 @@ WRITTEN: dict[str, tuple[str, Regression]] = {
     "openvino-pytorch": ("openvino", regression("openvino", torch_text())),
     "openvino-onnx": ("openvino", regression("openvino", cumsum())),
     "tinygrad-onnx": ("tinygrad", regression("tinygrad", cumsum())),
+    "torch-tensorrt": ("torch-tensorrt", regression("tensorrt", torch_sum())),
+    "iree-onnx-lists": ("iree", regression("iree", node_test())),
     "pytest-function": ("other", regression("iree", cumsum())),
 }
+PYTHON = sorted(set(WRITTEN) - {"iree-onnx-lists"})
 
 
 def tree_of(repository: str) -> Tree:
@@ -73,14 +78,14 @@ def test_writing_twice_changes_nothing(writer: str) -> None:
     assert (again.patch(), again.is_new, again.name) == ("", False, proposal.name)
 
 
-@pytest.mark.parametrize("writer", sorted(WRITTEN))
+@pytest.mark.parametrize("writer", PYTHON)
 def test_the_rest_of_the_file_stays(writer: str) -> None:
     proposal, _ = proposed(writer)
     removed = [line for line in proposal.patch().splitlines() if line.startswith("-") and line[:3] != "---"]
     assert all(line.startswith("-from ") for line in removed), "only an import may grow"
 
 
-@pytest.mark.parametrize("writer", [name for name in sorted(WRITTEN) if name != "tinygrad-onnx"])
+@pytest.mark.parametrize("writer", [name for name in PYTHON if name != "tinygrad-onnx"])
 def test_the_formatter_of_the_repository_changes_nothing(writer: str, tmp_path: Path) -> None:
     repository, _ = WRITTEN[writer]
     folder = make_tree(tmp_path, repository) if repository in FILES else tmp_path
@@ -88,14 +93,18 @@ def test_the_formatter_of_the_repository_changes_nothing(writer: str, tmp_path: 
     (folder / proposal.path).parent.mkdir(parents=True, exist_ok=True)
     (folder / proposal.path).write_text(proposal.after, encoding="utf-8")
     width = {"openvino": 120}.get(repository)
-    tool = ["black", "--quiet"] if repository == "inductor" else ["ruff", "format", "--quiet", "--no-cache"]
+    tool = (
+        ["black", "--quiet"]
+        if repository in ("inductor", "torch-tensorrt")
+        else ["ruff", "format", "--quiet", "--no-cache"]
+    )
     extra = ["--line-length", str(width)] if width else []
     command = [sys.executable, "-m", *tool, *extra, proposal.path]
     subprocess.run(command, cwd=folder, check=True, timeout=120)
     assert (folder / proposal.path).read_text(encoding="utf-8") == proposal.after
 
 
-@pytest.mark.parametrize("writer", sorted(WRITTEN))
+@pytest.mark.parametrize("writer", PYTHON)
 def test_the_linter_of_the_repository_accepts_it(writer: str, tmp_path: Path) -> None:
     repository, _ = WRITTEN[writer]
     folder = make_tree(tmp_path, repository) if repository in FILES else tmp_path
@@ -177,3 +186,35 @@ def test_a_checkout_shows_no_files_outside(tmp_path: Path) -> None:
     (inside / "link.py").symlink_to(tmp_path / "outside.py")
     assert folder_tree(inside).read("link.py") is None
     assert folder_tree(inside).read("../outside.py") is None
+
+
+def test_an_open_bug_is_listed_and_a_fixed_one_is_not() -> None:
+    tree = tree_of("iree")
+    bug = regression("iree", node_test(), Verdict.CRASH, Phase.COMPILE)
+    fixed = propose(bug, tree)
+    assert json.loads(fixed.after)["expected_compile_failures"] == ["onnx/node/generated/test_affine_grid_2d"]
+    assert propose(bug, with_file(tree, fixed)).patch() == "", "a fixed bug without a mark changes nothing"
+    for is_open, key, place in (
+        (regression("iree", node_test()), "expected_run_failures", 1),
+        (bug, "expected_compile_failures", 1),
+    ):
+        listed = propose(is_open, with_file(tree, fixed), is_open=True)
+        assert json.loads(listed.after)[key][place] == "onnx/node/generated/test_cumsum_1d_exclusive"
+        assert propose(is_open, with_file(tree, listed), is_open=True).patch() == ""
+
+
+def test_the_cpp_suite_gets_a_text_of_its_own() -> None:
+    proposal, _ = proposed("onnxruntime-python")
+    path = GOLDEN / "onnxruntime-gtest.cc"
+    if os.environ.get("ASSAY_GOLDEN") == "write":
+        path.write_text(proposal.other, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == proposal.other
+    assert not proposed("tvm-onnx")[0].other
+
+
+def test_a_constant_that_is_no_literal_is_not_run() -> None:
+    bug = regression("onnxruntime", cumsum())
+    (constant,) = bug.outline["initializers"]
+    hostile = {**constant, "array": "np.array(__import__('os').getpid(), np.int64)"}
+    assert gtest_text(bug, "test_it")
+    assert not gtest_text(replace(bug, outline={**bug.outline, "initializers": [hostile]}), "test_it")

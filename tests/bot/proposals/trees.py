@@ -213,6 +213,31 @@ class TestContribOnnxOps(TestOnnxOps):
 if __name__ == "__main__":
   unittest.main()
 """
+TORCH_TENSORRT = """\
+import torch
+from torch.testing._internal.common_utils import TestCase
+
+
+class DispatchTestCase(TestCase):
+    def run_test(self, mod, inputs, rtol=1e-3, atol=1e-3, use_dynamo_tracer=False, enable_passes=False):
+        self.assertTrue(use_dynamo_tracer and enable_passes)
+        exported = torch.export.export(mod.eval(), tuple(inputs))
+        self.assertEqual(exported.module()(*inputs), mod(*inputs), rtol=rtol, atol=atol)
+"""
+IREE_LISTS = """\
+{
+  "config_name": "cpu_llvm_sync",
+  "skip_run_tests": [],
+  "expected_compile_failures": [
+    "onnx/node/generated/test_affine_grid_2d",
+    "onnx/node/generated/test_cumsum_1d_exclusive"
+  ],
+  "expected_run_failures": [
+    "onnx/node/generated/test_cumsum_1d",
+    "onnx/node/generated/test_cumsum_2d_axis_0"
+  ]
+}
+"""
 _LAYERS = "tests/layer_tests"
 
 
@@ -246,6 +271,14 @@ FILES: dict[str, dict[str, str]] = {
         f"{_LAYERS}/pytorch_tests/pytorch_layer_test_class.py": OPENVINO_TORCH,
         f"{_LAYERS}/common/onnx_layer_test_class.py": OPENVINO_ONNX,
         f"{_LAYERS}/conftest.py": OPENVINO_CONFTEST,
+    },
+    "torch-tensorrt": {
+        "tests/py/dynamo/conversion/__init__.py": "",
+        "tests/py/dynamo/conversion/harness.py": TORCH_TENSORRT,
+        "pyproject.toml": "[tool.black]\nline-length = 88\n",
+    },
+    "iree": {
+        "tests/external/iree-test-suites/onnx_ops/onnx_ops_cpu_llvm_sync.json": IREE_LISTS,
     },
     "tinygrad": {
         "extra/onnx_helpers.py": TINYGRAD_HELPERS,
