@@ -32,6 +32,10 @@ _ATTEMPT = re.compile(r"[0-9a-f]{32}")
 MAX_UPLOADS = 1_000_000
 
 
+#: Twelve times the longest time of a job (`timeout-minutes` in workflows/gpu-runner.yml).
+MAX_AGE_S = 86_400.0
+
+
 class WithdrawnError(UsageError):
     """The attempt is over or was never begun: the runner stops."""
 
@@ -60,6 +64,7 @@ class Exchange:
 
     def open(self, bundle: bytes) -> str:
         """Offers a bundle; returns the name of the attempt."""
+        self._sweep()
         attempt = secrets.token_hex(16)
         temporary = self._folder / f".{attempt}"
         temporary.mkdir(parents=True)
@@ -133,6 +138,16 @@ class Exchange:
             return (self._find(attempt) / "end").read_text() == str(number)
         except FileNotFoundError:
             return False
+
+    def _sweep(self) -> None:
+        """Removes attempts of processes that were killed."""
+        oldest = time.time() - MAX_AGE_S
+        for folder in self._folder.glob("*"):
+            try:
+                if folder.stat().st_mtime < oldest:
+                    remove_tree(folder)
+            except FileNotFoundError:
+                continue  # another process was first
 
     def _find(self, attempt: str) -> Path:
         if not _ATTEMPT.fullmatch(attempt):

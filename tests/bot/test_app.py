@@ -20,6 +20,7 @@ from bot.app import create_app
 from bot.background import Background, BackgroundWork, IntervalJob, ServiceParts
 from bot.data_lock import DataLock
 from bot.errors import InfrastructureError
+from bot.runners.exchange import sign as sign_request
 from bot.service import Service
 from bot.settings import Settings
 from bot.webhooks import Intent
@@ -58,6 +59,18 @@ def composed(
     *backgrounds: Background, jobs: tuple[IntervalJob, ...] = (), handle: Callable[..., None] | None = None
 ) -> Callable[..., ServiceParts]:
     return lambda *_: ServiceParts(handle=handle or (lambda *_: None), backgrounds=backgrounds, jobs=jobs)
+
+
+def test_runners_are_let_in_where_there_is_a_key_and_sign(tmp_path: Path, serving: Serving) -> None:
+    path = f"/runners/{'0' * 32}/alive"
+    with serving(create_app(settings_for(tmp_path), services=composed())) as client:
+        assert client.post(path).status_code == 404
+    values: dict[str, Any] = {"data_dir": tmp_path, "webhook_secret": "s", "runner_key": "k" * 32}
+    with serving(create_app(Settings(**values), services=composed())) as client:
+        assert client.post(path).status_code == 401
+        signature = sign_request(b"k" * 32, "0" * 32, "alive", 0, b"")
+        headers = {"X-Assay-Number": "0", "X-Assay-Signature": signature}
+        assert client.post(path, headers=headers).status_code == 410
 
 
 def test_healthy_and_ready(tmp_path: Path, serving: Serving) -> None:

@@ -183,6 +183,17 @@ def ray_cluster(nodes: int) -> Iterator[Any]:
 
 
 def find_ray_tasks() -> list[int]:
-    """The processes of Ray that run our task now, as Ray names them."""
+    """The processes of this one's Ray nodes that run our task now, as Ray names them."""
     listed = subprocess.run(["pgrep", "-f", "^ray::_run_part"], capture_output=True, text=True, check=False)
-    return [int(word) for word in listed.stdout.split()]
+    return [pid for pid in map(int, listed.stdout.split()) if _is_below(pid, os.getpid())]
+
+
+def _is_below(pid: int, ancestor: int) -> bool:
+    """Whether a process is a descendant of another."""
+    while pid > 1 and pid != ancestor:
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return False
+        pid = int(stat.rpartition(")")[2].split()[1])
+    return pid == ancestor

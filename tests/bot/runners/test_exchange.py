@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tarfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import requests
 
 from bot.errors import RunnerError
 from bot.runners.bundle import pack_shard, unpack_shard
-from bot.runners.exchange import Exchange, is_signed, sign
+from bot.runners.exchange import MAX_AGE_S, Exchange, is_signed, sign
 from fuzzing.cases import Corpus
 from tests.bot.runners.pool_helpers import KEY, add_cases, make_shard, serve
 
@@ -109,6 +111,16 @@ def test_a_withdrawn_attempt_takes_nothing(service: Service) -> None:
         assert service.send(action) == 410
     assert service.send("alive", attempt="..") in (404, 410)
     assert service.send("alive", attempt="0" * 31) == 410
+
+
+def test_what_a_killed_process_left_is_removed_after_a_day(service: Service, tmp_path: Path) -> None:
+    left = tmp_path / service.attempt
+    os.utime(left, (0, time.time() - MAX_AGE_S + 60))
+    service.exchange.open(b"bundle")
+    assert left.exists()
+    os.utime(left, (0, time.time() - MAX_AGE_S - 60))
+    service.exchange.open(b"bundle")
+    assert service.send("alive") == 410
 
 
 def test_without_a_key_nobody_is_let_in(tmp_path: Path) -> None:
