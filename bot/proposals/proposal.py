@@ -53,6 +53,13 @@ class Proposal:
         """Whether the test is not in the file yet."""
         return self.before != self.after
 
+    def mail(self, subject: str, signer: str) -> str:
+        """The commit as `git am` reads it, with a sign-off; "" for none. The signer is `Name <address>`."""
+        if not self.is_new:
+            return ""
+        head = f"From {'0' * 40} Mon Sep 17 00:00:00 2001\nFrom: {signer}\nSubject: [PATCH] {subject}\n"
+        return f"{head}\nSigned-off-by: {signer}\n---\n\n{self.patch()}"
+
     def patch(self) -> str:
         """The change as `git apply` reads it; "" for none."""
         if not self.is_new:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.github.limits import marker
+from bot.proposals.commit_style import styled_subject
 from bot.proposals.proof import Proof
 from bot.proposals.proposal import Proposal
 from bot.proposals.regression import Regression
@@ -32,25 +34,53 @@ class PullRequestText:
     body: str
 
 
+@dataclass(frozen=True)
+class RepositoryHabits:
+    """What the texts take from the repository.
+
+    subjects  of its last commits, newest first
+    sign_off  whether it asks for `Signed-off-by`
+    """
+
+    subjects: tuple[str, ...] = ()
+    sign_off: bool = False
+
+
+def write_subject(regression: Regression, recent: Sequence[str] = ()) -> str:
+    """The subject of the commit, in the form of the repository's recent ones."""
+    operators = _operators(regression)
+    what = _SYMPTOMS.get(regression.symptom, regression.symptom)
+    subject = f"Add a regression test for {what} of {' and '.join(operators[:3]) or 'a program'}"
+    return styled_subject(subject, recent, regression.frontend)
+
+
 def write_text(
-    regression: Regression, proposal: Proposal, proof: Proof, bug_id: int, bug_title: str, effect: str
+    regression: Regression,
+    proposal: Proposal,
+    proof: Proof,
+    bug_id: int,
+    bug_title: str,
+    effect: str,
+    habits: RepositoryHabits = RepositoryHabits(),
 ) -> PullRequestText:
     """The texts; `effect` is the key by which the pull request is found again."""
-    operators = [name.rpartition(".")[2] for name in regression.operators]
-    what = _SYMPTOMS.get(regression.symptom, regression.symptom)
     body = render(
         "proposals/pull_request.md.j2",
         issue=regression.issue,
         title=bug_title,
         proof=proof,
         proposal=proposal,
-        operators=operators,
+        operators=_operators(regression),
+        sign_off=habits.sign_off,
         provenance=regression.case.provenance,
         reduced=True,
     )
-    subject = f"Add a regression test for {what} of {' and '.join(operators[:3]) or 'a program'}"
     return PullRequestText(
         f"assay/bug-{bug_id}-{proposal.name.replace('_', '-')}",
-        subject,
+        write_subject(regression, habits.subjects),
         f"{body.strip()}\n\n{marker(effect)}\n",
     )
+
+
+def _operators(regression: Regression) -> list[str]:
+    return [name.rpartition(".")[2] for name in regression.operators]

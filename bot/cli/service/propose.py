@@ -14,7 +14,10 @@ from bot.cli.common.progress import StatusLine
 from bot.cli.common.service_database import find_bug, open_database
 from bot.cli.exits import Exit
 from bot.errors import UsageError
+from bot.github.local_repository import LocalRepository
+from bot.proposals.commit_style import RECENT, is_signer, recent_subjects
 from bot.proposals.proposal import Proposal, propose
+from bot.proposals.pull_request_text import write_subject
 from bot.proposals.regression import Regression, load_regression
 from bot.proposals.tree import Tree, folder_tree
 from bot.proposals.writer import ProposalSettings
@@ -38,8 +41,17 @@ _OPEN = frozenset({BugState.NEW, BugState.HELD, BugState.REPORTED})
 )
 @click.option("--writer", default="", help="The writer of the test. Default: what fits the repository.")
 @click.option("--path", default="", help="The file for tests of repositories without a known suite.")
+@click.option(
+    "--sign-off",
+    "signer",
+    default="",
+    metavar="'NAME <ADDRESS>'",
+    help="Print a commit for `git am` that you sign off (DCO), not only the patch.",
+)
 @json_option
-def command(bug: str, dry_run: bool, repository: Path | None, writer: str, path: str, as_json: bool) -> Exit:
+def command(
+    bug: str, dry_run: bool, repository: Path | None, writer: str, path: str, signer: str, as_json: bool
+) -> Exit:
     """Write a regression test for a bug in the target's own style.
 
     BUG is its number or the beginning of its signature; `assay bugs` lists them. The patch is printed on
@@ -48,6 +60,10 @@ def command(bug: str, dry_run: bool, repository: Path | None, writer: str, path:
     if not dry_run:
         raise UsageError(
             "give --dry-run: pull requests are opened by the service, on `/assay propose` in the bug's issue"
+        )
+    if signer and not is_signer(signer):
+        raise UsageError(
+            f"{signer!r} signs nothing off; write 'Name <address>', as git's user.name and user.email"
         )
     with open_database() as (settings, database), StatusLine() as line:
         line.show("reading the database")
@@ -61,7 +77,8 @@ def command(bug: str, dry_run: bool, repository: Path | None, writer: str, path:
         default = ProposalSettings()
         wanted = ProposalSettings(writer, path or default.path)
         proposal = propose(regression, tree, wanted, is_open=BugState(found.state) in _OPEN)
-    _show(proposal, as_json)
+        subject = write_subject(regression, _subjects(settings, repository, found.target, commit))
+    _show(proposal, subject, signer, as_json)
     return Exit.OK
 
 
@@ -85,13 +102,27 @@ def _commit_tree(settings: Settings, target: str, commit: str) -> Tree:
     return Tree(partial(repositories(settings).read, target, commit))
 
 
-def _show(proposal: Proposal, as_json: bool) -> None:
-    patch = proposal.patch()
+def _subjects(settings: Settings, checkout: Path | None, target: str, commit: str) -> tuple[str, ...]:
+    """The subjects of the last commits; none of a folder that is no checkout."""
+    if checkout is None:
+        from bot.wiring.github import repositories
+
+        return recent_subjects(repositories(settings), target, commit)
+    if not (checkout / ".git").exists():
+        return ()
+    local = LocalRepository(checkout, settings.data_dir / "objects")
+    last = local.history("", local.resolve("HEAD"), RECENT)
+    return tuple(local.message(one.sha).subject for one in last)
+
+
+def _show(proposal: Proposal, subject: str, signer: str, as_json: bool) -> None:
+    patch = proposal.mail(subject, signer) if signer else proposal.patch()
     if as_json:
         fields = {
             "writer": proposal.writer,
             "path": proposal.path,
             "test": proposal.name,
+            "subject": subject,
             "other": proposal.other,
         }
         echo(json.dumps({**fields, "command": ["python", *proposal.command], "patch": patch}))

@@ -14,9 +14,10 @@ from bot.config import RepositoryConfig
 from bot.errors import RefusalError
 from bot.jobs.job_context import JobContext
 from bot.jobs.registry import job_kind
+from bot.proposals.commit_style import asks_for_sign_off, recent_subjects
 from bot.proposals.proof import Proof, TestBuild, prove
 from bot.proposals.proposal import Proposal, propose
-from bot.proposals.pull_request_text import PullRequestText, write_text
+from bot.proposals.pull_request_text import PullRequestText, RepositoryHabits, write_text
 from bot.proposals.regression import load_regression
 from bot.proposals.tree import Tree
 from bot.proposals.writer import ProposalSettings, get_writer
@@ -62,12 +63,14 @@ def propose_test(job_context: JobContext) -> None:
     if not proposal.is_new:
         raise RefusalError(f"{proposal.path} has {proposal.name} already")
     proof = _prove(job_context, request, proposal, tree)
+    subjects = recent_subjects(job_context.services.repositories, target, commit)
+    habits = RepositoryHabits(subjects, asks_for_sign_off(tree))
     with job_context.transaction() as (session, job):
         _require_wanted(session, bug, request.config)
         key = idempotency_key(
             proposals.PULL_REQUEST, targets.stable_name(session, target), bug.signature, job.key
         )
-        texts = write_text(regression, proposal, proof, bug.id, bug.title, key)
+        texts = write_text(regression, proposal, proof, bug.id, bug.title, key, habits)
         proposals.record(session, _row(job_context, bug, proposal, proof, texts, key))
         base = request.newest.ref.removeprefix("refs/heads/")
         draft = _draft(target, key, texts, proposal, base, commit, bug.id)

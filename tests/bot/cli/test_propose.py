@@ -70,11 +70,35 @@ def test_the_patch_applies_to_the_checkout(data: Path, tmp_path: Path) -> None:
     ]
 
 
+def test_a_signed_commit_is_applied_in_the_repositorys_form(data: Path, tmp_path: Path) -> None:
+    checkout = make_tree(tmp_path / "checkout", "onnxruntime")
+    (checkout / "word").write_text("")
+
+    def git(*arguments: str, stdin: str = "") -> str:
+        identity = ["-c", "user.name=Bo", "-c", "user.email=bo@example.org"]
+        command = ["git", *identity, *arguments]
+        done = subprocess.run(command, cwd=checkout, input=stdin, text=True, check=True, capture_output=True)
+        return done.stdout
+
+    git("init", "-q")
+    git("add", ".")
+    for number in range(6):
+        git("commit", "-q", "--allow-empty", "-m", f"tests: add {number}")
+    signer = "Ada L <ada@example.org>"
+    ran = assay(data, "propose", "abc1", "--dry-run", "--repository", checkout, "--sign-off", signer)
+    assert ran.code == 0, ran.err
+    git("am", "-q", stdin=ran.out)
+    message = "tests: add a regression test for values of CumSum\n\nSigned-off-by: Ada L <ada@example.org>\n"
+    assert git("log", "-1", "--format=%an <%ae>%n%B").strip() == f"{signer}\n{message}".strip()
+    assert not git("status", "--porcelain")
+
+
 def test_mistakes_are_explained(data: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for arguments, output in (
         (("1",), "/assay propose"),
         (("7", "--dry-run"), "unknown bug 7"),
+        (("1", "--dry-run", "--sign-off", "ada"), "write 'Name <address>'"),
         (("1", "--dry-run", "--repository", tmp_path / "empty", "--writer", "tvm-onx"), "tvm-onnx"),
         (("1", "--dry-run", "--repository", tmp_path / "empty", "--writer", "tvm-onnx"), "has a place"),
     ):

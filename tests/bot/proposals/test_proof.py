@@ -11,7 +11,7 @@ import pytest
 from bot.errors import RefusalError
 from bot.proposals.proof import BuildResult, Proof, TestBuild, prove
 from bot.proposals.proposal import Proposal
-from bot.proposals.pull_request_text import write_text
+from bot.proposals.pull_request_text import RepositoryHabits, write_text
 from bot.proposals.tree import Tree
 from bot.proposals.writer import Place
 from bot.runners.repository_test import RunResult, run_test
@@ -114,3 +114,16 @@ def test_the_text_says_what_was_run() -> None:
     assert (
         "a bug that Assay found" in write_text(crash, proposal(), replace(proof, bad=None), 7, "t", "k").body
     )
+
+
+def test_the_text_follows_the_repository() -> None:
+    bug = regression("onnxruntime", cumsum())
+    proof = Proof(None, BuildResult("ort 2", "b" * 40, 3, 3), 1.0)
+    habits = RepositoryHabits(("tests: add one", "docs: fix a word", "tests: more") * 3, sign_off=True)
+    text = write_text(bug, replace(proposal(), other="TEST(A, B) {\n}\n"), proof, 7, "t", "k", habits)
+    assert text.title == "tests: add a regression test for values of CumSum"
+    assert "git commit --amend --signoff" in text.body
+    assert "```cpp\nTEST(A, B) {\n}\n```" in text.body
+    plain = write_text(bug, proposal(), proof, 7, "t", "k").body
+    assert "signoff" not in plain
+    assert "```cpp" not in plain
