@@ -42,12 +42,15 @@ def main() -> None:
 
 
 def packages() -> dict[str, str]:
-    """Distribution → version, names in one spelling."""
+    """Distribution → version, names in one spelling; one with unreadable metadata is left out."""
     found: dict[str, str] = {}
     for item in metadata.distributions():
-        name = item.metadata["Name"]
-        if name:
-            found.setdefault(name.lower().replace("_", "-"), item.version)
+        try:
+            name, version = item.metadata["Name"], item.version
+        except (ValueError, OSError):  # no UTF-8, or no file
+            continue
+        if name and version:
+            found.setdefault(str(name).lower().replace("_", "-"), str(version))
     return found
 
 
