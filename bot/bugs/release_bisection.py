@@ -23,7 +23,9 @@ from bot.bisection.report import result_to_json
 from bot.bisection.search import ResultKind
 from bot.bugs.reproduction import BugCase
 from bot.campaigns.run_with_lease import LeaseHolder, run_with_lease
-from bot.errors import RefusalError, UsageError
+from bot.commit_files import CommitFiles, ReadFile
+from bot.config import RepositoryConfig
+from bot.errors import InternalError, RefusalError, UsageError
 from bot.file_lock import file_lock
 from bot.github.mirrored_repository import MirroredRepository
 from bot.github.repositories import Repositories
@@ -136,7 +138,7 @@ class ReleaseBisection:
             return None
         if between is None:
             return None
-        for end in (between.good, between.bad):  # the commits between them are on the same line
+        for end in (between.good, between.bad):  # before anything is looked up
             require_approval(self.job_context, campaign.target, end, campaign)
 
         def note(line: str) -> None:
@@ -148,7 +150,7 @@ class ReleaseBisection:
             self.known.config,
             self.job_context.settings.data_dir,
             note,
-            resolve=lambda config, read, _data_dir: cast("ToolchainSpec", services.resolve(config, read)),
+            resolve=self._resolve_approved,
             provision=services.provision,
         )
         return search_commits(
@@ -158,6 +160,17 @@ class ReleaseBisection:
             lambda query, wanted, found: self._bisect(query, wanted, found, on_event, stop),
             note,
         )
+
+    def _resolve_approved(self, config: RepositoryConfig, read: ReadFile, _data_dir: Path) -> ToolchainSpec:
+        """The toolchain of a commit, of which all that is searched are made. Raises NotApprovedError.
+
+        Approval of a fork's head covers none of the commits below it.
+        """
+        if not isinstance(read, CommitFiles):
+            raise InternalError("the files of no commit: its approval cannot be checked")
+        campaign = self.known.campaign
+        require_approval(self.job_context, campaign.target, read.sha, campaign)
+        return cast("ToolchainSpec", self.job_context.services.resolve(config, read))
 
     def _commit_range(
         self, history: MirroredRepository, since: Mapping[str, Any] | None

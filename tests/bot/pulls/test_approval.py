@@ -15,7 +15,10 @@ import pytest
 
 import bot
 from bot.approval import NotApprovedError, check_approval
+from bot.bisection.releases import Range
 from bot.bugs import culprit, reproduction
+from bot.bugs.release_bisection import ReleaseBisection
+from bot.commit_files import CommitFiles
 from bot.jobs.job_queue import JobQueue
 from bot.jobs.registry import Lane
 from bot.settings import Settings
@@ -56,6 +59,7 @@ PATHS: dict[str, dict[str, str]] = {
     },
     "resolve": {
         "bugs/reproduction.py:_resolve_build": "require_approval",
+        "bugs/release_bisection.py:_resolve_approved": "require_approval",
         "campaigns/run/toolchain_build.py:build_toolchain": "its callers, above",
     },
     "Approval": {
@@ -242,6 +246,14 @@ def test_between_base_and_head_of_a_fork_nothing_is_built(repository: Repository
     repositories: Any = repository.services.repositories
     repositories.commits = lambda *_: [FORK_PARENT, FORK_HEAD]
     assert culprit.find_culprit(context, known) is None
+    search = ReleaseBisection(context, known, Range("openvino", "2025.1", "2026.4"))
+    for sha in (FORK_PARENT, FORK_HEAD):
+        read = CommitFiles(repositories, TARGET, sha)
+        if sha == FORK_PARENT:
+            with pytest.raises(NotApprovedError):
+                search._resolve_approved(known.config, read, repository.settings.data_dir)
+        else:
+            search._resolve_approved(known.config, read, repository.settings.data_dir)
     assert FORK_PARENT not in repository.read_at
     assert reproduction.build_of_commit(context, campaign, FORK_HEAD).commit == FORK_HEAD
 
