@@ -53,6 +53,11 @@ class Proposal:
         """Whether the test is not in the file yet."""
         return self.before != self.after
 
+    @property
+    def removes_mark(self) -> bool:
+        """Whether the test is there, and only its mark of an expected failure goes."""
+        return len(self.after) < len(self.before or "")
+
     def mail(self, subject: str, signer: str) -> str:
         """The commit as `git am` reads it, with a sign-off; "" for none. The signer is `Name <address>`."""
         if not self.is_new:

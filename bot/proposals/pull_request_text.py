@@ -46,8 +46,10 @@ class RepositoryHabits:
     sign_off: bool = False
 
 
-def write_subject(regression: Regression, recent: Sequence[str] = ()) -> str:
+def write_subject(regression: Regression, proposal: Proposal, recent: Sequence[str] = ()) -> str:
     """The subject of the commit, in the form of the repository's recent ones."""
+    if proposal.removes_mark:
+        return styled_subject(f"Expect {proposal.name} to pass", recent, regression.frontend)
     operators = _operators(regression)
     what = _SYMPTOMS.get(regression.symptom, regression.symptom)
     subject = f"Add a regression test for {what} of {' and '.join(operators[:3]) or 'a program'}"
@@ -77,7 +79,7 @@ def write_text(
     )
     return PullRequestText(
         f"assay/bug-{bug_id}-{proposal.name.replace('_', '-')}",
-        write_subject(regression, habits.subjects),
+        write_subject(regression, proposal, habits.subjects),
         f"{body.strip()}\n\n{marker(effect)}\n",
     )
 

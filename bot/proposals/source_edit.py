@@ -2,7 +2,8 @@
 
 `merge` takes a whole small module: imports, and a function or a class with a method. What the file lacks is
 put where it belongs: names into existing `from` imports, methods into the existing class, the rest before
-`if __name__ == "__main__"`. Everything else stays as it is, byte by byte, and merging twice changes nothing.
+`if __name__ == "__main__"`. A test that is there and expected to fail loses that mark if the addition has
+none. Everything else stays as it is, byte by byte, and merging twice changes nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import libcst as cst
+from libcst.helpers import get_full_name_for_node
 
 from bot.errors import RefusalError
 from bot.proposals.imports import add_import
@@ -110,8 +112,7 @@ def _add_definition(module: cst.Module, new: Definition, added: cst.Module) -> c
         return _append(module, new)
     if isinstance(new, cst.ClassDef) and isinstance(there, cst.ClassDef):
         return module.with_deep_changes(there, body=_add_methods(module, there, new, added).body)
-    _require_equal(module, there, added, new)
-    return module
+    return module.with_deep_changes(there, decorators=_merged(module, there, added, new).decorators)
 
 
 def _without_known_classes(module: cst.Module, added: cst.Module) -> cst.Module:
@@ -153,7 +154,7 @@ def _add_methods(
         if known is None:
             body.append(method.with_changes(leading_lines=[cst.EmptyLine(indent=False)]))
         elif method.name.value.startswith("test"):
-            _require_equal(module, known, added, method)
+            body[body.index(known)] = _merged(module, known, added, method)
     return there.with_changes(body=block.with_changes(body=body))
 
 
@@ -164,10 +165,23 @@ def _find(body: Sequence[cst.CSTNode], name: str) -> Definition | None:
     return None
 
 
-def _require_equal(module: cst.Module, there: Definition, added: cst.Module, new: Definition) -> None:
-    """Raises NameTakenError unless both are equal."""
-    if ast.dump(_parsed(module, there)) != ast.dump(_parsed(added, new)):
-        raise NameTakenError(f"there is another {new.name.value}")
+def _merged(module: cst.Module, there: Definition, added: cst.Module, new: Definition) -> Definition:
+    """What is there if it is equal to the new one, without its mark if that makes it equal.
+
+    Raises NameTakenError for another definition.
+    """
+    want = ast.dump(_parsed(added, new))
+    unmarked = there.with_changes(decorators=[one for one in there.decorators if not _expects_failure(one)])
+    for one in (there, unmarked):
+        if ast.dump(_parsed(module, one)) == want:
+            return one
+    raise NameTakenError(f"there is another {new.name.value}")
+
+
+def _expects_failure(decorator: cst.Decorator) -> bool:
+    """Whether it is `unittest.expectedFailure`."""
+    name = get_full_name_for_node(decorator.decorator) or ""
+    return name.rpartition(".")[2] == "expectedFailure"
 
 
 def _parsed(module: cst.Module, definition: Definition) -> ast.Module:

@@ -77,7 +77,7 @@ def command(
         default = ProposalSettings()
         wanted = ProposalSettings(writer, path or default.path)
         proposal = propose(regression, tree, wanted, is_open=BugState(found.state) in _OPEN)
-        subject = write_subject(regression, _subjects(settings, repository, found.target, commit))
+        subject = write_subject(regression, proposal, _subjects(settings, repository, found.target, commit))
     _show(proposal, subject, signer, as_json)
     return Exit.OK
 

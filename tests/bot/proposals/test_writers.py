@@ -14,6 +14,7 @@ import pytest
 from bot.errors import RefusalError
 from bot.proposals.gtest_text import gtest_text
 from bot.proposals.proposal import MAX_LINES, Proposal, propose
+from bot.proposals.pull_request_text import write_subject
 from bot.proposals.regression import Regression
 from bot.proposals.tree import Tree, folder_tree
 from bot.proposals.writer import ProposalSettings, writer_names
@@ -133,6 +134,21 @@ def test_an_open_bug_is_expected_to_fail_where_the_suite_accepts_that() -> None:
     assert "expectedFailure" not in propose(bug, tree_of(repository)).after
     repository, bug = WRITTEN["tvm-onnx"]
     assert propose(bug, tree_of(repository), is_open=True).after == propose(bug, tree_of(repository)).after
+
+
+def test_a_fixed_bug_loses_its_mark_and_nothing_else() -> None:
+    repository, bug = WRITTEN["pytorch"]
+    marked = propose(bug, tree_of(repository), is_open=True)
+    tree = with_file(tree_of(repository), marked)
+    unmarked = propose(bug, tree)
+    changed = [
+        line for line in unmarked.patch().splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
+    ]
+    assert changed == ["-    @unittest.expectedFailure"]
+    assert (unmarked.name, unmarked.removes_mark, marked.removes_mark) == (marked.name, True, False)
+    assert write_subject(bug, unmarked) == "Expect test_cumsum_dim_values to pass"
+    assert propose(bug, with_file(tree, unmarked)).patch() == ""
+    assert propose(bug, tree, is_open=True).patch() == ""
 
 
 def test_a_program_that_dynamo_does_not_capture_is_dynamos() -> None:
