@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from fuzzing import backends
 from tests.bot.cli.command_helpers import GOOD, WRONG
 from tests.workflows.conftest import ROOT, Machine
 from tests.workflows.executor import load
@@ -78,3 +81,14 @@ def test_every_input_is_documented_and_used() -> None:
     for name, one in load(ROOT / "action.yml")["inputs"].items():
         assert one["description"]
         assert f"inputs.{name}" in text
+
+
+def test_each_compiler_that_the_workflows_name_is_a_backend_with_an_extra() -> None:
+    """pip installs nothing for an extra that it does not know, and only warns."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for name in ("pull-request", "nightly"):
+        [named] = re.findall("# your compiler: (.+)", (ROOT / f"workflows/{name}.yml").read_text())
+        compilers = set(re.split(", | or ", named))
+        assert len(compilers) > 4
+        assert compilers <= extras.keys()
+        assert compilers <= set(backends.names())
