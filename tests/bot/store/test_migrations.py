@@ -330,10 +330,16 @@ RENAMED: tuple[tuple[str, dict[str, Any], str, dict[str, Any]], ...] = (
 
 
 def stored(at: Database, table: str, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The only row of a table, documents as text: PostgreSQL's driver would parse them."""
-    names = [f"CAST({name} AS TEXT) AS {name}" if name == "arguments" else name for name in columns]
+    """The only row of a table as it was given: PostgreSQL's driver parses documents and times."""
     with at.engine.connect() as connection:
-        return dict(connection.execute(text(f"SELECT {', '.join(names)} FROM {table}")).mappings().one())
+        row = connection.execute(text(f"SELECT {', '.join(columns)} FROM {table}")).mappings().one()
+    return {name: _as_given(value) for name, value in row.items()}
+
+
+def _as_given(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.date().isoformat()
+    return json.dumps(value) if isinstance(value, dict) else value
 
 
 def test_standard_names_keep_every_row_there_and_back(database: Database) -> None:
