@@ -22,8 +22,8 @@ _OTHER = re.compile(r"[^a-z0-9]+")
 def candidate_names(regression: Regression) -> Iterator[str]:
     """Names for the test, the shortest first; each later one is more specific, the last ones are numbered."""
     operators = "_".join(map(_word, regression.operators[:_MAX_OPERATORS])) or "program"
-    parameters = [_parameter(name, value) for name, value in _parameters(regression)][:_MAX_PARAMETERS]
-    words = [operators, *filter(None, parameters)]
+    set_ones = [_parameter(name, value) for name, value in parameters(regression)][:_MAX_PARAMETERS]
+    words = [operators, *filter(None, set_ones)]
     while len("_".join(words)) > MAX_NAME - 20 and len(words) > 1:
         words.pop()
     names = [_join(*words, regression.symptom)]
@@ -55,7 +55,7 @@ def _word(operator: str) -> str:
     return _OTHER.sub("_", _CAMEL.sub("_", last).lower()).strip("_")
 
 
-def _parameters(regression: Regression) -> list[tuple[str, str]]:
+def parameters(regression: Regression) -> list[tuple[str, str]]:
     """Names and literals of the parameters of the operators."""
     program = regression.case.program
     if isinstance(program, TorchCall):

@@ -33,26 +33,32 @@ class CodeStyle:
 
 def read_style(tree: Tree, path: str, default: CodeStyle) -> CodeStyle:
     """The style in force for a file: that of the nearest folder with settings, else `default`."""
+    tool, settings = python_settings(tree, path)
+    return _apply(settings, default) if tool else default
+
+
+def python_settings(tree: Tree, path: str) -> tuple[str, Mapping[str, Any]]:
+    """`ruff` or `black`, "" for neither, and its settings for a file: those of the nearest folder."""
     for folder in PurePosixPath(path).parents:
         for name in _FILES:
             text = tree.read(str(folder / name))
-            settings = _settings(text, name) if text is not None else None
-            if settings is not None:
-                return _apply(settings, default)
-    return default
+            tool, settings = _settings(text, name) if text is not None else ("", {})
+            if tool:
+                return tool, settings
+    return "", {}
 
 
-def _settings(text: str, name: str) -> Mapping[str, Any] | None:
-    """The settings of ruff, else of black; None if the file has none or is invalid."""
+def _settings(text: str, name: str) -> tuple[str, Mapping[str, Any]]:
+    """The settings of ruff, else of black; "" if the file has none or is invalid."""
     try:
         parsed = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        return None
+        return "", {}
     if name != "pyproject.toml":
-        return parsed
+        return "ruff", parsed
     tools = parsed.get("tool", {})
-    found = tools.get("ruff", tools.get("black"))
-    return found if isinstance(found, dict) else None
+    tool = next((one for one in ("ruff", "black") if isinstance(tools.get(one), dict)), "")
+    return tool, tools[tool] if tool else {}
 
 
 def _apply(settings: Mapping[str, Any], default: CodeStyle) -> CodeStyle:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bot.github.limits import marker
 from bot.proposals.commit_style import styled_subject
+from bot.proposals.coverage_gap import find_gap
 from bot.proposals.proof import Proof
 from bot.proposals.proposal import Proposal
 from bot.proposals.regression import Regression
@@ -40,10 +41,12 @@ class RepositoryHabits:
 
     subjects  of its last commits, newest first
     sign_off  whether it asks for `Signed-off-by`
+    checks    what its linters find (`bot.proposals.linters`)
     """
 
     subjects: tuple[str, ...] = ()
     sign_off: bool = False
+    checks: tuple[str, ...] = ()
 
 
 def write_subject(regression: Regression, proposal: Proposal, recent: Sequence[str] = ()) -> str:
@@ -74,6 +77,8 @@ def write_text(
         proposal=proposal,
         operators=_operators(regression),
         sign_off=habits.sign_off,
+        checks=habits.checks,
+        gap=find_gap(proposal.before, regression),
         provenance=regression.case.provenance,
         reduced=True,
     )

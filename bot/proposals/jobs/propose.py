@@ -15,6 +15,7 @@ from bot.errors import RefusalError
 from bot.jobs.job_context import JobContext
 from bot.jobs.registry import job_kind
 from bot.proposals.commit_style import asks_for_sign_off, recent_subjects
+from bot.proposals.linters import check_proposal
 from bot.proposals.proof import Proof, TestBuild, prove
 from bot.proposals.proposal import Proposal, propose
 from bot.proposals.pull_request_text import PullRequestText, RepositoryHabits, write_text
@@ -64,7 +65,7 @@ def propose_test(job_context: JobContext) -> None:
         raise RefusalError(f"{proposal.path} has {proposal.name} already")
     proof = _prove(job_context, request, proposal, tree)
     subjects = recent_subjects(job_context.services.repositories, target, commit)
-    habits = RepositoryHabits(subjects, asks_for_sign_off(tree))
+    habits = RepositoryHabits(subjects, asks_for_sign_off(tree), check_proposal(proposal, tree))
     with job_context.transaction() as (session, job):
         _require_wanted(session, bug, request.config)
         key = idempotency_key(

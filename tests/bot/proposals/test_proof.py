@@ -119,10 +119,16 @@ def test_the_text_says_what_was_run() -> None:
 def test_the_text_follows_the_repository() -> None:
     bug = regression("onnxruntime", cumsum())
     proof = Proof(None, BuildResult("ort 2", "b" * 40, 3, 3), 1.0)
-    habits = RepositoryHabits(("tests: add one", "docs: fix a word", "tests: more") * 3, sign_off=True)
+    habits = RepositoryHabits(
+        ("tests: add one", "docs: fix a word", "tests: more") * 3,
+        sign_off=True,
+        checks=("`ruff check` (E) finds nothing new",),
+    )
     text = write_text(bug, replace(proposal(), other="TEST(A, B) {\n}\n"), proof, 7, "t", "k", habits)
     assert text.title == "tests: add a regression test for values of CumSum"
     assert "git commit --amend --signoff" in text.body
+    assert "- `ruff check` (E) finds nothing new.\n" in text.body
+    assert "no test in `tests/test_a.py` named CumSum" in text.body
     assert "```cpp\nTEST(A, B) {\n}\n```" in text.body
     plain = write_text(bug, proposal(), proof, 7, "t", "k").body
     assert "signoff" not in plain
