@@ -67,17 +67,21 @@ class Proposal:
 
     def patch(self) -> str:
         """The change as `git apply` reads it; "" for none."""
-        if not self.is_new:
-            return ""
-        old = f"a/{self.path}" if self.before is not None else "/dev/null"
-        head = f"diff --git a/{self.path} b/{self.path}\n"
-        if self.before is None:
-            head += "new file mode 100644\n"
-        before = (self.before or "").splitlines(keepends=True)
-        lines = difflib.unified_diff(before, self.after.splitlines(keepends=True), old, f"b/{self.path}")
-        return head + "".join(
-            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
-        )
+        return file_patch(self.path, self.before, self.after)
+
+
+def file_patch(path: str, before: str | None, after: str) -> str:
+    """The change of a file, None if it is new, as `git apply` reads it; "" for none."""
+    if before == after:
+        return ""
+    old = f"a/{path}" if before is not None else "/dev/null"
+    head = f"diff --git a/{path} b/{path}\n" + ("" if before is not None else "new file mode 100644\n")
+    lines = difflib.unified_diff(
+        (before or "").splitlines(keepends=True), after.splitlines(keepends=True), old, f"b/{path}"
+    )
+    return head + "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
 
 
 def propose(
@@ -92,7 +96,7 @@ def propose(
     is_open  whether the bug is not fixed; suites that accept it get a test that is expected to fail
     Raises RefusalError if there is no short test, UsageError for unreadable files.
     """
-    writer, place = _choose(regression, tree, settings)
+    writer, place = choose_place(regression, tree, settings)
     before = tree.read(place.path)
     if (edited := writer.edit(regression, before or "", is_open=is_open)) is not None:
         name, after = edited
@@ -116,7 +120,8 @@ def propose(
     raise RefusalError(f"{place.path} has a hundred tests of this name")
 
 
-def _choose(regression: Regression, tree: Tree, settings: ProposalSettings) -> tuple[Writer, Place]:
+def choose_place(regression: Regression, tree: Tree, settings: ProposalSettings) -> tuple[Writer, Place]:
+    """The writer and the place of a test. Raises RefusalError if the repository has none."""
     writers = (get_writer(settings.writer),) if settings.writer else matching_writers(regression)
     for one in writers:
         place = one.place(regression, tree, settings)

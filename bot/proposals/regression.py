@@ -22,10 +22,10 @@ RunTool = Callable[[str, Sequence[str], Callable[[dict[str, Any]], None]], None]
 
 @dataclass(frozen=True)
 class Regression:
-    """A case that failed, and has to behave as the reference.
+    """A case that failed, or adds to what is tested, and has to behave as the reference.
 
-    outcome    how it failed
-    toolchain  on which it failed
+    outcome    how it failed, or that it passed
+    toolchain  on which it did
     outline    the parts of an ONNX model (`fuzzing.triage.onnx_outline`), {} for other programs
     code       Python that builds an ONNX model (`fuzzing.triage.onnx_text`), "" for other programs
     issue      address of the bug's issue, "" without one
@@ -45,7 +45,9 @@ class Regression:
 
     @property
     def symptom(self) -> str:
-        """The failure as a word of a test's name: "compile", "dtype", "nan", "values", …"""
+        """The failure as a word of a test's name: "compile", "dtype", "nan", "values", …; "" without one."""
+        if self.outcome.verdict is Verdict.PASS:
+            return ""
         if self.outcome.verdict is not Verdict.WRONG_RESULT:
             return self.outcome.phase.value
         mismatches = self.outcome.evidence.mismatches
@@ -82,22 +84,34 @@ def load_regression(facts: BugFacts, corpus: Path, run_tool: RunTool) -> Regress
             f"bug {facts.bug.id} has no failing program: its case or its outcomes were deleted; "
             "a new campaign that sees the bug stores them again"
         )
-    if (
-        not isinstance(facts.case.program, (TorchCall, TorchProgram))
-        and facts.case.program.frontend != "onnx"
-    ):
-        raise RefusalError(f"there is no form of a test for programs of kind {facts.case.program.kind}")
     events: list[dict[str, Any]] = []
-    run_tool(
-        "fuzzing.triage.program_text", ["--corpus", str(corpus), "--outline", facts.case.id], events.append
-    )
+    words = ["--corpus", str(corpus), "--outline", facts.case.id]
+    run_tool("fuzzing.triage.program_text", words, events.append)
+    text = events[0] if events else {}
+    return load_program(facts.case, facts.outcome, facts.toolchain, corpus, text, _issue_url(facts))
+
+
+def load_program(
+    case: TestCase,
+    outcome: Outcome,
+    toolchain: ToolchainView,
+    corpus: Path,
+    text: Mapping[str, Any],
+    issue: str = "",
+) -> Regression:
+    """The regression of a stored case, with its event of `fuzzing.triage.program_text --outline`.
+
+    Raises RefusalError for kinds of programs without a form of a test.
+    """
+    if not isinstance(case.program, (TorchCall, TorchProgram)) and case.program.frontend != "onnx":
+        raise RefusalError(f"there is no form of a test for programs of kind {case.program.kind}")
     return Regression(
-        add_reference_outputs(facts.case, corpus),
-        facts.outcome,
-        facts.toolchain,
-        outline=next((one["outline"] for one in events if one.get("outline")), {}),
-        code="".join(str(one.get("code", "")) for one in events),
-        issue=_issue_url(facts),
+        add_reference_outputs(case, corpus),
+        outcome,
+        toolchain,
+        outline=text.get("outline") or {},
+        code=str(text.get("code", "")),
+        issue=issue,
     )
 
 

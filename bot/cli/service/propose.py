@@ -16,6 +16,7 @@ from bot.cli.exits import Exit
 from bot.errors import UsageError
 from bot.github.local_repository import LocalRepository
 from bot.proposals.commit_style import RECENT, is_signer, recent_subjects
+from bot.proposals.coverage_batch import batch_patch, load_passing, passing_cases, propose_batch
 from bot.proposals.proposal import Proposal, propose
 from bot.proposals.pull_request_text import write_subject
 from bot.proposals.regression import Regression, load_regression
@@ -32,7 +33,17 @@ _OPEN = frozenset({BugState.NEW, BugState.HELD, BugState.REPORTED})
 
 
 @click.command()
-@click.argument("bug")
+@click.argument("bug", default="")
+@click.option(
+    "--coverage-gap",
+    "target",
+    default="",
+    metavar="TARGET",
+    help="Write tests from cases of TARGET that pass and cover what its own tests leave out.",
+)
+@click.option(
+    "--most", default=5, show_default=True, type=click.IntRange(1, 50), help="Tests of --coverage-gap."
+)
 @click.option("--dry-run", is_flag=True, help="Print the patch; change nothing.")
 @click.option(
     "--repository",
@@ -50,13 +61,23 @@ _OPEN = frozenset({BugState.NEW, BugState.HELD, BugState.REPORTED})
 )
 @json_option
 def command(
-    bug: str, dry_run: bool, repository: Path | None, writer: str, path: str, signer: str, as_json: bool
+    bug: str,
+    target: str,
+    most: int,
+    dry_run: bool,
+    repository: Path | None,
+    writer: str,
+    path: str,
+    signer: str,
+    as_json: bool,
 ) -> Exit:
     """Write a regression test for a bug in the target's own style.
 
     BUG is its number or the beginning of its signature; `assay bugs` lists them. The patch is printed on
-    stdout for `git apply`.
+    stdout for `git apply`. With --coverage-gap no BUG is given: the tests come from cases that pass.
     """
+    if bool(bug) == bool(target):
+        raise UsageError("give a BUG, or --coverage-gap TARGET")
     if not dry_run:
         raise UsageError(
             "give --dry-run: pull requests are opened by the service, on `/assay propose` in the bug's issue"
@@ -65,20 +86,55 @@ def command(
         raise UsageError(
             f"{signer!r} signs nothing off; write 'Name <address>', as git's user.name and user.email"
         )
+    wanted = ProposalSettings(writer, path or ProposalSettings().path)
+    if target:
+        return _propose_batch(target, most, repository, wanted, as_json)
     with open_database() as (settings, database), StatusLine() as line:
         line.show("reading the database")
         found, regression, commit = _load(database, bug, settings)
-        tree = (
-            folder_tree(repository)
-            if repository is not None
-            else _commit_tree(settings, found.target, commit)
-        )
+        tree = _tree(settings, repository, found.target, commit)
         line.show("writing the test")
-        default = ProposalSettings()
-        wanted = ProposalSettings(writer, path or default.path)
         proposal = propose(regression, tree, wanted, is_open=BugState(found.state) in _OPEN)
         subject = write_subject(regression, proposal, _subjects(settings, repository, found.target, commit))
     _show(proposal, subject, signer, as_json)
+    return Exit.OK
+
+
+def _propose_batch(
+    target: str, most: int, checkout: Path | None, wanted: ProposalSettings, as_json: bool
+) -> Exit:
+    """Prints a patch with the tests that add most, and on stderr what each adds."""
+    with open_database() as (settings, database), StatusLine() as line:
+        line.show("reading the database")
+        with database.reading() as session:
+            cases, commit = passing_cases(session, target)
+        line.show(f"reading {len(cases)} passing cases")
+        regressions = load_passing(cases, settings.data_dir / "corpus", run_tool)
+        tree = _tree(settings, checkout, target, commit)
+        line.show("writing the tests")
+        batch = propose_batch(regressions, tree, wanted, most)
+        patch = batch_patch(batch, tree)
+    rows = [
+        {
+            "path": one.proposal.path,
+            "test": one.proposal.name,
+            "operators": one.gap.operators,
+            "parameters": one.gap.parameters,
+            "command": ["python", *one.proposal.command],
+        }
+        for one in batch
+    ]
+    if as_json:
+        echo(json.dumps({"target": target, "cases": len(cases), "tests": rows, "patch": patch}))
+        return Exit.OK
+    echo(patch, nl=False)
+    for one in batch:
+        added = ", ".join((*one.gap.operators, *one.gap.parameters))
+        stderr().print(
+            f"{one.proposal.name} in {one.proposal.path} adds {added}", highlight=False, markup=False
+        )
+    if not batch:
+        stderr().print(f"none of {len(cases)} passing cases adds to the tests of {target}", markup=False)
     return Exit.OK
 
 
@@ -93,8 +149,10 @@ def _load(database: Database, named: str, settings: Settings) -> tuple[Bug, Regr
     return found, load_regression(facts, corpus, run_tool), newest.head if newest is not None else ""
 
 
-def _commit_tree(settings: Settings, target: str, commit: str) -> Tree:
-    """The files of a commit of a watched repository."""
+def _tree(settings: Settings, checkout: Path | None, target: str, commit: str) -> Tree:
+    """The files of a checkout, else of a commit of a watched repository."""
+    if checkout is not None:
+        return folder_tree(checkout)
     if "/" not in target or not commit:
         raise UsageError(f"{target} has no commit to read files of; give a checkout with --repository")
     from bot.wiring.github import repositories

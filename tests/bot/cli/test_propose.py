@@ -93,11 +93,45 @@ def test_a_signed_commit_is_applied_in_the_repositorys_form(data: Path, tmp_path
     assert not git("status", "--porcelain")
 
 
+def test_passing_cases_that_add_to_the_suite_are_one_patch(data: Path, tmp_path: Path) -> None:
+    checkout = make_tree(tmp_path / "checkout", "onnxruntime")
+    case = cumsum()
+    database = Database(f"sqlite:///{data}/assay.db")
+    with database.transaction() as session:
+        newest = campaigns.newest(session, "octo/compiler", "")
+        assert newest is not None
+        newest.config = {"backend": "onnxruntime", "device": "CPU"}
+        campaigns.write_plan(session, newest.id, [case.id])
+        passed = Outcome(case.id, "onnxruntime", "newer", "CPU", Verdict.PASS, Phase.RUN, "", {}, Evidence())
+        row = Toolchain(
+            digest="newer", backend="onnxruntime", provisioner="release", label="ort 2", python="/x/python",
+            versions={}, requirements=[], created_at=NOW,
+        )  # fmt: skip
+        session.add(row)
+        session.flush()
+        newest.head_toolchain = "newer"
+        outcomes.record(session, [passed], NOW)
+    database.close()
+    given = ("propose", "--coverage-gap", "octo/compiler", "--dry-run", "--repository", checkout, "--json")
+    ran = assay(data, *given)
+    assert ran.code == 0, ran.err
+    output = json.loads(ran.out)
+    (test,) = output["tests"]
+    assert (test["test"], test["operators"]) == ("test_cum_sum_exclusive_reverse", ["CumSum"])
+    subprocess.run(
+        ["git", "apply", "-"], cwd=checkout, input=output["patch"], text=True, check=True, timeout=60
+    )
+    again = json.loads(assay(data, *given).out)
+    assert (again["tests"], again["patch"], again["cases"]) == ([], "", 1)
+
+
 def test_mistakes_are_explained(data: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for arguments, output in (
         (("1",), "/assay propose"),
         (("7", "--dry-run"), "unknown bug 7"),
+        (("--dry-run",), "give a BUG, or --coverage-gap TARGET"),
+        (("--dry-run", "--coverage-gap", "octo/other"), "no commit of octo/other was tested yet"),
         (("1", "--dry-run", "--sign-off", "ada"), "write 'Name <address>'"),
         (("1", "--dry-run", "--repository", tmp_path / "empty", "--writer", "tvm-onx"), "tvm-onnx"),
         (("1", "--dry-run", "--repository", tmp_path / "empty", "--writer", "tvm-onnx"), "has a place"),

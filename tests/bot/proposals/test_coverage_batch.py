@@ -1,0 +1,42 @@
+"""Batches of tests from passing cases, ranked by what they add."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import onnx.parser
+
+from bot.proposals.coverage_batch import batch_patch, propose_batch
+from bot.proposals.coverage_gap import Gap
+from bot.proposals.regression import Regression
+from bot.proposals.writer import ProposalSettings
+from fuzzing.cases import OnnxModel, TestCase
+from fuzzing.outcomes import Verdict
+from tests.bot.proposals.regressions import cumsum, regression
+from tests.bot.proposals.test_writers import tree_of
+
+
+def passing(operator: str) -> Regression:
+    """A passing case of one operator of x, as onnx.parser writes it."""
+    text = (
+        f'<ir_version: 9, opset_import: ["": 18]> g (float[2,3] x) => (float[2,3] y) {{ y = {operator}(x) }}'
+    )
+    program = OnnxModel(onnx.parser.parse_model(text).SerializeToString())
+    case: TestCase = replace(cumsum(), program=program, expected=None)
+    return regression("tvm", case, Verdict.PASS, issue="")
+
+
+def test_what_adds_most_comes_first_and_nothing_twice() -> None:
+    cases = [passing(one) for one in ("Relu", "Neg", "Elu<alpha = 0.5>", "Elu<alpha = 0.7>", "Neg")]
+    tree = tree_of("tvm")
+    batch = propose_batch(cases, tree, ProposalSettings(), 5)
+    assert [(one.proposal.name, one.gap) for one in batch] == [
+        ("test_elu_alpha", Gap(("Elu",), ("alpha",))),
+        ("test_neg", Gap(("Neg",), ())),
+    ]
+    patch = batch_patch(batch, tree)
+    assert patch.count("diff --git") == 1
+    assert patch.count("+def test_") == 2
+    assert [one.proposal.name for one in propose_batch(cases, tree, ProposalSettings(), 1)] == [
+        "test_elu_alpha"
+    ]
