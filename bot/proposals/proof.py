@@ -123,6 +123,7 @@ def _failed(proposal: Proposal, good: TestBuild, after: Sequence[RunResult]) -> 
     output = next(one.output for one in after if not one.passed).strip()
     return (
         f"{proposal.name} passes in {passed} of {RUNS} runs on {good.label}, the newest build: the bug is "
-        "not fixed there, and this suite takes no tests that are expected to fail. The output ends in: "
+        "not fixed there, or the suite's reference cannot run the program; this suite takes no tests that "
+        "are expected to fail. The output ends in: "
         f"{output[-_SHOWN_OUTPUT:]}"
     )
