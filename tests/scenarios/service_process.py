@@ -19,6 +19,7 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+from bot.background import BackgroundWork
 from bot.cli.service import serve
 from bot.github import outbox_queue, rate_limiter
 from bot.settings import Settings
@@ -79,6 +80,9 @@ def _run_service(variables: Mapping[str, str], log: str, output: Connection, rea
     if not real_compiler:
         composed.campaign_services = campaign_services
     composed.START_DELAY = timedelta(seconds=4 * SHORT_WAIT_S)
+    # A process of its own would have neither the stand-ins nor the short waits.
+    serving: Any = serve
+    serving.WorkProcess = lambda: BackgroundWork(composed.service)
     serve.command.main(["--host", "127.0.0.1", "--port", "0"], standalone_mode=False)
 
 
