@@ -14,14 +14,14 @@ Of a set of models each is the mean over all operators, and OLC the weighted mea
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 #: Distinct vectors of an operator that count as all there are (the paper's n_maxspc).
 MAX_SPC = 200
 
-#: The weight of the newest use in `recent_gain`: that of some ten uses together is two thirds.
+#: The weight of the newest use in `novelty`: that of some ten uses together is two thirds.
 _RECENT = 0.1
 
 #: The five shares, in the paper's order.
@@ -56,7 +56,8 @@ class _Seen:
     successors: set[str] = field(default_factory=set)
     vectors: set[Hashable] = field(default_factory=set)
     occurs: bool = False
-    gain: float = float("inf")
+    novelty: float = 1.0
+    share: float | None = None  # OLC, until a fact is added
 
 
 class OperatorLevelCoverage:
@@ -73,8 +74,8 @@ class OperatorLevelCoverage:
         weights: Mapping[str, float] | None = None,
     ) -> None:
         self.operators = dict(operators)
-        self._max_spc = max_spc
-        self._weights = {name: (weights or {}).get(name, 1.0) for name in METRICS}
+        self.max_spc = max_spc
+        self.weights = {name: (weights or {}).get(name, 1.0) for name in METRICS}
         self._seen = {name: _Seen() for name in self.operators}
 
     def add(self, uses: Iterable[OperatorUse]) -> int:
@@ -86,23 +87,35 @@ class OperatorLevelCoverage:
         if bounds is None:
             return 0
         seen = self._seen[use.operator]
-        before, share = self._count(seen), self.of_operator(use.operator)["OLC"]
+        before, vectors = self._count(seen), len(seen.vectors)
         seen.occurs = True
         if use.in_degree in bounds.in_degrees:
             seen.in_degrees.add(use.in_degree)
         if len(use.successors) in bounds.out_degrees:
             seen.out_degrees.add(len(use.successors))
         seen.successors.update(name for name in use.successors if name in self.operators)
-        if len(seen.vectors) < self._max_spc:
+        if len(seen.vectors) < self.max_spc:
             seen.vectors.add(use.vector)
+        seen.novelty += ((len(seen.vectors) > vectors) - seen.novelty) * _RECENT
         gain = self._count(seen) - before
-        share = self.of_operator(use.operator)["OLC"] - share
-        seen.gain = share if before == 0 else seen.gain + (share - seen.gain) * _RECENT
+        if gain:
+            seen.share = None
         return gain
 
-    def recent_gain(self, name: str) -> float:
-        """How much OLC of an operator a use of it added of late; infinite if it was never used."""
-        return self._seen[name].gain
+    def novelty(self, name: str) -> float:
+        """The share of an operator's recent uses that had a new vector; 1 if it was never used."""
+        return self._seen[name].novelty
+
+    def successors(self, name: str) -> Set[str]:
+        """The operators that an operator points to."""
+        return self._seen[name].successors
+
+    def share(self, name: str) -> float:
+        """OLC of one operator."""
+        seen = self._seen[name]
+        if seen.share is None:
+            seen.share = self.of_operator(name)["OLC"]
+        return seen.share
 
     @staticmethod
     def _count(seen: _Seen) -> int:
@@ -123,7 +136,7 @@ class OperatorLevelCoverage:
                 "IDC": len(seen.in_degrees) / len(bounds.in_degrees),
                 "ODC": len(seen.out_degrees) / len(bounds.out_degrees),
                 "SEC": len(seen.successors) / len(self.operators),
-                "SPC": min(1.0, len(seen.vectors) / self._max_spc),
+                "SPC": min(1.0, len(seen.vectors) / self.max_spc),
             }
         )
 
@@ -133,5 +146,5 @@ class OperatorLevelCoverage:
         return self._with_olc({name: sum(row[name] for row in rows) / len(rows) for name in METRICS})
 
     def _with_olc(self, shares: dict[str, float]) -> dict[str, float]:
-        total = sum(self._weights.values())
-        return shares | {"OLC": sum(self._weights[name] * shares[name] for name in METRICS) / total}
+        total = sum(self.weights.values())
+        return shares | {"OLC": sum(self.weights[name] * shares[name] for name in METRICS) / total}

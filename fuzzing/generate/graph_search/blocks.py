@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
@@ -88,9 +88,13 @@ class BlockCorpus:
         """What coverage is measured against."""
         return {name: DegreeBounds(one.in_degrees, OUT_DEGREES) for name, one in self.operators.items()}
 
-    def containing(self, operator: str) -> list[Block]:
-        """The operator's own block and the subgraphs that contain it."""
-        return [block for block in self.blocks.values() if operator in block.operators]
+    @cached_property
+    def containing(self) -> Mapping[str, Sequence[Block]]:
+        """Each operator's own block and the subgraphs that contain it."""
+        return {
+            name: [block for block in self.blocks.values() if name in block.operators]
+            for name in self.operators
+        }
 
     def restricted_to(self, operators: Collection[str]) -> BlockCorpus:
         """The corpus of the blocks that only need these ONNX operators."""

@@ -81,4 +81,14 @@ def test_what_is_new_is_what_raises_coverage(models: list[OperatorUse]) -> None:
         after = coverage.of_set()
         assert all(0 <= after[name] <= 1 and after[name] >= before[name] for name in after)
         assert (gain > 0) == (after != before)
+        assert all(coverage.share(name) == coverage.of_operator(name)["OLC"] for name in CORPUS)
         assert coverage.add([use]) == 0
+
+
+def test_novelty_falls_while_vectors_repeat() -> None:
+    coverage = OperatorLevelCoverage(CORPUS, max_spc=10)
+    assert coverage.novelty("Relu") == 1
+    for vector in "aaaaab":
+        coverage.add([OperatorUse("Relu", 1, (), vector)])
+    repeated = 0.9**4
+    assert coverage.novelty("Relu") == pytest.approx(repeated + (1 - repeated) * 0.1)
