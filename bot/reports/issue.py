@@ -10,7 +10,7 @@ from bot.github.limits import BODY_BUDGET, marker
 from bot.reports import text
 from bot.reports.issue_templates import IssueTemplate, template_for
 from bot.reports.report import Group, Report, idempotency_key
-from bot.reports.reproducer import REDUCED, pip_command
+from bot.reports.reproducer import pip_command
 from bot.reports.templates import render
 from bot.store.outbox import ISSUE
 from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
@@ -160,9 +160,9 @@ def _origin(group: Group) -> str:
         return f"Test {text.code(group.example.test)}."
     license_name = f", licence {text.code(group.license_name)}" if group.license_name else ""
     seed = f", seed {origin.seed}" if origin.seed is not None else ""
-    made = ", reduced by Assay" if origin.test.endswith(REDUCED) else ""
+    made = ", reduced by Assay" if origin.is_reduced else ""
     return (
-        f"Test {text.code(origin.test.removesuffix(REDUCED))} of "
+        f"Test {text.code(origin.original_test())} of "
         f"{text.code(f'{origin.library} {origin.version}')}{license_name}, "
         f"source {text.code(origin.source)}{seed}{made}."
         f"{_FOUND_WHILE_REDUCING if group.found_by_reduction == group.cases else ''}"

@@ -35,9 +35,6 @@ from fuzzing.outcomes import Outcome, Verdict
 LIMITS_S: Mapping[str, float] = {"import": 120, "convert": 60, "compile": 120, "run": 30}
 MEMORY_BYTES = 4 << 30
 
-#: Suffix of a reduced case's test: `fuzzing.reduce.reduction`.
-REDUCED = " (reduced)"
-
 #: Smaller models are not compressed.
 PACKED_BYTES = 4096
 
@@ -229,8 +226,8 @@ def _header(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain) -> 
 
 def _provenance(case: TestCase) -> str:
     origin = case.provenance
-    test = f"{origin.library} {origin.version}'s test {origin.test.removesuffix(REDUCED)}"
-    if origin.test.endswith(REDUCED):
+    test = f"{origin.library} {origin.version}'s test {origin.original_test()}"
+    if origin.is_reduced:
         return f"Found and written by a machine: Assay, which made the program small. It came from {test}."
     kept = "and its expected outputs are" if case.expected is not None else "is"
     return f"Found and written by a machine: Assay. The program {kept} {test}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Union
 
@@ -16,6 +16,8 @@ from fuzzing.cases.values import Value, check_text, value_from_json, value_to_js
 from fuzzing.errors import CaseFormatError
 
 FORMAT = 1
+#: Ends the name of the test of a reduced case.
+_REDUCED = " (reduced)"
 _LARGEST = sys.float_info.max
 _KEYS = {
     "format", "program", "inputs", "expected", "tolerance", "comparison", "provenance"
@@ -55,6 +57,19 @@ class Provenance:
     library: str
     version: str
     seed: int | None = None
+
+    @property
+    def is_reduced(self) -> bool:
+        """Whether Assay reduced the library's test to this case."""
+        return self.test.endswith(_REDUCED)
+
+    def reduced(self) -> Provenance:
+        """The origin of what a case of this origin was reduced to."""
+        return self if self.is_reduced else replace(self, test=self.test + _REDUCED)
+
+    def original_test(self) -> str:
+        """The library's name of the test, also of a reduced case."""
+        return self.test[: -len(_REDUCED)] if self.is_reduced else self.test
 
 
 @dataclass(frozen=True)

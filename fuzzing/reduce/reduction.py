@@ -237,6 +237,4 @@ def _require_reproducible(case: TestCase, first: Outcome, again: Outcome) -> Non
 
 def _mark_reduced(case: TestCase, origin: TestCase) -> TestCase:
     """The case with a note of its original in the provenance."""
-    given = origin.provenance
-    test = given.test if "reduced" in given.test else f"{given.test} (reduced)"
-    return replace(case, provenance=replace(given, test=test))
+    return replace(case, provenance=origin.provenance.reduced())

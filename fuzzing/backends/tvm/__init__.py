@@ -103,9 +103,11 @@ class Tvm(Backend):
             "InternalError", r"Check failed: dtype\.bits % 8 == 0 \((\d)", r"no tensors of \1 bits"
         ),
         UnsupportedPattern("TypeError", r"(?<!\w)(\w+ param datatype should be one of [^\n]+)", r"\1"),
-        UnsupportedPattern("ValueError", r"(\w+ \w+ must be [^\n]+?) for Relax frontend", r"\1"),
-        UnsupportedPattern("TypeError", r"(\w+ requires the input tensor to have float dtype)[^\n]*", r"\1"),
-        UnsupportedPattern("ValueError", r"(\w+ requires a statically (?:known|typed) [^\n]+)", r"\1"),
+        UnsupportedPattern("ValueError", r"\b(\w+ \w+ must be [^\n]{1,200}?) for Relax frontend", r"\1"),
+        UnsupportedPattern(
+            "TypeError", r"\b(\w+ requires the input tensor to have float dtype)[^\n]*", r"\1"
+        ),
+        UnsupportedPattern("ValueError", r"\b(\w+ requires a statically (?:known|typed) [^\n]+)", r"\1"),
         UnsupportedPattern(
             ".*", r"(?im)^([^\n]*\b(?:not (?:yet |currently )?supported|unsupported)\b[^\n]*)", r"\1"
         ),

@@ -162,7 +162,9 @@ def test_a_misspelt_backend_is_recognised() -> None:
 
 
 def test_a_repository_cannot_ask_for_an_interpreter_of_the_machine_or_a_judge() -> None:
-    assert "; there are: overlay, release" in message(SMALLEST + b"toolchain: {provisioner: existing}")
+    assert "; there are: artifact, index, overlay, release, source" in message(
+        SMALLEST + b"toolchain: {provisioner: existing}"
+    )
     assert "is not a backend" in message(b"version: 1\nbackend: onnx_reference\n")
     assert "is not a backend" in message(b"version: 1\nbackend: ./evil.py\n")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from bot.github.responses import NotFoundError
 from bot.store import outbox, targets
 from bot.store.models import Bug, BugState, Job, JobState, PeriodicTask
 from bot.targets import target_deletion
+from bot.targets.target_deletion import DeletedData
 from bot.webhooks.intents import CommentIntent, IssueIntent, PullIntent
 from tests.bot.targets.targets_kit import CONFIG, TargetHarness, open_harness
 from tests.github import app_installations
@@ -196,12 +199,12 @@ def test_what_came_back_is_not_forgotten(
     watch.clock.advance(days=31)
     forget = target_deletion.delete_target_data
 
-    def slowly(*about: object, **more: object) -> object:
-        if about[2] == "octo/a":
+    def slowly(*given: Any, **more: Any) -> DeletedData:
+        if inspect.signature(forget).bind(*given, **more).arguments["target"] == "octo/a":
             with watch.hub.hub.lock:
                 app_installations.choose(watch.hub.hub, one, [others[1].record], [])
             watch.deliver()
-        return forget(*about, **more)  # type: ignore[arg-type]
+        return forget(*given, **more)
 
     monkeypatch.setattr(target_deletion, "delete_target_data", slowly)
     assert watch.do("retention")["retention"].startswith("1 repositories deleted")

@@ -89,5 +89,7 @@ def test_no_repository_can_name_one() -> None:
 
 
 def test_unknown_provisioners_are_told() -> None:
-    with pytest.raises(UnknownNameError, match="there are: existing, overlay, release"):
+    with pytest.raises(
+        UnknownNameError, match="there are: artifact, existing, index, overlay, release, source"
+    ):
         registry.get("magic")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,9 +35,11 @@ def test_a_model_outside_onnx_accuses_nobody(verdict: Verdict) -> None:
     assert "Split: operands" in found.summary
 
 
-def test_what_is_legal_shipped_passing_or_unreadable_stays_as_it_is() -> None:
+def test_what_is_legal_shipped_reduced_passing_or_unreadable_stays_as_it_is() -> None:
     unreadable = TestCase(OnnxModel(b"nonsense"), (), Provenance("", "", "", "", ""))
+    reduced = replace(SPLIT, provenance=SPLIT.provenance.reduced())
     for case, computed, verdict in (
+        (reduced, True, Verdict.CRASH),
         (LEGAL, True, Verdict.CRASH),
         (SPLIT, False, Verdict.CRASH),
         (SPLIT, True, Verdict.PASS),

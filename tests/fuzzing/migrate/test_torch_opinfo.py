@@ -238,7 +238,7 @@ UNTOLD: dict[str, Callable[[Any], Any]] = {
     "a view of a much larger memory": lambda torch: torch.zeros(1 << 20)[:: 1 << 18],
     "of a type that a case cannot hold": lambda torch: torch.zeros(2, dtype=torch.complex32),
     "of a layout that a case cannot hold": lambda torch: torch.eye(4).to_sparse_bsr((2, 2)),
-    "its dense form does not tell": lambda torch: stored_zero(torch),
+    "its dense form does not hold": lambda torch: stored_zero(torch),
     "a tensor subclass": lambda torch: torch.ones(1).as_subclass(type("Mine", (torch.Tensor,), {})),
 }
 

@@ -32,10 +32,11 @@ _CUT = 0.8
 #: What jumps, so that a last bit becomes another result; decompositions that are unique up to a sign; what
 #: takes a seed's values where nothing is computed from them.
 _LEFT_OUT = re.compile(
-    r".*(svd|eig|qr|lu_|lu$|cholesky|lstsq|pinv|solve|inv|det|rank|matrix_exp|cond|householder|norm_fro|pca)"
-    r"|.*(sort|topk|kthvalue|median|mode|unique|arg|round|floor|ceil|trunc|frac|sign|heaviside|remainder|fmod"
-    r"|isclose|allclose|hist|bucketize|searchsorted|nextafter|hash_tensor|one_hot|sparse|nonzero|quantile)"
-    r"|.*(rand|dropout|bernoulli|multinomial|normal_|empty|igamma|polygamma|zeta|spherical|bessel|polynomial)"
+    r".*(svd|eig|qr|cholesky|lstsq|pinv|solve|inv|det|rank|matrix_exp|cond|householder|norm_fro|pca).*"
+    r"|.*(sort|topk|kthvalue|median|mode|unique|argm|argw|round|floor|ceil|trunc|frac|sign|heaviside|remainder|fmod"
+    r"|isclose|allclose|hist|bucketize|searchsorted|nextafter|hash_tensor|one_hot|sparse|nonzero|quantile).*"
+    r"|.*(rand|dropout|bernoulli|multinomial|normal|empty|igamma|polygamma|zeta|spherical|bessel|polynomial).*"
+    r"|(.*\.)?lu(_.*)?"
     r"|(eq|ne|ge|le|equal|tan|cdist|resize.*|set_|item|tensor_split|narrow_copy|as_strided.*|cauchy)"
 )
 
