@@ -33,6 +33,7 @@ _PARSING = threading.Lock()
 _REGISTER_SOURCE = "register_source"  # the decorator in fuzzing.migrate.sources
 _REGISTER_RECORDER = "register_recorder"  # that in fuzzing.migrate.recorders
 _REGISTER_STRATEGY = "register_strategy"  # that in fuzzing.prioritize
+_REGISTER_REWARD = "register_reward"  # that in fuzzing.generate.graph_search.rewards
 _PROVISIONER = "provisioner"  # and that in bot.toolchains
 
 
@@ -109,6 +110,13 @@ def is_generated(source: str) -> bool:
     """Whether a source generates its cases from a seed, in any number."""
     one = _sources().get(source)
     return one is not None and {"seed", "count"} <= one.parameters
+
+
+@cache
+def rewards() -> tuple[str, ...]:
+    """Every reward of the source `graph-search`: operator-level coverage, then those that ask a compiler."""
+    package = "generate/graph_search/rewards"
+    return ("coverage", *sorted(name for name, _ in _find_registered(package, _REGISTER_REWARD)))
 
 
 @cache

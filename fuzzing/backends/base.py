@@ -52,28 +52,37 @@ class Instrumentation:
     disabled    names of passes to leave out; unknown names are ignored
     record      whether to note what the case goes through
     stop_after  the stage after which the case is evaluated without the compiler; "" for none
+    coverage    whether to note what of the compiler the case reaches
     notes       in order, as (kind, name):
                 bisectable_pass  a pass that can be disabled by this name, and did something
                 entered, left    a pass that began or ended, each time
                 converter        the frontend's converter of an operator
                 stage            a possible value of `stop_after`
+                applied_pass     coverage: a pass that changed the model
+                lines            coverage: lines of the compiler's Python package, see `shared.line_recorder`
 
     Notes also go to the process's log: a crash loses `notes`.
     """
 
-    def __init__(self, disabled: Iterable[str] = (), record: bool = False, stop_after: str = "") -> None:
+    def __init__(
+        self, disabled: Iterable[str] = (), record: bool = False, stop_after: str = "", coverage: bool = False
+    ) -> None:
         self.disabled = frozenset(disabled)
         self.record = record
         self.stop_after = stop_after
+        self.coverage = coverage
         self.notes: List[Tuple[str, str]] = []
 
     def note(self, what: str, name: str) -> None:
         """Adds a note. Only `entered` and `left` are repeated."""
-        if self.record and (what in ("entered", "left") or (what, name) not in self.notes):
+        wanted = self.coverage if what in (APPLIED_PASS, LINES) else self.record
+        if wanted and (what in ("entered", "left") or (what, name) not in self.notes):
             self.notes.append((what, name))
             os.write(2, f"{NOTE_PREFIX}{what} {name}\n".encode())
 
 
+#: The kinds of notes on coverage.
+APPLIED_PASS, LINES = "applied_pass", "lines"
 #: Prefix of the lines that Instrumentation writes to the log.
 NOTE_PREFIX = "assay-note "
 

@@ -124,10 +124,12 @@ class Worker:
     ) -> _Ended:
         """Runs a case with its instrumentation, and returns the notes too."""
         from fuzzing.backends.base import Instrumentation
+        from fuzzing.backends.shared.line_recorder import note_lines
 
         assert case_request.instrumentation is not None
         backend.instrumentation = Instrumentation(**case_request.instrumentation)
-        number, marks, outputs, caught, _ = self._run_case(phases, case_request)
+        with note_lines(backend.instrumentation, backend.import_name.partition(".")[0]):
+            number, marks, outputs, caught, _ = self._run_case(phases, case_request)
         notes = backend.instrumentation.notes
         backend.instrumentation = Instrumentation()
         return number, marks, outputs, caught, notes

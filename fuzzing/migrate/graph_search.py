@@ -71,11 +71,11 @@ class _Scores:
     def __init__(self, reward: str, backend: str, opened: ExitStack) -> None:
         from fuzzing.execute.evaluator import Evaluator
         from fuzzing.execute.shard import Shard
-        from fuzzing.generate.graph_search.rewards import COVERAGE, REWARDS
+        from fuzzing.generate.graph_search import rewards
 
-        if reward not in (COVERAGE, *REWARDS):
-            raise UsageError(f"--reward {reward}: there are {', '.join((COVERAGE, *REWARDS))}")
-        self._reward = REWARDS[reward]() if reward in REWARDS else None
+        if reward not in rewards.names():
+            raise UsageError(f"--reward {reward}: there are {', '.join(rewards.names())}")
+        self._reward = rewards.get(reward)() if reward != rewards.COVERAGE else None
         if self._reward is not None and not backend:
             raise UsageError(f"--reward {reward} needs a compiler; name one with --feedback")
         if self._reward is not None:
@@ -83,9 +83,9 @@ class _Scores:
 
     def of(self, step: SearchStep, case: TestCase) -> float:
         """The worth of a step's model, from 0 to 1."""
-        from fuzzing.generate.graph_search.rewards import coverage_gain
+        from fuzzing.generate.graph_search.rewards import ModelRun, coverage_gain
 
         if self._reward is None:
             return coverage_gain(step)
-        [outcome] = self._evaluator.evaluate([case])
-        return self._reward(step, outcome)
+        [run] = self._evaluator.instrumented([case], dict(self._reward.instrumentation))
+        return self._reward(step, ModelRun(*run))

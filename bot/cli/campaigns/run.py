@@ -158,7 +158,7 @@ class _Arguments:
 )
 @click.option(
     "--reward",
-    type=click.Choice(("coverage", "pass", "new-failure")),
+    type=click.Choice(names.rewards()),
     help="What graph-search rewards; all but coverage run its models on the installed compiler meanwhile.",
 )
 @click.option(

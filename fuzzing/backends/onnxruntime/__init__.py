@@ -142,7 +142,8 @@ class OnnxRuntime(Backend):
 
     def compile(self, model: _Model) -> _Loaded:
         """A session."""
-        if self.instrumentation.record or self.instrumentation.disabled:
+        how = self.instrumentation
+        if how.record or how.coverage or how.disabled:
             session = self._compile_instrumented(model)
         else:
             session = self._ort.InferenceSession(model.data, self._options, providers=self._providers)

@@ -12,7 +12,7 @@ import re
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, Set
 
-from fuzzing.backends.base import Instrumentation
+from fuzzing.backends.base import APPLIED_PASS, Instrumentation
 from fuzzing.backends.shared.stderr_capture import capture_stderr
 
 _INFO = 1
@@ -69,7 +69,7 @@ def apply_switches(options: Any, instrumentation: Instrumentation) -> Set[str]:
 @contextmanager
 def note_optimizers(options: Any, instrumentation: Instrumentation) -> Iterator[None]:
     """Notes the optimizers that change the graph of the session made in the block."""
-    if not instrumentation.record:
+    if not (instrumentation.record or instrumentation.coverage):
         yield
         return
     options.log_severity_level = _INFO
@@ -85,3 +85,4 @@ def note_optimizers(options: Any, instrumentation: Instrumentation) -> Iterator[
             instrumentation.note("bisectable_pass", rule)
     for name in changed:
         instrumentation.note("bisectable_pass", name)
+        instrumentation.note(APPLIED_PASS, name)

@@ -179,7 +179,8 @@ class OpenVino(Backend):
             return model._replace(model=self._snapshot(model.model))
         config = {**self._config, **bisectable_passes.properties(self.instrumentation)}
         if not self.instrumentation.record:
-            return model._replace(model=self._core.compile_model(model.model, self._device, config))
+            with bisectable_passes.note_applied(self.instrumentation):
+                return model._replace(model=self._core.compile_model(model.model, self._device, config))
         self.instrumentation.note("stage", bisectable_passes.CONVERSION)
         with bisectable_passes.dump_passes() as folder:
             try:

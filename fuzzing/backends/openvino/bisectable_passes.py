@@ -15,12 +15,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
-from fuzzing.backends.base import Instrumentation, Unsupported
+from fuzzing.backends.base import APPLIED_PASS, Instrumentation, Unsupported
 
 #: The first stage: the frontend's model.
 CONVERSION = "conversion"
 
 _TRACING = "OV_ENABLE_SERIALIZE_TRACING"
+#: Names a file that receives a line for each pass, `t;NAME;MANAGER;NANOSECONDS;APPLIED`, where APPLIED is 1
+#: if the pass changed the model (core/src/pass/manager.cpp, Profiler; 2026.4).
+_PROFILE = "OV_ENABLE_PROFILE_PASS"
 _FILE = re.compile(r"(.*?)_(\d{3,})_(.+)\.xml")
 #: Parts of the CPU plugin, with the property that turns each off (intel_cpu/src/config.cpp).
 _PROPERTIES: Dict[str, Tuple[str, str]] = {
@@ -57,6 +60,25 @@ def dump_passes() -> Iterator[Path]:
         finally:
             del os.environ[_TRACING]
             os.chdir(str(before))
+
+
+@contextmanager
+def note_applied(instrumentation: Instrumentation) -> Iterator[None]:
+    """Notes the passes that change the model of compilations in the block."""
+    if not instrumentation.coverage:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="passes-") as folder:
+        profile = Path(folder) / "passes.csv"
+        os.environ[_PROFILE] = str(profile)
+        try:
+            yield
+        finally:
+            del os.environ[_PROFILE]
+            lines = profile.read_text(errors="replace").splitlines() if profile.exists() else []
+            for fields in [line.split(";") for line in lines]:
+                if fields[0] == "t" and fields[-1] == "1":
+                    instrumentation.note(APPLIED_PASS, f"{fields[2]}/{fields[1]}")
 
 
 def list_stages(folder: Path) -> List[Tuple[str, Path]]:

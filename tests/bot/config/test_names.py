@@ -10,6 +10,7 @@ import pytest
 
 import fuzzing
 from bot.config import names
+from fuzzing.generate.graph_search import rewards
 from fuzzing.migrate import source_parts, sources
 from fuzzing.migrate.recorders import base as recorders
 from fuzzing.prioritize import strategies
@@ -37,6 +38,10 @@ def test_a_source_is_divided_where_its_function_can_leave_work_out() -> None:
     assert last.contains("x") or any(
         source_parts.Part(n, names.PARTS).contains("x") for n in range(1, names.PARTS)
     )
+
+
+def test_rewards_are_those_that_are_registered() -> None:
+    assert names.rewards() == rewards.names()
 
 
 def test_recorded_libraries_are_those_that_have_a_recorder() -> None:
