@@ -14,6 +14,7 @@ class Rewriting:
     """A mutation that turns `target = value` into other statements that bind the target.
 
     forms  one is drawn and handed to `text`
+    views  whether it may rewrite a value that shares an operand's memory: a later write reaches both
 
     parameters: `target`; `form`; `operands`, the tensors that the value reads; `shape` and `dtype` of the
     result.
@@ -21,6 +22,7 @@ class Rewriting:
 
     exact: ClassVar[bool] = True
     forms: ClassVar[tuple[str, ...]] = ("",)
+    views: ClassVar[bool] = True
 
     def fits(self, value: str, operands: Point, result: TensorFacts) -> bool:  # noqa: ARG002
         """Whether the mutation keeps the result of this assignment."""
@@ -49,6 +51,8 @@ class Rewriting:
         operands = {name: before[name] for name in sorted(names & before.keys() - program.nonlocals)}
         result = after.get(target)
         if result is None or target in operands or not operands or not self.fits(value, operands, result):
+            return None
+        if not self.views and any(result.storage == facts.storage for facts in operands.values()):
             return None
         # Functions of the program may read variables that the rewritten value no longer sees.
         if names & (program.functions.keys() | program.nonlocals):

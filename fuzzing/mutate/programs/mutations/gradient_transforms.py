@@ -15,16 +15,16 @@ class GradientTransforms(Rewriting):
     """
 
     exact = False
+    views = False
     forms = ("jvp", "vjp")
 
     def fits(self, value: str, operands: Point, result: TensorFacts) -> bool:
-        """An element-wise value of floats, in memory of its own."""
+        """An element-wise value of floats."""
         return (
             elementwise_operands(value) == frozenset(operands)
             and not any(name in value for name in (">", "<", "==", "!=", ".pow", "logical", "where"))
             and all(facts.dtype == result.dtype for facts in operands.values())
             and result.dtype.is_floating_point
-            and all(result.storage != facts.storage for facts in operands.values())
         )
 
     def text(self, number: int, value: str, parameters: Parameters) -> str:

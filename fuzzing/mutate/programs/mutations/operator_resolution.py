@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from fuzzing.mutate.programs.elementwise import elementwise_operands
+from fuzzing.mutate.programs.expressions import replace_variables
 from fuzzing.mutate.programs.mutations import Parameters, Proposal, register_mutation
 from fuzzing.mutate.programs.profile import Point, TensorFacts
 from fuzzing.mutate.programs.program_tree import ProgramTree, parse_statements
@@ -70,8 +70,9 @@ class OperatorResolution:
         if value is None or elementwise_operands(value) != parameters["operands"].keys():
             return None
         variable = f"i{number}"
-        sliced = _replace_names(
-            value, {name: text.replace("I", variable) for name, text in parameters["operands"].items()}
+        sliced = replace_variables(
+            value,
+            {name: name + text.replace("I", variable) for name, text in parameters["operands"].items()},
         )
         if parameters["form"] == "stack":
             listed = f"[{sliced} for {variable} in range({parameters['slices']})]"
@@ -116,8 +117,3 @@ def _empty(before: Point, operands: frozenset[str], result: TensorFacts) -> str:
 
 def _full(name: str, result: TensorFacts) -> str:
     return f"torch.empty({result.shape}, dtype={result.dtype}, device={name}.device)"
-
-
-def _replace_names(value: str, slices: Mapping[str, str]) -> str:
-    """The expression with an index after each variable; attributes are not variables."""
-    return re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda found: found[0] + slices.get(found[0], ""), value)

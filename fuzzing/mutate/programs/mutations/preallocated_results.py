@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import ast
+
 from fuzzing.mutate.programs.mutations import Parameters, register_mutation
 from fuzzing.mutate.programs.profile import Point, TensorFacts
 from fuzzing.mutate.programs.rewriting import Rewriting
 
-_OUT = ("torch.add(", "torch.sub(", "torch.mul(", "torch.div(", "torch.abs(", "torch.exp(", "torch.sin(")
+#: Functions of torch whose out= takes a tensor of the result's shape and type.
+_WITH_OUT = frozenset(
+    {
+        "abs",
+        "add",
+        "atan",
+        "ceil",
+        "clamp",
+        "cos",
+        "cosh",
+        "div",
+        "erf",
+        "exp",
+        "expm1",
+        "floor",
+        "fmod",
+        "ge",
+    }
+    | {"gt", "le", "log1p", "lt", "matmul", "maximum", "minimum", "mm", "bmm", "mul", "neg", "pow", "sigmoid"}
+    | {"sign", "sin", "sinh", "sqrt", "sub", "tanh", "where", "logical_not", "logical_and", "logical_or"}
+)
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "torch.add",
+    ast.Sub: "torch.sub",
+    ast.Mult: "torch.mul",
+    ast.Div: "torch.div",
+}
 
 
 @register_mutation("preallocated-results")
@@ -17,12 +45,13 @@ class PreallocatedResults(Rewriting):
     """
 
     exact = False
+    views = False
     forms = ("out", "copy", "index", "view", "zeros")
 
     def fits(self, value: str, operands: Point, result: TensorFacts) -> bool:
-        """The value has memory of its own."""
-        del value
-        return all(result.storage != facts.storage for facts in operands.values()) and not result.overlapping
+        """No two elements of the result share memory."""
+        del value, operands
+        return not result.overlapping
 
     def text(self, number: int, value: str, parameters: Parameters) -> str:
         """The tensor, and the write."""
@@ -30,9 +59,9 @@ class PreallocatedResults(Rewriting):
         target, form = parameters["target"], parameters["form"]
         shape, device = tuple(parameters["shape"]), parameters["operands"][0]
         empty = f"{target} = torch.empty({shape}, dtype={parameters['dtype']}, device={device}.device)\n"
-        plain = value.startswith(_OUT) and value.count("(") == 1
-        if form == "out" and plain:
-            return f"{empty}{value[:-1]}, out={target})"
+        call = _call_with_out(value, target) if form == "out" else ""
+        if call:
+            return f"{empty}{call}"
         if form == "index":
             return f"{empty}{target}[...] = {value}"
         if form == "view":
@@ -44,6 +73,18 @@ class PreallocatedResults(Rewriting):
                 else _added(empty, target, value)
             )
         return f"{empty}{target}.copy_({value})"
+
+
+def _call_with_out(value: str, target: str) -> str:
+    """The call that computes the value into the target; "" if the value is none of a known function."""
+    node = ast.parse(value, mode="eval").body
+    if isinstance(node, ast.BinOp) and isinstance(node.left, (ast.Name, ast.Call)):
+        function, given = _OPERATORS.get(type(node.op), ""), [node.left, node.right]
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).removeprefix("torch.") in _WITH_OUT:
+        function, given = ast.unparse(node.func), [*node.args, *node.keywords]
+    else:
+        return ""
+    return f"{function}({', '.join(map(ast.unparse, given))}, out={target})" if function else ""
 
 
 def _is_bool(parameters: Parameters) -> bool:

@@ -17,16 +17,13 @@ class ScalarRoundTrips(Rewriting):
     """
 
     exact = False
+    views = False
     forms = ("numbers", "item", "numpy")
 
     def fits(self, value: str, operands: Point, result: TensorFacts) -> bool:
-        """Few real numbers, in memory of their own."""
-        del value
-        return (
-            0 < result.values.numel() <= _MOST_NUMBERS
-            and not result.dtype.is_complex
-            and all(result.storage != facts.storage for facts in operands.values())
-        )
+        """Few real numbers."""
+        del value, operands
+        return 0 < result.values.numel() <= _MOST_NUMBERS and not result.dtype.is_complex
 
     def text(self, number: int, value: str, parameters: Parameters) -> str:
         """The numbers, and the tensor made of them."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from fuzzing.mutate.programs.expressions import replace_variables
 from fuzzing.mutate.programs.mutations import Parameters, register_mutation
 from fuzzing.mutate.programs.profile import Point, TensorFacts
 from fuzzing.mutate.programs.rewriting import Rewriting
@@ -17,16 +16,14 @@ class StridedOperands(Rewriting):
     """
 
     exact = False
+    views = False
     forms = ("transposed", "sliced", "offset", "flipped")
 
     def fits(self, value: str, operands: Point, result: TensorFacts) -> bool:
-        """The first operand has axes, and the value is no view."""
+        """The first operand has axes."""
+        del result
         first = next(iter(operands.values()))
-        return (
-            len(first.shape) >= 1
-            and "view" not in value
-            and all(result.storage != facts.storage for facts in operands.values())
-        )
+        return len(first.shape) >= 1 and "view" not in value
 
     def text(self, number: int, value: str, parameters: Parameters) -> str:
         """The operand in another layout, and the value of it."""
@@ -37,5 +34,5 @@ class StridedOperands(Rewriting):
             "offset": f"torch.cat([{operand}, {operand}])[{operand}.shape[0]:]",
             "flipped": f"{operand}.flip(0).flip(0).unsqueeze(-1).expand(*{operand}.shape, 2)[..., 1]",
         }[parameters["form"]]
-        replaced = re.sub(rf"(?<![\w.]){operand}(?!\w)", other, value)
+        replaced = replace_variables(value, {operand: other})
         return f"{other} = {layout}\n{parameters['target']} = {replaced}"

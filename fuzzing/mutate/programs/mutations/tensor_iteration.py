@@ -17,16 +17,13 @@ class TensorIteration(Rewriting):
     """
 
     exact = False
+    views = False
     forms = ("iterate", "generator", "unbind", "chunk", "index")
 
     def fits(self, value: str, operands: Point, result: TensorFacts) -> bool:
-        """A short first axis, and memory of its own."""
-        del value
-        return (
-            len(result.shape) >= 1
-            and 0 < result.shape[0] <= _MOST_SLICES
-            and all(result.storage != facts.storage for facts in operands.values())
-        )
+        """A short first axis."""
+        del value, operands
+        return len(result.shape) >= 1 and 0 < result.shape[0] <= _MOST_SLICES
 
     def text(self, number: int, value: str, parameters: Parameters) -> str:
         """The parts, and the tensor made of them."""

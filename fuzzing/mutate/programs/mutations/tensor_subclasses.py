@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
+from fuzzing.mutate.programs.expressions import replace_variables
 from fuzzing.mutate.programs.mutations import Parameters, register_mutation
-from fuzzing.mutate.programs.profile import Point, TensorFacts
 from fuzzing.mutate.programs.rewriting import Rewriting
 
 
@@ -13,19 +11,14 @@ from fuzzing.mutate.programs.rewriting import Rewriting
 class TensorSubclasses(Rewriting):
     """Sound: the subclass has no behaviour of its own. Only the value reads it, as no variable holds it."""
 
+    views = False
     forms = ("plain", "function")
-
-    def fits(self, value: str, operands: Point, result: TensorFacts) -> bool:
-        """The value has memory of its own, so that it is another tensor than its operands."""
-        del value
-        return all(result.storage != facts.storage for facts in operands.values())
 
     def text(self, number: int, value: str, parameters: Parameters) -> str:
         """The operand as the subclass, and the value as a plain tensor."""
         operand = parameters["operands"][0]
-        marked = f"{operand}.as_subclass(Marked{number})"
-        replaced = re.sub(rf"(?<![\w.]){operand}(?!\w)", marked, value)
-        return f"{parameters['target']} = ({replaced}).as_subclass(torch.Tensor)"
+        marked = replace_variables(value, {operand: f"{operand}.as_subclass(Marked{number})"})
+        return f"{parameters['target']} = ({marked}).as_subclass(torch.Tensor)"
 
     def outer_text(self, number: int, value: str, parameters: Parameters) -> str:
         """The subclass."""
