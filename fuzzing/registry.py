@@ -45,6 +45,7 @@ class Registry(Generic[T]):
     def __init__(self, kind: str, *packages: str, deep: bool = False) -> None:
         self._kind, self._packages, self._deep = kind, packages, deep
         self._entries: dict[str, T] = {}
+        self._is_complete = False  # whether every file has been imported
 
     def add(self, entry: T, *names: str) -> None:
         """Registers `entry` under these names, replacing earlier ones."""
@@ -60,9 +61,11 @@ class Registry(Generic[T]):
         return decorate
 
     def names(self) -> tuple[str, ...]:
-        """All names, sorted. Imports every file."""
-        for package in self._packages:
-            import_submodules(package, self._deep)
+        """All names, sorted. Imports every file, the first time."""
+        if not self._is_complete:
+            for package in self._packages:
+                import_submodules(package, self._deep)
+            self._is_complete = True
         return tuple(sorted(self._entries))
 
     def get(self, name: str) -> T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import version
 
 from fuzzing.cases import Provenance, TestCase, TorchProgram
@@ -39,5 +40,10 @@ def make_case(number: int, seed: int = SEED) -> TestCase | Skip:
     if difference:
         steps = ", ".join(step.mutation for step in mutant.steps)
         return Skip(test, "a mutation changed the program's result: a bug of Assay", f"{steps}: {difference}")
-    provenance = Provenance(NAME, test, "", LIBRARY, version(LIBRARY), seed)
+    provenance = Provenance(NAME, test, "", LIBRARY, _release(), seed)
     return TestCase(TorchProgram(mutant.text), mutant.seed.inputs, provenance)
+
+
+@cache
+def _release() -> str:
+    return version(LIBRARY)  # which reads and parses a file

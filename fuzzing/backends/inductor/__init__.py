@@ -17,6 +17,7 @@ Not yet run on a CUDA device.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import Any, ClassVar, Dict, List, Tuple
@@ -26,6 +27,16 @@ from fuzzing.backends.inductor import bisectable_passes
 from fuzzing.backends.inductor.header_cache import HeaderCache, open_header_cache
 from fuzzing.backends.shared import cuda_runtime, torch_programs
 from fuzzing.cases.programs import Program
+
+#: Objects that are made before garbage is looked for; a program of ten operators makes some 20,000.
+_GARBAGE = 50_000
+#: Functions of torch._dynamo.utils whose result goes into a frame's record only (torch 2.6 to 2.13).
+_LOGGED_SETTINGS = (
+    "_get_dynamo_config_for_logging",
+    "_compiler_config_for_logging",
+    "_scrubbed_inductor_config_for_logging",
+    "_functorch_config_for_logging",
+)
 
 
 @register
@@ -176,15 +187,21 @@ def _check(device: str, torch_backend: str) -> None:
 def _configure() -> None:
     """Turns off graph caches and selects the library's own random generators, for equal random numbers.
 
-    Also turns off Dynamo's measurement of guards: it flushes the processor's caches for each frame, which
-    takes 30 ms, and only its log reads the result.
+    Also turns off what only Dynamo's log reads: its measurement of guards, which flushes the processor's
+    caches for each frame and takes 30 ms, and its copies of all settings as JSON, 5 ms. Garbage is collected
+    when some programs' worth has gathered: the default threshold is reached 20 times in a program.
     """
     import torch._dynamo.guards
+    import torch._dynamo.utils
     import torch._functorch.config
     import torch._inductor.config
 
     if hasattr(torch._dynamo.guards, "profile_guard_manager"):
         torch._dynamo.guards.profile_guard_manager = lambda *_: 0.0
+    for name in _LOGGED_SETTINGS:
+        if hasattr(torch._dynamo.utils, name):
+            setattr(torch._dynamo.utils, name, lambda *_: None)
+    gc.set_threshold(_GARBAGE, 5, 10)
 
     torch._inductor.config.fx_graph_cache = False
     torch._functorch.config.enable_autograd_cache = False

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import linecache
 import sys
 import types
 import warnings
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
@@ -83,8 +84,8 @@ def build(program: Any, device: str = "cpu", precision: str = "native") -> Built
     return Built(module, space["arrange"], precision)
 
 
-def execute(source: str, filename: str) -> Dict[str, Any]:
-    """Runs Python text as the module MODULE; returns its names.
+def execute(source: str, filename: str, tree: Optional[ast.Module] = None) -> Dict[str, Any]:
+    """Runs Python text, or its syntax tree after edits, as the module MODULE; returns its names.
 
     torch.jit.script, Dynamo and tracebacks look up a function's text and module, so both can be found.
     """
@@ -93,7 +94,7 @@ def execute(source: str, filename: str) -> Dict[str, Any]:
     module = types.ModuleType(MODULE)
     module.__file__ = path
     sys.modules[MODULE] = module
-    exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102 - the purpose of a worker
+    exec(compile(tree or source, path, "exec"), module.__dict__)  # noqa: S102 - the purpose of a worker
     return module.__dict__
 
 

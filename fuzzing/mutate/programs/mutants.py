@@ -8,11 +8,13 @@ from functools import lru_cache
 
 from fuzzing.mutate.programs import mutations
 from fuzzing.mutate.programs.mutations import Parameters, Proposal
-from fuzzing.mutate.programs.profile import profile
+from fuzzing.mutate.programs.profile import Profile, profile
 from fuzzing.mutate.programs.program_tree import ProgramTree
 from fuzzing.mutate.programs.seeds import Seed, make_seed
 from fuzzing.rng import Rng, derive_seed
 
+#: Mutants of one seed. Making a seed takes as long as three mutations.
+_MUTANTS = 4
 #: Applied mutations of a mutant.
 _STEPS = (1, 5)
 #: Proposals until one fits: a mutation that finds no place draws another, or another mutation does.
@@ -51,16 +53,37 @@ class Mutant:
 @lru_cache(maxsize=64)
 def make_mutant(number: int, seed: int) -> Mutant:
     """Mutant `number` of a seed; equal for equal arguments, in any process."""
-    own = derive_seed(seed, "torchprobe", number)
-    start, rng = make_seed(own), Rng(derive_seed(own, "mutations"))
-    program, steps = ProgramTree.parse(start.text), []
-    for index in range(1, rng.between(*_STEPS) + 1):
-        found = _mutate(program, start, rng, index)
+    start = _make_start(derive_seed(seed, "torchprobe", number // _MUTANTS))
+    rng = Rng(derive_seed(seed, "mutations", number))
+    program, recorded, steps = start.program, start.recorded, list[Step]()
+    for left in reversed(range(rng.between(*_STEPS))):
+        found = _mutate(program, recorded, rng, len(steps) + 1)
         if found is None:
             break
         program, step = found
         steps.append(step)
-    return Mutant(start, tuple(steps), program.text)
+        if left:
+            try:
+                recorded = profile(program, start.seed.tensors)
+            except Exception:  # noqa: BLE001 - the step was unsound, which `find_difference` reports
+                break
+    return Mutant(start.seed, tuple(steps), program.text)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """A seed, parsed and profiled."""
+
+    seed: Seed
+    program: ProgramTree
+    recorded: Profile
+
+
+@lru_cache(maxsize=4)
+def _make_start(seed: int) -> _Start:
+    made = make_seed(seed)
+    program = ProgramTree.parse(made.text)
+    return _Start(made, program, profile(program, made.tensors))
 
 
 def apply_steps(text: str, steps: Sequence[Step]) -> tuple[str, tuple[Step, ...]]:
@@ -74,11 +97,9 @@ def apply_steps(text: str, steps: Sequence[Step]) -> tuple[str, tuple[Step, ...]
     return program.text, tuple(applied)
 
 
-def _mutate(program: ProgramTree, seed: Seed, rng: Rng, number: int) -> tuple[ProgramTree, Step] | None:
-    try:
-        recorded = profile(program, seed.tensors)
-    except Exception:  # noqa: BLE001 - an earlier step was unsound, which `find_difference` reports
-        return None
+def _mutate(
+    program: ProgramTree, recorded: Profile, rng: Rng, number: int
+) -> tuple[ProgramTree, Step] | None:
     proposal = Proposal(program, recorded, rng, number)
     for _ in range(_PROPOSALS):
         name = rng.choice(mutations.names())

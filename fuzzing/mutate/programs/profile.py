@@ -75,12 +75,15 @@ class Profile:
         return [facts for points in self._points.values() for point in points for facts in point.values()]
 
 
-def run_program(text: str, inputs: Sequence[Any], **names: Any) -> tuple[Any, ...]:
-    """The eager results of `forward` on copies of these tensors; `names` are added to the program's globals.
+def run_program(
+    text: str, inputs: Sequence[Any], tree: ast.Module | None = None, **names: Any
+) -> tuple[Any, ...]:
+    """The eager results of `forward` on copies of these tensors. Propagates the program's exceptions.
 
-    Propagates the program's exceptions.
+    tree   runs instead of the text, whose tree it is after edits
+    names  are added to the program's globals
     """
-    space = torch_programs.execute(text, "mutant.py")
+    space = torch_programs.execute(text, "mutant.py", tree)
     space.update(names)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what torch deprecates it still computes
@@ -97,7 +100,7 @@ def profile(program: ProgramTree, inputs: Sequence[Any]) -> Profile:
     numbers = itertools.count()
     for function in functions:
         _insert_probes(function, numbers)
-    run_program(ast.unparse(ast.fix_missing_locations(tree)), inputs, **{_PROBE: recorder.record})
+    run_program(program.text, inputs, tree, **{_PROBE: recorder.record})
     return Profile(recorder.points)
 
 
@@ -143,4 +146,7 @@ def _insert_probes(node: ast.AST, numbers: Iterator[int]) -> None:
 
 
 def _probe(block: int, index: int) -> ast.stmt:
-    return ast.parse(f"{_PROBE}({block}, {index}, locals())").body[0]
+    place = {"lineno": 1, "col_offset": 0}
+    variables = ast.Call(ast.Name("locals", ast.Load(), **place), [], [], **place)
+    given = [ast.Constant(block, **place), ast.Constant(index, **place), variables]
+    return ast.Expr(ast.Call(ast.Name(_PROBE, ast.Load(), **place), given, [], **place), **place)
