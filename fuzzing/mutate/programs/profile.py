@@ -146,7 +146,7 @@ def _insert_probes(node: ast.AST, numbers: Iterator[int]) -> None:
 
 
 def _probe(block: int, index: int) -> ast.stmt:
-    place = {"lineno": 1, "col_offset": 0}
-    variables = ast.Call(ast.Name("locals", ast.Load(), **place), [], [], **place)
-    given = [ast.Constant(block, **place), ast.Constant(index, **place), variables]
-    return ast.Expr(ast.Call(ast.Name(_PROBE, ast.Load(), **place), given, [], **place), **place)
+    """A call of the probe; built, since parsing one for each statement takes longer than running them."""
+    variables = ast.Call(ast.Name("locals", ast.Load()), [], [])
+    given = [ast.Constant(block), ast.Constant(index), variables]
+    return ast.fix_missing_locations(ast.Expr(ast.Call(ast.Name(_PROBE, ast.Load()), given, [])))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -41,13 +43,14 @@ class StraightLine:
 
     def add(self, expression: str) -> str | None:
         """The name of a new variable; None if the value has no place in a seed: it is no tensor, large, not
-        finite or random, or its computation writes to a variable. Propagates what the expression raises.
+        finite, random or uninitialized, or its computation writes to a variable.
+
+        Propagates what the expression raises.
         """
         versions = [value._version for value in self.values.values()]
         reseed()
         before = torch.default_generator.get_state()
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with torch.no_grad(), _filled_memory():
             result = eval(expression, {"torch": torch, **self.values})  # noqa: S307 - calls of torch's own samples
         if isinstance(result, (tuple, list)) and result:
             expression, result = f"{expression}[0]", result[0]
@@ -76,6 +79,20 @@ class StraightLine:
 
     def __len__(self) -> int:
         return len(self._lines)
+
+
+@contextmanager
+def _filled_memory() -> Iterator[None]:
+    """Within it torch fills memory that an operator leaves uninitialized with NaN or the largest integer
+    (torch.utils.deterministic), which have no place in a seed.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # operators without a deterministic kernel warn
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        try:
+            yield
+        finally:
+            torch.use_deterministic_algorithms(False)
 
 
 def is_usable(value: Any) -> bool:

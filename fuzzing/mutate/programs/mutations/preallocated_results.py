@@ -79,9 +79,10 @@ def _call_with_out(value: str, target: str) -> str:
     """The call that computes the value into the target; "" if the value is none of a known function."""
     node = ast.parse(value, mode="eval").body
     if isinstance(node, ast.BinOp) and isinstance(node.left, (ast.Name, ast.Call)):
-        function, given = _OPERATORS.get(type(node.op), ""), [node.left, node.right]
+        function = _OPERATORS.get(type(node.op), "")
+        given: list[ast.AST] = [node.left, node.right]
     elif isinstance(node, ast.Call) and ast.unparse(node.func).removeprefix("torch.") in _WITH_OUT:
-        function, given = ast.unparse(node.func), [*node.args, *node.keywords]
+        function, given = ast.unparse(node.func), list(ast.iter_child_nodes(node))[1:]
     else:
         return ""
     return f"{function}({', '.join(map(ast.unparse, given))}, out={target})" if function else ""

@@ -24,8 +24,8 @@ from fuzzing.torch_api.samples import BrokenSample, enumerate_samples, load_tabl
 _CALLS = (3, 9)
 #: Draws of a call until one fits.
 _DRAWS = 24
-#: Samples of one operator and type that are kept.
-_SAMPLES = 16
+#: Samples of one operator and type that are made, which takes most of the first programs' time.
+_SAMPLES = 8
 _DTYPES = ("float32",) * 5 + ("float64", "complex64", "int64")
 #: How often a tensor without an equal variable is cut from another, rather than a new input.
 _CUT = 0.8
