@@ -1,11 +1,13 @@
 """A shard with its cases as one file, for a machine that does not share our disk.
 
-A tar archive: `shard.json`, and `cases/ID/NAME` for each file of a case. It is data: its reader takes these
-names only, and a case is checked against its id as everywhere.
+A tar archive: `shard.json`; the cases as packs of prepared records (`fuzzing.execute.case_cache`), so that
+the machine neither writes nor checks a file for each; and `cases/ID/NAME` for each file of a case without a
+record. It is data: its reader takes these names only.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import queue
@@ -15,11 +17,15 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 from bot.errors import InfrastructureError, RunnerError, ToolchainError
 from bot.runners.local import LocalRunner
 from bot.runners.protocol import Event
 from fuzzing.cases import Corpus
 from fuzzing.errors import UsageError
+from fuzzing.execute.case_cache import PACK_FOLDER, CaseCache
+from fuzzing.execute.reference_runner import REFERENCES_FOLDER
 from fuzzing.execute.shard import Shard as CaseShard
 
 #: Most bytes of a bundle, and of what is unpacked of one: 4,000 cases have some 60 MB.
@@ -27,7 +33,8 @@ MAX_BYTES = 1 << 30
 #: Seconds after which the events of a shard are sent on, however few.
 BATCH_S = 0.5
 _BATCH = 50  # events sent at once
-_MEMBER = re.compile(r"cases/([0-9a-f]{64})/([A-Za-z0-9_]+\.[a-z0-9]+)")
+_FILE = re.compile(r"cases/([0-9a-f]{64})/([A-Za-z0-9_]+\.[a-z0-9]+)")
+_PACK = re.compile(re.escape(PACK_FOLDER) + r"/[0-9a-f]")
 
 
 def pack_shard(shard: CaseShard) -> bytes:
@@ -36,7 +43,10 @@ def pack_shard(shard: CaseShard) -> bytes:
     with tarfile.open(fileobj=made, mode="w") as archive:
         _add(archive, "shard.json", json.dumps(shard.to_json()).encode())
         corpus = Corpus(shard.corpus)
-        for case in shard.cases:
+        packs, left = CaseCache(corpus).pack(shard.cases)
+        for path, pack in packs.items():
+            _add(archive, path, pack)
+        for case in left:
             try:
                 for file in sorted(Path(corpus.folder(case)).iterdir()):
                     _add(archive, f"cases/{case}/{file.name}", file.read_bytes())
@@ -57,7 +67,10 @@ def unpack_shard(bundle: bytes, folder: Path, python: str = "") -> CaseShard:
     try:
         shard = _extract(bundle, folder)
     except (tarfile.TarError, UsageError, ValueError, KeyError) as error:
-        raise RunnerError(f"this is no bundle of a shard: {error}") from None
+        raise RunnerError(
+            f"this is no bundle of a shard: {error}; install the version of Assay that the service has"
+        ) from None
+    _keep_references(folder / "corpus")
     changes = {"corpus": str(folder / "corpus")} | ({"python": python} if python else {})
     shard = CaseShard.from_json(shard.to_json() | changes)
     if not Path(shard.python).is_file():
@@ -116,19 +129,39 @@ def _extract(bundle: bytes, folder: Path) -> CaseShard:
     total = 0
     with tarfile.open(fileobj=io.BytesIO(bundle)) as archive:
         for member in archive:
-            found = _MEMBER.fullmatch(member.name)
             total += member.size
-            if not member.isfile() or total > MAX_BYTES or not (found or member.name == "shard.json"):
+            place = _place(member.name)
+            if not member.isfile() or total > MAX_BYTES or not (place or member.name == "shard.json"):
                 raise ValueError(f"unexpected member {member.name[:100]!r}")
             content = archive.extractfile(member)
             assert content is not None
-            if found is None:
+            if not place:
                 shard = CaseShard.from_json(json.loads(content.read()))
                 continue
-            target = Path(Corpus(folder / "corpus").folder(found[1])) / found[2]
+            target = folder / "corpus" / place
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content.read())
     return shard
+
+
+def _keep_references(corpus: Path) -> None:
+    """Keeps the libraries' outputs in the user's cache folder, for later shards of the same cases.
+
+    They are named by case and release of the library. Without the folder they are computed again.
+    """
+    kept = user_cache_path("assay") / "references"
+    with contextlib.suppress(OSError):
+        kept.mkdir(parents=True, exist_ok=True, mode=0o700)
+        corpus.mkdir(exist_ok=True)
+        (corpus / REFERENCES_FOLDER).symlink_to(kept)
+
+
+def _place(name: str) -> str:
+    """Where a member is below the corpus; "" for other members."""
+    if _PACK.fullmatch(name):
+        return name
+    found = _FILE.fullmatch(name)
+    return f"{found[1][:2]}/{found[1]}/{found[2]}" if found else ""
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:

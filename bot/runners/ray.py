@@ -21,8 +21,6 @@ from fuzzing.execute.gpu_slots import CUDA_DEVICE
 from fuzzing.execute.shard import Shard as CaseShard
 
 _POLL_S = 0.2  # how soon a stop is noticed
-#: Parts for each core: the machine that ends first takes from the others' rest.
-_PARTS_PER_CORE = 2
 
 
 @runner("ray")
@@ -50,8 +48,8 @@ class RayRunner:
         slots = int(self._ray.cluster_resources().get(kind, 0))
         if slots < 1:
             raise RunnerError(f"the Ray cluster has no {kind}; add a node to it")
-        parts = split_shard(shard, slots * _PARTS_PER_CORE)
-        run_parts(parts, self._run_part, on_event, stop)
+        # One for each core: more would start the compiler more often, for parts that are equal anyway.
+        run_parts(split_shard(shard, slots), self._run_part, on_event, stop)
 
     def _run_part(self, part: CaseShard, on_event: OnEvent, stop: threading.Event) -> None:
         ray = self._ray

@@ -19,16 +19,19 @@ from __future__ import annotations
 import contextlib
 import json
 import struct
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
 from fuzzing.cases import Corpus, Input, Provenance, Recipe, TestCase, Tolerance
 from fuzzing.cases.programs import get_kind
+from fuzzing.errors import CaseFormatError
 from fuzzing.execute import protocol
 from fuzzing.execute.batches import encode_request
-from fuzzing.execute.record_file import RecordFile
+from fuzzing.execute.record_file import MAX_DATA, RecordFile, encode_record
 
-_FOLDER, _VERSION = ".prepared", "4"
+#: Where the packs are, below the corpus. The number is the version of the records.
+PACK_FOLDER = ".prepared/4"
 #: Sizes of request, rest, program and inputs, and the description of expected outputs; number of outputs.
 _SIZES = struct.Struct("<IIQII")
 _parsed = json.JSONDecoder().raw_decode
@@ -39,7 +42,7 @@ class CaseCache:
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
-        self._folder = corpus.root / _FOLDER / _VERSION
+        self._folder = corpus.root / PACK_FOLDER
         self._packs: dict[str, RecordFile] = {}
         with contextlib.suppress(OSError):  # there may be no corpus either
             self._folder.parent.mkdir(exist_ok=True)
@@ -56,6 +59,27 @@ class CaseCache:
         found = object.__new__(CachedCase)
         vars(found).update(id=case_id, data=data, sizes=_SIZES.unpack_from(data))
         return found
+
+    def pack(self, case_ids: Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
+        """Packs with the records of these cases, for the corpus of another machine.
+
+        Returns the packs by their path below the corpus, and the cases without a record: their files are
+        corrupt, or too large.
+        """
+        packs: dict[str, list[bytes]] = {}
+        left = []
+        for case_id in case_ids:
+            try:
+                case = self.get(case_id)
+            except CaseFormatError:
+                left.append(case_id)
+                continue
+            data = case.data if isinstance(case, CachedCase) else _record(case)
+            if len(data) > MAX_DATA:
+                left.append(case_id)
+            else:
+                packs.setdefault(f"{PACK_FOLDER}/{case_id[:1]}", []).append(encode_record(case_id, data))
+        return {path: b"".join(records) for path, records in packs.items()}, left
 
     def _opened(self, case_id: str) -> RecordFile:
         self._corpus.folder(case_id)  # checks the id: no other text may name a file

@@ -21,7 +21,7 @@ _PREFIX = struct.Struct("<8sIQI")
 _CHECKED = 12  # offset of the data covered by the CRC
 _FLAGS = os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAX_NAME = 256  # bytes of a name
-_MAX_DATA = 8 << 20  # bytes of data; larger records are not stored
+MAX_DATA = 8 << 20  # bytes of data; larger records are not stored
 _BUFFER = 1 << 16  # bytes read at a time while indexing
 
 
@@ -54,11 +54,9 @@ class RecordFile:
 
     def put(self, name: str, data: bytes) -> None:
         """Appends a record, whole or not at all; it replaces an earlier one of this name."""
-        if self._fd < 0 or len(data) > _MAX_DATA:
+        if self._fd < 0 or len(data) > MAX_DATA:
             return
-        encoded_name = name.encode("ascii")
-        record = _PREFIX.pack(_MAGIC, 0, len(data), len(encoded_name)) + encoded_name + data
-        record = record[:8] + _checksum(record).to_bytes(4, "little") + record[_CHECKED:]
+        record = encode_record(name, data)
         try:
             written = os.write(self._fd, record)
             end = os.lseek(self._fd, 0, os.SEEK_CUR)  # of this write, wherever others write now
@@ -83,11 +81,18 @@ class RecordFile:
         if len(prefix) < _PREFIX.size:
             return 0
         magic, _, data, encoded_name = _PREFIX.unpack(prefix)
-        if magic != _MAGIC or encoded_name > _MAX_NAME or data > _MAX_DATA:
+        if magic != _MAGIC or encoded_name > _MAX_NAME or data > MAX_DATA:
             return 0
         length = _PREFIX.size + encoded_name + data
         self._places[file.read(encoded_name).decode("ascii", "replace")] = at, length
         return int(length)
+
+
+def encode_record(name: str, data: bytes) -> bytes:
+    """A record as it is in a file; a file may also be made by joining records."""
+    encoded_name = name.encode("ascii")
+    record = _PREFIX.pack(_MAGIC, 0, len(data), len(encoded_name)) + encoded_name + data
+    return record[:8] + _checksum(record).to_bytes(4, "little") + record[_CHECKED:]
 
 
 def _open(path: str) -> int:

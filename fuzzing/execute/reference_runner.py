@@ -25,6 +25,9 @@ from fuzzing.execution import Execution
 #: with the torch or Keras beside it, not with another release.
 _BUNDLED_KINDS = frozenset({"OnnxModel"})
 
+#: Where outputs of the libraries are, below the corpus.
+REFERENCES_FOLDER = ".references"
+
 
 class ReferenceRunner:
     """The library for programs of one kind, and the folder of its outputs beside a corpus.
@@ -43,7 +46,7 @@ class ReferenceRunner:
         self._limits = limits
         self._keep_workers = keep_workers
         self._workers: dict[str, Supervisor[Any]] = {}
-        self._folder = corpus / ".references" / f"{self.backend.name}-{self._version()}"
+        self._folder = corpus / REFERENCES_FOLDER / f"{self.backend.name}-{self._version()}"
         self._fallback_folder: Path | None = None
 
     def _version(self) -> str:

@@ -8,16 +8,20 @@ import os
 import tarfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import requests
 
 from bot.errors import RunnerError
+from bot.runners import LocalRunner
 from bot.runners.bundle import pack_shard, unpack_shard
 from bot.runners.exchange import MAX_AGE_S, Exchange, is_signed, sign
 from fuzzing.cases import Corpus
-from tests.bot.runners.pool_helpers import KEY, add_cases, make_shard, serve
+from fuzzing.execute.case_cache import CaseCache
+from tests.bot.cli.command_helpers import add_case
+from tests.bot.runners.pool_helpers import KEY, add_cases, make_shard, run, serve, verdicts
 
 EVENT = b'{"event": "start", "cases": 1}\n'
 
@@ -142,11 +146,39 @@ def test_a_bundle_is_the_shard_with_its_cases(tmp_path: Path) -> None:
     shard = make_shard(add_cases(tmp_path / "cases", 5))
     found = unpack_shard(pack_shard(shard), tmp_path / "there")
     assert (found.cases, found.python) == (shard.cases, shard.python)
-    here, there = Corpus(shard.corpus), Corpus(found.corpus)
+    here, there = Corpus(shard.corpus), CaseCache(Corpus(found.corpus))
     assert [there.get(case) for case in found.cases] == [here.get(case) for case in shard.cases]
+    assert list(Corpus(found.corpus).ids()) == [], "they are prepared already"
 
 
-@pytest.mark.parametrize("name", ["../x", "/etc/x", "cases/../x", f"cases/{'a' * 64}/../../x.y", "shard.txt"])
+def test_a_corrupt_case_is_sent_as_it_is(tmp_path: Path) -> None:
+    shard = make_shard(add_cases(tmp_path / "cases", 2))
+    corrupt = Corpus(shard.corpus).folder(shard.cases[0])
+    (corrupt / "model.onnx").write_bytes(b"cut off")
+    found = unpack_shard(pack_shard(shard), tmp_path / "there")
+    assert list(Corpus(found.corpus).ids()) == [shard.cases[0]]
+    assert (Corpus(found.corpus).folder(shard.cases[0]) / "model.onnx").read_bytes() == b"cut off"
+    assert sorted(verdict for _, verdict, _ in verdicts(run(LocalRunner(1), found))) == [
+        "invalid",
+        "wrong_result",
+    ]
+
+
+def test_a_machine_computes_a_reference_once(tmp_path: Path, user_cache: Path) -> None:
+    Corpus(tmp_path / "cases").add(replace(add_case("test_add"), expected=None))
+    bundle = pack_shard(make_shard(tmp_path / "cases"))
+    cached = []
+    for place in ("first", "second"):
+        *events, end = run(LocalRunner(1), unpack_shard(bundle, tmp_path / place))
+        assert [one["outcome"]["verdict"] for one in events[1:]] == ["pass"]
+        cached.append(end["cached"]["references"])
+    assert cached == [0, 1]
+    assert len(list(user_cache.rglob("*.json"))) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "/etc/x", "cases/../x", f"cases/{'a' * 64}/../../x.y", "shard.txt", ".prepared/x"]
+)
 def test_a_bundle_writes_nowhere_else(name: str, tmp_path: Path) -> None:
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:

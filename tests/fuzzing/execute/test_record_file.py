@@ -94,7 +94,7 @@ def test_several_processes_add_to_one_pack(path: str) -> None:
 
 
 def test_what_is_too_large_is_not_kept(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_file, "_MAX_DATA", 10)
+    monkeypatch.setattr(record_file, "MAX_DATA", 10)
     kept = RecordFile(path)
     kept.put("large", bytes(11))
     kept.put("small", bytes(10))
