@@ -19,9 +19,9 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from bot.errors import InfrastructureError, RunnerError, ToolchainError
-from bot.runners.local import LocalRunner
-from bot.runners.protocol import Event
+from bot.errors import InfrastructureError, RunnerError
+from bot.runners.local import SHARD_PROGRAM
+from bot.runners.process_stream import stream_lines
 from fuzzing.cases import Corpus
 from fuzzing.errors import UsageError
 from fuzzing.execute.case_cache import PACK_FOLDER, CaseCache
@@ -83,43 +83,56 @@ def unpack_shard(bundle: bytes, folder: Path, python: str = "") -> CaseShard:
 
 def run_bundle(
     bundle: bytes, folder: Path, stop: threading.Event, python: str = ""
-) -> Generator[list[Event], None, None]:
-    """Runs the shard of a bundle here, and yields its events in batches. Errors of the run are an event."""
-    events: queue.Queue[Event | None] = queue.Queue()
+) -> Generator[list[bytes], None, None]:
+    """Runs the shard of a bundle here, and yields its events in batches, each as a line of JSON.
+
+    They are not validated: whoever sent the bundle does that. Errors of the run are an event.
+    """
+    lines: queue.Queue[bytes | None] = queue.Queue()
 
     def run() -> None:
         try:
-            LocalRunner(1).run(unpack_shard(bundle, folder, python), events.put, stop)
+            _run_shard(unpack_shard(bundle, folder, python), folder, lines.put, stop)
         except InfrastructureError as error:
-            kind = "toolchain" if isinstance(error, ToolchainError) else "infrastructure"
-            events.put({"event": "error", "kind": kind, "message": str(error)})
+            event = {"event": "error", "kind": "infrastructure", "message": str(error)}
+            lines.put(json.dumps(event).encode())
         finally:
-            events.put(None)
+            lines.put(None)
 
     thread = threading.Thread(target=run, name="bundle")
     thread.start()
     try:
-        yield from batches(events.get)
+        yield from batches(lines.get)
     finally:
         stop.set()
         thread.join()
 
 
-def batches(get: Callable[[bool, float], Event | None]) -> Iterator[list[Event]]:
-    """Events until None, in batches; an empty one where nothing happened for `BATCH_S` seconds."""
-    batch: list[Event] = []
+def _run_shard(
+    shard: CaseShard, folder: Path, on_line: Callable[[bytes], None], stop: threading.Event
+) -> None:
+    file = folder / "shard.json"
+    file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
+    result = stream_lines("the shard", (*SHARD_PROGRAM, str(file)), on_line, stop, cwd=folder)
+    if result.status and not result.stopped:
+        raise RunnerError(f"the shard's process {result.describe()}")
+
+
+def batches(get: Callable[[bool, float], bytes | None]) -> Iterator[list[bytes]]:
+    """Lines until None, in batches; an empty one where nothing happened for `BATCH_S` seconds."""
+    batch: list[bytes] = []
     while True:
         try:
-            event = get(True, BATCH_S)
+            line = get(True, BATCH_S)
         except queue.Empty:
             yield batch
             batch = []
             continue
-        if event is None:
+        if line is None:
             if batch:
                 yield batch
             return
-        batch.append(event)
+        batch.append(line)
         if len(batch) >= _BATCH:
             yield batch
             batch = []

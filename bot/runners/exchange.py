@@ -13,15 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import re
 import secrets
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from bot.errors import RunnerError, UsageError
-from bot.runners.process_stream import MAX_LINE_BYTES
+from bot.runners.event_lines import MalformedLineError, parse_line
 from bot.runners.protocol import Event
 from fuzzing.file_trees import remove_tree
 
@@ -130,7 +128,10 @@ class Exchange:
             body = (self._find(attempt) / f"{number:06d}").read_bytes()
         except FileNotFoundError:
             return None
-        return list(_parse(body))
+        try:
+            return [parse_line(line) for line in body.splitlines()]
+        except MalformedLineError as error:
+            raise RunnerError(f"a runner sent {error}") from None
 
     def has_ended(self, attempt: str, number: int) -> bool:
         """Whether the runner has sent all of its uploads, `number` of them."""
@@ -153,16 +154,3 @@ class Exchange:
         if not _ATTEMPT.fullmatch(attempt):
             raise WithdrawnError("this is not the name of an attempt")
         return self._folder / attempt
-
-
-def _parse(body: bytes) -> Iterator[Event]:
-    for line in body.splitlines():
-        if len(line) > MAX_LINE_BYTES:
-            raise RunnerError(f"a runner sent a line of {len(line)} bytes; at most {MAX_LINE_BYTES} are read")
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            event = None
-        if not isinstance(event, dict):
-            raise RunnerError(f"a runner sent a line that is no JSON object: {line[:200]!r}")
-        yield event

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import selectors
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Protocol
 
 from bot import processes
 from bot.errors import RunnerError
-from bot.runners.protocol import Event, OnEvent
+from bot.runners.event_lines import MAX_LINE_BYTES, MalformedLineError, parse_line
+from bot.runners.protocol import OnEvent
 
-#: Three texts of at most fuzzing.outcomes.MAX_TEXT characters, twelve bytes each at worst when escaped,
-#: and room for mismatches: a valid line stays below half of this.
-MAX_LINE_BYTES = 4 << 20
+OnLine = Callable[[bytes], None]
+
 MAX_STDERR_BYTES = 16 << 10  # kept of the log, from its end
 _POLL_S = 0.2  # how soon a stop is noticed
 _CHUNK = 1 << 16
@@ -69,12 +68,31 @@ def stream(
     env: Mapping[str, str] | None = None,
     echo: Echo | None = None,
 ) -> ProcessResult:
-    """Runs `command` and passes on each JSON object it prints, from the calling thread.
+    """As `stream_lines`, and passes on each JSON object that `command` prints.
+
+    Raises RunnerError too if it prints anything but lines of JSON objects.
+    """
+    return stream_lines(
+        label, command, lambda line: on_event(parse_line(line)), stop, cwd=cwd, env=env, echo=echo
+    )
+
+
+def stream_lines(
+    label: str,
+    command: Sequence[str],
+    on_line: OnLine,
+    stop: threading.Event,
+    *,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    echo: Echo | None = None,
+) -> ProcessResult:
+    """Runs `command` and passes on each line it prints, from the calling thread.
 
     Its environment is filtered unless `env` is given; its log is also copied to `echo`. When `stop` is set
     the group gets SIGTERM and, after processes.GRACE_S seconds, SIGKILL; no process of it is left on return.
-    Raises RunnerError, with `label` as subject, if it cannot be started or prints anything but lines of JSON
-    objects; exceptions of `on_event` are passed on.
+    Raises RunnerError, with `label` as subject, if it cannot be started or prints a line that is too long, is
+    broken off, or makes `on_line` raise MalformedLineError; its other exceptions are passed on.
     """
     try:
         process = subprocess.Popen(
@@ -90,7 +108,7 @@ def stream(
         raise RunnerError(f"cannot start {command[0]}: {error}") from error
     with process:
         try:
-            return _StreamReader(label, process, on_event, stop, echo).read_until_exit()
+            return _StreamReader(label, process, on_line, stop, echo).read_until_exit()
         except BaseException:
             processes.kill_group(process.pid, signal.SIGKILL)
             raise
@@ -101,12 +119,12 @@ class _StreamReader:
         self,
         label: str,
         process: subprocess.Popen[bytes],
-        on_event: OnEvent,
+        on_line: OnLine,
         stop: threading.Event,
         echo: Echo | None,
     ) -> None:
         self._who, self._echo = label, echo
-        self._process, self._on_event, self._stop = process, on_event, stop
+        self._process, self._on_line, self._stop = process, on_line, stop
         self._line = bytearray()
         self._log = bytearray()
         self._kill_at: float | None = None  # when the grace after SIGTERM is over
@@ -157,20 +175,12 @@ class _StreamReader:
         *lines, rest = (bytes(self._line) + chunk).split(b"\n")
         self._line = bytearray(rest)
         for line in lines:
-            self._on_event(self._parse(line))
+            try:
+                self._on_line(line)
+            except MalformedLineError as error:
+                self._fail(f"printed {error}")
         if len(self._line) > MAX_LINE_BYTES:
             self._fail(f"printed a line of more than {MAX_LINE_BYTES} bytes")
-
-    def _parse(self, line: bytes) -> Event:
-        if len(line) > MAX_LINE_BYTES:
-            self._fail(f"printed a line of {len(line)} bytes; at most {MAX_LINE_BYTES} are read")
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            event = None
-        if not isinstance(event, dict):
-            self._fail(f"printed a line that is no JSON object: {line[:200]!r}")
-        return event
 
     def _fail(self, what: str) -> NoReturn:
         log = self._tail()

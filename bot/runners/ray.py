@@ -15,8 +15,9 @@ from typing import Any
 
 from bot.errors import RunnerError, RunnerLostError, SettingsError
 from bot.runners.bundle import pack_shard, run_bundle
+from bot.runners.event_lines import MalformedLineError, parse_line
 from bot.runners.parts import run_parts, split_shard
-from bot.runners.protocol import Event, OnEvent, RunnerOptions, Shard, runner
+from bot.runners.protocol import OnEvent, RunnerOptions, Shard, runner
 from fuzzing.execute.gpu_slots import CUDA_DEVICE
 from fuzzing.execute.shard import Shard as CaseShard
 
@@ -62,6 +63,8 @@ class RayRunner:
             self._take(results, on_event, stop)
         except ray.exceptions.TaskCancelledError:
             return
+        except MalformedLineError as error:
+            raise RunnerError(f"a task of the Ray cluster sent {error}") from None
         except ray.exceptions.RayTaskError as error:  # our code there raised
             raise RunnerError(f"a task of the Ray cluster failed: {error}") from error
         except ray.exceptions.RayError as error:
@@ -79,11 +82,11 @@ class RayRunner:
                 found = next(results)
             except StopIteration:
                 return
-            for event in self._ray.get(found):
-                on_event(event)
+            for line in self._ray.get(found):
+                on_event(parse_line(line))
 
 
-def _run_part(bundle: bytes) -> Iterator[list[Event]]:
+def _run_part(bundle: bytes) -> Iterator[list[bytes]]:
     """The task: runs a bundle on its node."""
     with tempfile.TemporaryDirectory(prefix="assay-ray-") as folder:
         for batch in run_bundle(bundle, Path(folder), threading.Event()):

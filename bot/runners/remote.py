@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import threading
 import time
@@ -16,7 +15,6 @@ from urllib3.util.retry import Retry
 from bot.errors import RunnerError
 from bot.runners.bundle import run_bundle
 from bot.runners.exchange import sign
-from bot.runners.protocol import Event
 
 #: Seconds between two signs of life: a sixth of the lease (`bot.runners.github_actions.LEASE_S`).
 ALIVE_S = 15.0
@@ -53,12 +51,11 @@ def run_attempt(url: str, attempt: str, key: bytes, python: str = "", *, alive_s
             uploads.close()
 
 
-def _upload_all(service: _Service, uploads: Iterable[list[Event]], alive_s: float) -> bool:
+def _upload_all(service: _Service, uploads: Iterable[list[bytes]], alive_s: float) -> bool:
     number, spoke = 0, time.monotonic()
     for batch in uploads:
         if batch:
-            body = b"".join(json.dumps(event).encode() + b"\n" for event in batch)
-            answer = service.request("POST", "events", number, body)
+            answer = service.request("POST", "events", number, b"\n".join(batch))
             number += 1
         elif time.monotonic() - spoke < alive_s:
             continue

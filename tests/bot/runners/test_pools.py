@@ -22,7 +22,6 @@ from tests.bot.runners.pool_helpers import (
     add_cases,
     find_ray_tasks,
     make_shard,
-    ray_cluster,
     run,
     verdicts,
 )
@@ -41,12 +40,6 @@ quiet = pytest.mark.filterwarnings(
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sixty cases, of which three fail."""
     return add_cases(tmp_path_factory.mktemp("pools") / "cases")
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    with ray_cluster(3) as made:
-        yield made
 
 
 @pytest.fixture
