@@ -12,6 +12,7 @@ from bot.reports.campaign_view import Tally, ToolchainView
 from bot.reports.check_runs import CHECK_RUN, CheckRunOptions, build_check_run, check_run_key_of
 from bot.reports.issue import collapse_blank_lines, issue_body, issue_key, issue_labels, issue_title
 from bot.reports.report import Group, Report
+from bot.reports.search_chart import build_curves, build_tree
 from bot.reports.sections import context, sections
 from bot.reports.templates import render
 from bot.reports.text import clean
@@ -107,7 +108,12 @@ def markdown(report: Report) -> str:
 
 def html(report: Report) -> str:
     """The report as one self-contained page."""
-    return render("reports/report.html.j2", **context(report), picture=build_chart(report))
+    searches = [
+        (source.source, curves, build_tree(source.search))
+        for source in report.view.sources
+        if (curves := build_curves(source.search)) is not None
+    ]
+    return render("reports/report.html.j2", **context(report), picture=build_chart(report), searches=searches)
 
 
 def as_json(report: Report) -> dict[str, Any]:

@@ -4,6 +4,7 @@ library's tests to cases.
 Prints one JSON object a line on stdout, progress on stderr:
     {"event": "case", "id": ID, "test": NAME, "operator": OP, "instance": {…}}
     {"event": "skip", "test": NAME, "reason": TEXT, "detail": TEXT}
+    {"event": "search", "models": N, "curve": […], …}     see fuzzing.generate.graph_search.record
     {"event": "end", "cases": N, "new": N, "skipped": {REASON: COUNT}, "library": …, "version": …}
 An instance is what ranking uses: `fuzzing.prioritize.instances`. Cases already in the corpus are listed and
 counted, not rewritten. --part 2/4 migrates the second of four parts, which together are the source.
@@ -29,7 +30,7 @@ from fuzzing.prioritize.instances import extract_instance
 
 _PROGRESS_EVERY = 250  # tests; some second or two apart
 #: Options of generated sources, by the names of their functions' parameters.
-_OPTIONS = ("seed", "count", "blocks", "reward", "feedback", "rules", "models")
+_OPTIONS = ("seed", "count", "blocks", "reward", "feedback", "ablation", "rules", "models")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--blocks", type=int, help="of each model of graph-search [default: 1 to 10]")
     parser.add_argument("--reward", help="what graph-search rewards [default: coverage]")
     parser.add_argument("--feedback", metavar="B", help="the compiler that other rewards of graph-search use")
+    parser.add_argument("--ablation", type=int, choices=(0, 1), help="of graph-search: 1 runs it")
     parser.add_argument("--rules", help="of the source eagle: names of equivalence rules, by commas")
     parser.add_argument("--models", help="of onnx-mutants: a model or a folder of models, not ONNX's tests")
     given = parser.parse_args(arguments)

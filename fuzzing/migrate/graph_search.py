@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from fuzzing.cases import TestCase
-from fuzzing.entry_point import note
+from fuzzing.entry_point import emit_event, note
 from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.migrate.sources import Skip, register_source
 from fuzzing.rng import derive_seed
@@ -33,36 +33,47 @@ OPSET = 21
 
 @register_source(NAME, library=LIBRARY)
 def migrate(
-    seed: int = SEED, count: int = MODELS, blocks: int = 0, reward: str = "coverage", feedback: str = ""
+    seed: int = SEED,
+    count: int = MODELS,
+    blocks: int = 0,
+    reward: str = "coverage",
+    feedback: str = "",
+    ablation: int = 0,
 ) -> Iterator[TestCase | Skip]:
-    """The models of the search, in order.
+    """The models of the search, in order; then prints the event `search`, its record.
 
     blocks    of every model; 0 for 1 to 10
     reward    what the search rewards: `coverage`, or a name of `fuzzing.generate.graph_search.rewards`
     feedback  the backend that other rewards use; its package must be installed here
+    ablation  1 to search again with less of the method, without a compiler, for the record
     """
     try:
         import onnx  # noqa: F401
     except ImportError as error:
         raise InfrastructureError(f"{NAME} needs onnx: pip install onnx ({error})") from error
     from fuzzing.generate import case_builder
+    from fuzzing.generate.graph_search.record import run_ablation, to_json
     from fuzzing.generate.graph_search.search import Search, SearchSettings
     from fuzzing.graph.operator_spec import GraphLimits
 
     if blocks < 0:
         raise UsageError(f"--blocks {blocks}: a model has at least one block")
-    search = Search(SearchSettings((blocks, blocks) if blocks else BLOCKS), OPSET, GraphLimits())
+    settings = SearchSettings((blocks, blocks) if blocks else BLOCKS)
+    search, curve = Search(settings, OPSET, GraphLimits()), []
     origin = case_builder.CaseOrigin(NAME, version(LIBRARY), LIBRARY)
+    seeds = [derive_seed(seed, NAME, number) for number in range(count)]
     with ExitStack() as opened:
         scores = _Scores(reward, feedback, opened)
-        for number in range(count):
-            own = derive_seed(seed, NAME, number)
+        for number, own in enumerate(seeds):
             step = search.advance(own)
+            curve.append(search.coverage.of_set()["OLC"])
             case = case_builder.build_case(step.model.generated, own, origin, f"{seed}/{number}")
             search.reward(step, scores.of(step, case))
             yield case
     shares = ", ".join(f"{name} {share:.1%}" for name, share in search.coverage.of_set().items())
     note(f"{NAME}: {shares}; the chooser took {search.choosing_s:.2f} s")
+    without = run_ablation(settings, OPSET, seeds) if ablation else {}
+    emit_event(event="search", **to_json(search, curve, without))
 
 
 class _Scores:

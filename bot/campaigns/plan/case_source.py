@@ -50,6 +50,7 @@ class SourceReport:
     whole    complete `parts`
     begun    incomplete parts with cases
     failed   why a part could not be migrated, "" if none failed
+    search   the record of a source that searches, see `fuzzing.generate.graph_search.record`
     """
 
     source: str
@@ -60,6 +61,7 @@ class SourceReport:
     whole: int = 1
     begun: int = 0
     failed: str = ""
+    search: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def missing_parts(self) -> int:

@@ -72,6 +72,7 @@ class SourceCatalog:
         """How far the migration is."""
         skipped: Counter[str] = Counter()
         library, whole, begun = "", 0, 0
+        search: dict[str, Any] = {}
         distinct_ids: set[bytes] = set()  # parts may overlap
         for part in self._parts:
             lines, complete = part.read()
@@ -81,10 +82,11 @@ class SourceCatalog:
                     count += 1
                     distinct_ids.add(short_id(line["id"]))
                 library = line.get("library", library)
+                search = line.get("search", search)
                 skipped.update(line.get("skipped", {}))
             whole, begun = whole + complete, begun + (count > 0 and not complete)
         cases, parts = len(distinct_ids), len(self._parts)
-        return SourceReport(self._source, library, cases, dict(skipped), parts, whole, begun)
+        return SourceReport(self._source, library, cases, dict(skipped), parts, whole, begun, search=search)
 
     def parts(self) -> Sequence[CatalogPart]:
         """All parts."""

@@ -240,11 +240,13 @@ class _CatalogWriter:
         self._path.unlink(missing_ok=True)
 
     def add(self, event: dict[str, Any]) -> bool:
-        """Writes cases and the final skip counts; returns whether the event was a case."""
+        """Writes cases, the record of a search and skip counts; returns whether the event was a case."""
         kind = event.get("event")
         if kind == "case":
             self.count += 1
             self._line({name: value for name, value in event.items() if name != "event"})
+        elif kind == "search":
+            self._line({"search": {name: value for name, value in event.items() if name != "event"}})
         elif kind == "end":
             self.ended = True
             library = f"{event.get('library', '')} {event.get('version', '')}".strip()

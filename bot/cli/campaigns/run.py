@@ -162,6 +162,11 @@ class _Arguments:
     help="What graph-search rewards; all but coverage run its models on the installed compiler meanwhile.",
 )
 @click.option(
+    "--ablation",
+    is_flag=True,
+    help="Also search with less of graph-search's method, without the compiler, for a chart in the report.",
+)
+@click.option(
     "--rules", help="Equivalence rules of the source eagle, by commas; `assay rules`. [default: all]"
 )
 @click.option(
@@ -191,6 +196,7 @@ def command(
     count: int | None,
     blocks: int | None,
     reward: str | None,
+    ablation: bool,
     rules: str | None,
     rungs: str,
     workers: int | None,
@@ -247,7 +253,14 @@ def command(
         not no_cache,
         report is not None,
         generation=_generation_options(
-            {"seed": seed, "count": count, "blocks": blocks, "reward": reward, "rules": rules},
+            {
+                "seed": seed,
+                "count": count,
+                "blocks": blocks,
+                "reward": reward,
+                "ablation": 1 if ablation else None,
+                "rules": rules,
+            },
             () if cases else config.sources,
         ),
     )
