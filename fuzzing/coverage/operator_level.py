@@ -102,6 +102,10 @@ class OperatorLevelCoverage:
             seen.share = None
         return gain
 
+    def occurs(self, name: str) -> bool:
+        """Whether a model has the operator."""
+        return self._seen[name].occurs
+
     def novelty(self, name: str) -> float:
         """The share of an operator's recent uses that had a new vector; 1 if it was never used."""
         return self._seen[name].novelty

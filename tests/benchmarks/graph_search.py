@@ -1,11 +1,11 @@
 """Operator-level coverage of graph search: tree against random search, and ablations, at the paper's setting.
 
-`python -m tests.benchmarks graph-search [--seeds 5] [--inputs 400] [--out FOLDER]`
+`python -m tests.benchmarks graph-search [--seeds 5] [--inputs 400] [--out FILE]`
 
 For 5, 10 and 15 blocks, 400 inputs and the paper's corpus of 53 blocks. The bars: the tree search covers more
 than the random search in the mean of all seeds, and no less than the paper's figures; at least 99 % of models
 pass ONNX's full check and run in its reference; the chooser takes at most 5 % of a campaign, of which making
-the models is only a part. --out writes coverage.svg, the tree, and figures.json.
+the models is only a part. --out writes all figures as JSON; `assay run --ablation --report` draws them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fuzzing.backends.onnx_reference import OnnxReference
 from fuzzing.entry_point import note
 from fuzzing.generate import case_builder
 from fuzzing.generate.graph_search.blocks import PAPER
-from fuzzing.generate.graph_search.choosers import TreeChooser, TreeNode
+from fuzzing.generate.graph_search.record import VARIANTS
 from fuzzing.generate.graph_search.rewards import coverage_gain
 from fuzzing.generate.graph_search.search import Search, SearchSettings, SearchStep
 from fuzzing.graph.onnx_writer import to_onnx
@@ -36,14 +36,8 @@ BLOCKS = (5, 10, 15)
 #: OLC of tree search on both kinds of networks with mutations (paper, table of RQ2-4).
 PAPER_OLC = {5: 0.615, 10: 0.764, 15: 0.817}
 CHOOSING, VALID = 0.05, 0.99
-#: Name → settings, in the order of the paper's table.
-VARIANTS: Mapping[str, Mapping[str, object]] = {
-    "random": {"chooser": "random"},
-    "tree, WS only, no mutation": {"kinds": ("watts-strogatz",), "mutations": False},
-    "tree, RN only, no mutation": {"kinds": ("residual",), "mutations": False},
-    "tree, no mutation": {"mutations": False},
-    "tree": {},
-}
+#: Name → changed settings, in the order of the paper's table.
+ALL: Mapping[str, Mapping[str, object]] = {**VARIANTS, "tree": {}}
 #: Models between two points of the coverage curve, and between two that are checked.
 _EVERY, _CHECKED = 20, 20
 
@@ -58,7 +52,6 @@ class Run:
     choosing_s: float
     checked: int
     valid: int
-    chooser: object
 
 
 def main(argv: Sequence[str]) -> int:
@@ -71,14 +64,14 @@ def main(argv: Sequence[str]) -> int:
     print(machine())
     runs: dict[tuple[str, int], list[Run]] = {}
     for blocks in BLOCKS:
-        for name, settings in VARIANTS.items():
+        for name, settings in ALL.items():
             runs[name, blocks] = [
                 _search(blocks, settings, seed, given.inputs) for seed in range(given.seeds)
             ]
             note(f"{blocks} blocks, {name}: OLC {_mean(runs[name, blocks]):.2%}")
     _print_table(runs)
     if given.out:
-        _write_pictures(given.out, runs)
+        given.out.write_text(json.dumps(_figures(runs), indent=1), encoding="utf-8")
     return _judge(runs)
 
 
@@ -97,7 +90,7 @@ def _search(blocks: int, settings: Mapping[str, object], seed: int, inputs: int)
             checked, valid = checked + 1, valid + _is_valid(step, number)
             elsewhere += time.perf_counter() - paused
     seconds = time.perf_counter() - begin - elsewhere
-    return Run(search.coverage.of_set(), curve, seconds, search.choosing_s, checked, valid, search.chooser)
+    return Run(search.coverage.of_set(), curve, seconds, search.choosing_s, checked, valid)
 
 
 def _is_valid(step: SearchStep, seed: int) -> bool:
@@ -123,17 +116,17 @@ def _mean(runs: Sequence[Run], name: str = "OLC") -> float:
 
 def _print_table(runs: Mapping[tuple[str, int], Sequence[Run]]) -> None:
     names = ("OTC", "IDC", "ODC", "SEC", "SPC", "OLC")
-    print(f"{'variant':28} blocks  " + "  ".join(f"{name:>6}" for name in names) + "   chooser")
+    print(f"{'variant':33} blocks  " + "  ".join(f"{name:>6}" for name in names) + "   chooser")
     for (variant, blocks), found in runs.items():
         shares = "  ".join(f"{_mean(found, name):6.1%}" for name in names)
         chooser = sum(run.choosing_s for run in found) / sum(run.seconds for run in found)
-        print(f"{variant:28} {blocks:6}  {shares}   {chooser:7.1%}")
+        print(f"{variant:33} {blocks:6}  {shares}   {chooser:7.1%}")
 
 
 def _judge(runs: Mapping[tuple[str, int], Sequence[Run]]) -> int:
     broken = 0
     for blocks in BLOCKS:
-        tree, random = _mean(runs["tree", blocks]), _mean(runs["random", blocks])
+        tree, random = _mean(runs["tree", blocks]), _mean(runs["random search", blocks])
         broken += verdict(tree > random, f"{blocks} blocks: tree {tree:.2%} > random {random:.2%}")
         broken += verdict(
             tree >= PAPER_OLC[blocks], f"{blocks} blocks: {tree:.2%} >= {PAPER_OLC[blocks]:.1%}"
@@ -144,76 +137,8 @@ def _judge(runs: Mapping[tuple[str, int], Sequence[Run]]) -> int:
     return int(broken > 0)
 
 
-_COLORS = ("#888", "#d95f02", "#7570b3", "#e7298a", "#1b9e77")
-
-
-def _write_pictures(folder: Path, runs: Mapping[tuple[str, int], Sequence[Run]]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "coverage.svg").write_text(_curves(runs), encoding="utf-8")
-    chooser = runs["tree", 5][0].chooser
-    assert isinstance(chooser, TreeChooser)
-    (folder / "tree.svg").write_text(_tree(chooser.root), encoding="utf-8")
-    figures = {
+def _figures(runs: Mapping[tuple[str, int], Sequence[Run]]) -> dict[str, object]:
+    return {
         f"{name}/{blocks}": {"shares": [run.shares for run in found], "curve": [run.curve for run in found]}
         for (name, blocks), found in runs.items()
     }
-    (folder / "figures.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
-
-
-def _curves(runs: Mapping[tuple[str, int], Sequence[Run]]) -> str:
-    """OLC over the number of models, a panel for each number of blocks, the mean of all seeds."""
-    width, height, panels = 260, 200, []
-    for panel, blocks in enumerate(BLOCKS):
-        left = 45 + panel * (width + 45)
-        lines = [f'<text x="{left}" y="15">{blocks} blocks</text>']
-        for tick in range(0, 101, 20):
-            y = 25 + height * (1 - tick / 100)
-            lines.append(f'<path d="M{left} {y}h{width}" stroke="#ddd"/>')
-            lines.append(f'<text x="{left - 5}" y="{y + 4}" text-anchor="end">{tick} %</text>')
-        for name, color in zip(VARIANTS, _COLORS, strict=True):
-            curves = [run.curve for run in runs[name, blocks]]
-            means = [statistics.fmean(column) for column in zip(*curves, strict=True)]
-            points = " ".join(
-                f"{left + width * (place + 1) / len(means):.1f},{25 + height * (1 - mean):.1f}"
-                for place, mean in enumerate(means)
-            )
-            lines.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.5"/>')
-        panels.append("".join(lines))
-    key = "".join(
-        f'<text x="45" y="{260 + 16 * place}" fill="{color}">{name}</text>'
-        for place, (name, color) in enumerate(zip(VARIANTS, _COLORS, strict=True))
-    )
-    return _svg(45 + 3 * (width + 45), 340, "".join(panels) + key)
-
-
-def _tree(root: TreeNode) -> str:
-    """The search tree: a circle for each node, darker where models were worth more."""
-    levels: list[list[TreeNode]] = [[root]]
-    while levels[-1]:
-        levels.append([child for node in levels[-1] for child in node.children])
-    places = {
-        id(node): (900 * (place + 0.5) / len(level), 20 + 60 * depth)
-        for depth, level in enumerate(levels)
-        for place, node in enumerate(level)
-    }
-    lines, circles = [], []
-    for level in levels:
-        for node in level:
-            x, y = places[id(node)]
-            if node.parent is not None:
-                above = places[id(node.parent)]
-                lines.append(f'<path d="M{above[0]:.1f} {above[1]}L{x:.1f} {y}" stroke="#bbb"/>')
-            worth = node.value / node.visits if node.visits else 0.0
-            title = f"{node.block.name if node.block else 'root'}: {node.value:.2f} of {node.visits}"
-            shade = f"hsl(160 60% {90 - 60 * worth:.0f}%)"
-            circles.append(
-                f'<circle cx="{x:.1f}" cy="{y}" r="3" fill="{shade}"><title>{title}</title></circle>'
-            )
-    return _svg(900, 40 + 60 * len(levels), "".join(lines + circles))
-
-
-def _svg(width: int, height: int, body: str) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'font-family="sans-serif" font-size="12">{body}</svg>\n'
-    )

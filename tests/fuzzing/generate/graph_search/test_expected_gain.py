@@ -31,12 +31,16 @@ def use(operator: str, *successors: str, vector: int = 0) -> OperatorUse:
     return OperatorUse(operator, 1, successors, vector)
 
 
+def test_operators_that_no_model_has_come_first() -> None:
+    assert best(use("Add"), use("Relu")) == {"Tanh"}
+
+
 def test_more_inputs_make_more_pairs() -> None:
-    assert best() == {"Add"}
+    assert best(*map(use, NAMES)) == {"Add"}
 
 
 def test_pairs_that_models_have_add_nothing() -> None:
-    known = use("Relu", "Add"), use("Add", "Relu"), use("Relu", "Relu")
+    known = use("Relu", "Add", "Relu"), use("Add", "Relu"), use("Tanh")
     assert best(*known) == {"Tanh"}
 
 
@@ -55,5 +59,13 @@ def test_an_operator_stands_for_the_subgraphs_that_contain_it() -> None:
     both = corpus()
     made = BlockCorpus(both.operators, {**both.blocks, "add_relu": Block("add_relu", ("Add", "Relu"))})
     coverage = OperatorLevelCoverage(made.degree_bounds())
+    coverage.add(map(use, NAMES))
     gain = ExpectedGain(made, coverage, [RELU], 3)
     assert {gain.best(Rng(seed)).name for seed in range(20)} == {"Add", "add_relu"}
+
+
+def test_operators_inside_of_subgraphs_alone_are_not_asked_for() -> None:
+    operators = {name: BlockOperator(name, (name,)) for name in ("Relu", "Erf")}
+    made = BlockCorpus(operators, {"Relu": RELU, "gelu": Block("gelu", ("Erf", "Relu"), ((0, 1),))})
+    gain = ExpectedGain(made, OperatorLevelCoverage(made.degree_bounds()), [], 3)
+    assert {gain.best(Rng(seed)).name for seed in range(20)} == {"Relu", "gelu"}
