@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Any
 
@@ -55,10 +56,17 @@ def run_parts(
     """Runs all parts at once, and passes on one start, their outcomes, and one end. For `Runner.run`."""
     runs = [_PartRun(part, run_part, retries) for part in parts]
     stop_parts, begun = threading.Event(), time.monotonic()
-    events: queue.Queue[Event] = queue.Queue(_QUEUE)
+    events: queue.Queue[Event | None] = queue.Queue(_QUEUE)
+
+    def wake(_: Future[None]) -> None:
+        with suppress(queue.Full):  # whoever reads it is awake
+            events.put_nowait(None)
+
     on_event({"event": "start", "cases": sum(len(one.part.cases) for one in runs)})
     with ThreadPoolExecutor(len(runs), thread_name_prefix="part") as pool:
         futures = [pool.submit(copy_context().run, one.run, events.put, stop_parts) for one in runs]
+        for future in futures:
+            future.add_done_callback(wake)
         try:
             _pass_on(futures, events, on_event, stop)
         finally:
@@ -71,13 +79,17 @@ def run_parts(
 
 
 def _pass_on(
-    futures: list[Future[None]], events: queue.Queue[Event], on_event: OnEvent, stop: threading.Event
+    futures: list[Future[None]], events: queue.Queue[Event | None], on_event: OnEvent, stop: threading.Event
 ) -> None:
-    """Passes on events until all parts have ended, one has failed, or `stop` is set."""
+    """Passes on events until all parts have ended, one has failed, or `stop` is set.
+
+    None among the events says that a part has ended.
+    """
     while not stop.is_set():
         ended = all(future.done() for future in futures)
         try:
-            on_event(events.get(timeout=0 if ended else _POLL_S))
+            if event := events.get(timeout=0 if ended else _POLL_S):
+                on_event(event)
             continue
         except queue.Empty:
             pass
@@ -85,7 +97,7 @@ def _pass_on(
             return
 
 
-def _drain(futures: list[Future[None]], events: queue.Queue[Event]) -> None:
+def _drain(futures: list[Future[None]], events: queue.Queue[Event | None]) -> None:
     """Discards what ending parts still send, so that none of them blocks."""
     while not all(future.done() for future in futures):
         try:
