@@ -15,9 +15,12 @@ def _has_out(api: str) -> bool:
     return re.search(r"\bout=", (resolve(api).__doc__ or "").strip().partition("\n\n")[0]) is not None
 
 
+#: torch.where has the argument in one of its two forms only, the others in their documentation only.
+_LEFT_OUT = ("torch.where", "torch.std_mean", "torch.var_mean")
+
+
 def _apis() -> tuple[str, ...]:
-    # torch.where has the argument in one of its two forms only.
-    return tuple(api for api in api_lists.functions() if api != "torch.where" and _has_out(api))
+    return tuple(api for api in api_lists.functions() if api not in _LEFT_OUT and _has_out(api))
 
 
 @register_rule("out-argument", equation="f(i) = out after f(i, out=out)", apis=_apis)
