@@ -162,7 +162,7 @@ def shows_bug(job_context: JobContext, known: BugCase, outcome: Outcome) -> bool
     if not outcome.verdict.is_failure:
         return False
     about = origin(job_context.corpus, outcome.case)
-    raw = job_context.services.sign(outcome, about.operator, about.frontend)
+    raw = job_context.services.sign(outcome, about.subject, about.frontend)
     if raw.key == known.bug.signature:
         return True
     # Only reduced cases have signature fields; others match by the key alone.
@@ -174,7 +174,7 @@ def may_show_bug(job_context: JobContext, known: BugCase, outcome: Outcome) -> b
     if not outcome.verdict.is_failure or "signature" not in known.bug.facts:
         return False
     about = origin(job_context.corpus, outcome.case)
-    raw = job_context.services.sign(outcome, about.operator, about.frontend)
+    raw = job_context.services.sign(outcome, about.subject, about.frontend)
     return bool(explain_similarity(raw.fields, known.bug.facts["signature"]))
 
 

@@ -11,7 +11,7 @@ from sys import intern
 from typing import Any
 
 from bot.errors import InfrastructureError
-from fuzzing.cases import Corpus
+from fuzzing.cases import Corpus, EquivalentModels, EquivalentPair
 from fuzzing.cases.programs import get_kind
 from fuzzing.errors import CaseFormatError
 
@@ -37,6 +37,18 @@ class Origin:
         """The frontend that loads it, as people call it."""
         frontend = get_kind(self.kind).frontend
         return _FRONTENDS.get(frontend, frontend)
+
+    @property
+    def rules(self) -> tuple[tuple[str, str], ...]:
+        """Of a pair, what it is counted under: its rule and API, or its rewrites of a model, without API."""
+        if self.kind == EquivalentModels.kind:
+            return tuple((rewrite, "") for rewrite in self.operator.split())
+        return ((self.test.partition("/")[0], self.operator),) if self.kind == EquivalentPair.kind else ()
+
+    @property
+    def subject(self) -> str:
+        """What a signature names: the operator, for a pair with its rule. The bug is one for each of both."""
+        return f"{self.operator} by {self.rules[0][0]}" if self.kind == EquivalentPair.kind else self.operator
 
 
 #: Origins kept in memory, about 25 MB; ours.

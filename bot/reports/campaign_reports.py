@@ -139,6 +139,7 @@ def build_view(summary: Summary) -> CampaignView:
         base_toolchain=toolchains.get(Side.BASE),
         planned=summary.planned,
         counts=list(_counts(summary)),
+        rules=summary.rules,
         findings=map(_finding, summary.findings),
         stopped="budget" if summary.not_run else "",
         skipped=summary.skipped,
@@ -189,6 +190,7 @@ def _finding(facts: FindingFacts) -> FindingView:
         reason=facts.reason,
         reduced=_reduced(facts.reduced) if facts.reduced else None,
         found_by_reduction=facts.found_by_reduction,
+        rules=facts.origin.rules,
     )
 
 

@@ -95,6 +95,7 @@ class FindingView:
     reason                why it is inconclusive or flaky
     reduced               its reduced case; None if it was not reduced
     found_by_reduction    whether its case was found while reducing another, and not planned
+    rules                 of a pair, what it is counted under in `CampaignView.rules`
     """
 
     case: str
@@ -111,6 +112,7 @@ class FindingView:
     reason: str = ""
     reduced: ReducedView | None = None
     found_by_reduction: bool = False
+    rules: tuple[tuple[str, str], ...] = ()
 
     @property
     def outcome(self) -> Outcome | None:
@@ -153,6 +155,7 @@ class CampaignView:
     pull          number of the pull request; None for a branch
     head_toolchain, base_toolchain   None if there is none
     counts        one entry for each (side, operator, verdict) that occurred
+    rules         rule of equivalence and API → verdict → pairs at head
     findings      read once, in any order; may be a generator
     planned       cases in the plan
     stopped       why not all of them ran, such as "budget"; "" if all did
@@ -201,6 +204,7 @@ class CampaignView:
     config: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
     pull: int | None = None
+    rules: Mapping[tuple[str, str], Mapping[Verdict, int]] = field(default_factory=dict)
     noise: Tally = Tally()
     tried: Mapping[str, int] = field(default_factory=dict)
     short_failed: frozenset[str] = frozenset()

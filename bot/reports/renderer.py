@@ -151,6 +151,10 @@ def as_json(report: Report) -> dict[str, Any]:
             }
             for row in report.operators
         ],
+        "rules": [
+            {"rule": row.rule, "api": row.api, "head": _by_value(row.verdicts), "bugs": list(row.bugs)}
+            for row in report.rules
+        ],
         "skipped": dict(view.skipped),
         "sources": [account.to_json() for account in view.sources],
         "ranking": view.ranking.to_json() if view.ranking else None,

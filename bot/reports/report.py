@@ -12,6 +12,7 @@ from bot.reports import reproducer
 from bot.reports.campaign_view import CampaignView, FindingView, Tally, ToolchainView
 from bot.reports.reproducer_pair import render_pair
 from bot.reports.reproducer_short import render_short
+from bot.reports.rule_table import Place, RuleRow, RuleTotal, rule_rows, rule_totals
 from bot.store.models import Classification, Side
 from fuzzing.cases import Provenance, TestCase
 from fuzzing.outcomes import Verdict
@@ -141,6 +142,12 @@ class Report:
     view: CampaignView
     groups: tuple[Group, ...]
     operators: tuple[OperatorRow, ...]
+    rules: tuple[RuleRow, ...] = ()
+
+    @property
+    def rule_totals(self) -> tuple[RuleTotal, ...]:
+        """The pairs of each rule of equivalence; () for a campaign without pairs."""
+        return rule_totals(self.rules)
 
     def with_classification(self, *standings: Classification) -> tuple[Group, ...]:
         """The groups with these classifications, the largest first."""
@@ -227,7 +234,10 @@ def build_report(
     """
     builders: dict[tuple[Classification, str], _GroupBuilder] = {}
     standings: dict[str, Counter[Classification]] = {}
+    bugs: dict[Place, set[str]] = {}
     for finding in view.findings:
+        for place in finding.rules if finding.classification in WITH_REPRODUCER else ():
+            bugs.setdefault(place, set()).add(finding.signature)
         builders.setdefault((finding.classification, finding.signature), _GroupBuilder(finding)).add(finding)
         standings.setdefault(finding.operator, Counter())[finding.classification] += 1
     order = list(Classification)
@@ -238,7 +248,7 @@ def build_report(
     programs = describe([group.example.case for group in groups]) if groups else {}
     view = replace(view, findings=())
     full = tuple(_with_evidence(group, view, find_case, programs, complete) for group in groups)
-    return Report(view, full, _operators(view, standings))
+    return Report(view, full, _operators(view, standings), rule_rows(view.rules, bugs))
 
 
 class _GroupBuilder:

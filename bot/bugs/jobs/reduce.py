@@ -38,7 +38,7 @@ def reduce(job_context: JobContext) -> None:
     outcome = Outcome.from_json(end["outcome"])
     traits = traits_from_json(end["traits"])
     about = origin(job_context.corpus, outcome.case)
-    signature = job_context.services.sign(outcome, about.operator, about.frontend, traits)
+    signature = job_context.services.sign(outcome, about.subject, about.frontend, traits)
     by = Sighting(
         known.campaign.id,
         case=outcome.case,

@@ -207,7 +207,7 @@ class FindingReducer:
     def sign(self, case: str, outcome: Outcome, traits: Traits | None = None) -> Signature:
         """The signature of an outcome of a case, or of its reduction with `traits`."""
         about = origin(self.context.corpus, case)
-        return self.context.services.sign(outcome, about.operator, about.frontend, traits)
+        return self.context.services.sign(outcome, about.subject, about.frontend, traits)
 
     def _add(self, made: list[tuple[ExtraCase, Traits | None]]) -> list[Finding]:
         """Makes findings of cases that show other bugs; cases of known bugs add nothing.

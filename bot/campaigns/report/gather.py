@@ -35,6 +35,7 @@ def gather(context: Context) -> Summary:
             side: outcomes.counts(session, campaign.id, environment.key)
             for side, environment in sides.items()
         }
+        operators, rules = _by_operator_and_rule(context, session, sides)
         return Summary(
             campaign_id=campaign.id,
             target=campaign.target,
@@ -51,7 +52,8 @@ def gather(context: Context) -> Summary:
             created_at=campaign.created_at,
             planned=campaigns.planned(session, campaign.id),
             counts=counts,
-            operators=_by_operator(context, session, sides),
+            operators=operators,
+            rules=rules,
             phases={side: outcomes.by_phase(session, campaign.id, at.key) for side, at in sides.items()},
             cached={
                 side: outcomes.cached(session, campaign.id, environment.key, campaign.created_at)
@@ -85,19 +87,25 @@ def _toolchain(session: Session, environment: Environment) -> ToolchainFacts:
     )
 
 
-def _by_operator(
+def _by_operator_and_rule(
     context: Context, session: Session, sides: dict[Side, Environment]
-) -> dict[str, dict[Side, dict[Verdict, int]]]:
+) -> tuple[dict[str, dict[Side, dict[Verdict, int]]], dict[tuple[str, str], dict[Verdict, int]]]:
+    """The cases of each operator on each side, and of each rule and API at head."""
     counted: dict[str, dict[Side, Counter[Verdict]]] = defaultdict(
         lambda: {side: Counter() for side in sides}
     )
+    rules: dict[tuple[str, str], Counter[Verdict]] = defaultdict(Counter)
     for side, environment in sides.items():
         for case_id, verdict in outcomes.verdicts(session, context.campaign_id, environment.key):
-            counted[origin(context.corpus, case_id).operator][side][verdict] += 1
-    return {
+            about = origin(context.corpus, case_id)
+            counted[about.operator][side][verdict] += 1
+            for place in about.rules if side is Side.HEAD else ():
+                rules[place][verdict] += 1
+    operators = {
         operator: {side: dict(tally) for side, tally in by_side.items()}
         for operator, by_side in sorted(counted.items())
     }
+    return operators, {place: dict(tally) for place, tally in sorted(rules.items())}
 
 
 def _findings(
@@ -131,7 +139,7 @@ def _finding(context: Context, row: Finding, head: Outcome | None, base: Outcome
         base_runs=row.base_runs,
         reason=row.reason,
     )
-    operator = _SEVERAL if row.signature.startswith(UNSORTED) else facts.origin.operator
+    operator = _SEVERAL if row.signature.startswith(UNSORTED) else facts.origin.subject
     title = context.services.sign(facts.accused, operator, facts.origin.frontend).title
     return replace(facts, title=title)
 
@@ -158,7 +166,7 @@ def _with_reduction(
     }
     head = outcomes.with_component(session, campaign.id, Side.HEAD, head)
     origin_ = facts.origin
-    signature = context.services.sign(head, origin_.operator, origin_.frontend, small.traits)
+    signature = context.services.sign(head, origin_.subject, origin_.frontend, small.traits)
     base_agreed, base_runs = runs.get(Side.BASE, (0, 0))
     passes = base is not None and base.verdict is Verdict.PASS
     found = ReducedFacts(

@@ -112,6 +112,7 @@ class Summary:
     configuration  non-default options and profile, as `Outcome.configuration`
     counts         side → verdict → planned cases; without cases that did not run
     operators      operator → side → verdict → cases
+    rules          rule of equivalence and API → verdict → pairs at head
     phases         side → phase → verdict → planned cases that ended there
     cached         side → planned cases with a cached verdict
     costs          step → cost of its shards
@@ -148,6 +149,7 @@ class Summary:
     sources: tuple[SourceReport, ...]
     ranking: Ranking | None
     note: str
+    rules: dict[tuple[str, str], dict[Verdict, int]] = field(default_factory=dict)
     noise: tuple[int, int] = (0, 0)
     tried: dict[str, int] = field(default_factory=dict)
     short_failed: frozenset[str] = frozenset()

@@ -61,7 +61,7 @@ def first_of_each(keys: Mapping[str, str]) -> list[str]:
 def signature_key(context: Context, outcome: Outcome) -> str:
     """The key of the signature of a case that is not reduced."""
     case_origin = origin(context.corpus, outcome.case)
-    return context.services.sign(outcome, case_origin.operator, case_origin.frontend).key
+    return context.services.sign(outcome, case_origin.subject, case_origin.frontend).key
 
 
 def repeated_change(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from bot.campaigns.plan.case_source import SourceReport
 from bot.campaigns.plan.ranking import Ranking
@@ -41,6 +43,7 @@ def print_summary(
     for line in _phases(result):
         console.print(escape(line))
     console.print(escape(_speed(result)))
+    _rules(console, result)
     _groups(console, result)
     console.print(escape(result["headline"]))
     if report is not None:
@@ -95,6 +98,25 @@ def _speed(result: dict[str, Any]) -> str:
     if work["overhead"] is not None:
         line += f", overhead {work['overhead']:.2f} (wall time / compiler time)"
     return f"{line}; {known}"
+
+
+def _rules(console: Console, result: dict[str, Any]) -> None:
+    """The pairs of each rule of equivalence, one line each."""
+    totals: dict[str, tuple[int, Counter[str], int]] = {}
+    for row in result["rules"]:
+        apis, verdicts, bugs = totals.get(row["rule"], (0, Counter(), 0))
+        totals[row["rule"]] = (
+            apis + bool(row["api"]),
+            verdicts + Counter(row["head"]),
+            bugs + bool(row["bugs"]),
+        )
+    if not totals:
+        return
+    table = Table("  rule", "APIs", "pairs", "bugs", "verdicts", box=None, pad_edge=False)
+    for rule, (apis, verdicts, bugs) in sorted(totals.items()):
+        counts = ", ".join(f"{pairs} {verdict}" for verdict, pairs in sorted(verdicts.items()))
+        table.add_row(f"  {escape(rule)}", str(apis), str(verdicts.total()), str(bugs), counts)
+    console.print(table)
 
 
 def _groups(console: Console, result: dict[str, Any]) -> None:

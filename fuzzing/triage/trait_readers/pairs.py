@@ -12,5 +12,7 @@ def traits(case: TestCase) -> Traits:
     program = case.program
     assert isinstance(program, EquivalentPair)
     operator = case.provenance.operator
-    pattern = f"{operator} by {program.rule}"  # of models the operator names their rewrites
-    return Traits(pattern, dtypes_of(given for _, given in case.inputs), operators=(operator,))
+    if isinstance(program, EquivalentModels):  # whose operator names the rewrites
+        dtypes = dtypes_of(given for _, given in case.inputs)
+        return Traits(f"{operator} by {program.rule}", dtypes, operators=(operator,))
+    return Traits(f"{operator} by {program.rule}", operators=(operator,))

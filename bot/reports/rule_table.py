@@ -1,0 +1,81 @@
+"""The results of pairs by rule of equivalence, and by rule and API."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from fuzzing.outcomes import Verdict
+
+#: A rule, and an API or "" for models.
+Place = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class RuleRow:
+    """The pairs at head of a rule and an API.
+
+    bugs  signatures of confirmed findings among them
+    """
+
+    rule: str
+    api: str
+    verdicts: Mapping[Verdict, int]
+    bugs: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> int:
+        """How many ran."""
+        return sum(self.verdicts.values())
+
+    @property
+    def failing(self) -> int:
+        """How many fail."""
+        return sum(pairs for verdict, pairs in self.verdicts.items() if verdict.is_failure)
+
+
+@dataclass(frozen=True)
+class RuleTotal:
+    """All APIs of a rule.
+
+    apis  0 for a rewrite of models
+    bugs  one for each API with any, as EAGLE counts them
+    """
+
+    rule: str
+    apis: int
+    verdicts: Mapping[Verdict, int]
+    bugs: int
+
+    @property
+    def pairs(self) -> int:
+        """How many ran."""
+        return sum(self.verdicts.values())
+
+
+def rule_rows(
+    counts: Mapping[Place, Mapping[Verdict, int]], bugs: Mapping[Place, Collection[str]]
+) -> tuple[RuleRow, ...]:
+    """One row for each rule and API that ran: those with bugs first, then by failures, then by name."""
+    rows = [
+        RuleRow(rule, api, counts.get((rule, api), {}), tuple(sorted(bugs.get((rule, api), ()))))
+        for rule, api in {**counts, **bugs}
+    ]
+    return tuple(sorted(rows, key=lambda row: (-len(row.bugs), -row.failing, row.rule, row.api)))
+
+
+def rule_totals(rows: Iterable[RuleRow]) -> tuple[RuleTotal, ...]:
+    """One row for each rule, by name."""
+    grouped: dict[str, list[RuleRow]] = defaultdict(list)
+    for row in rows:
+        grouped[row.rule].append(row)
+    return tuple(
+        RuleTotal(
+            rule,
+            sum(bool(row.api) for row in own),
+            dict(sum((Counter(row.verdicts) for row in own), Counter())),
+            sum(bool(row.bugs) for row in own),
+        )
+        for rule, own in sorted(grouped.items())
+    )
