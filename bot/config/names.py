@@ -102,7 +102,7 @@ def source_parts(name: str) -> int:
 def generation_options(source: str) -> frozenset[str]:
     """The options of a source that generates its cases: seed, count and others; none for other sources."""
     one = _sources().get(source)
-    known = {"seed", "count", "blocks", "reward", "feedback", "ablation", "rules"}
+    known = {"seed", "count", "blocks", "reward", "feedback", "ablation", "rules", "models"}
     return one.parameters & known if one is not None and is_generated(source) else frozenset()
 
 

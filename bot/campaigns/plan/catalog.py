@@ -163,10 +163,21 @@ def _source_digest(source: str, options: tuple[str, ...] = ()) -> str:
     digest = hashlib.sha256(" ".join((source, *options)).encode())
     for name in sorted(f"{one.name}=={one.version}" for one in distributions()):
         digest.update(name.encode() + b"\0")
+    for path in _models(options):
+        stat = path.stat()
+        digest.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
     root = Path(fuzzing.__path__[0])
     for path in sorted(file for part in _CODE for file in _files(root, part)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _models(options: tuple[str, ...]) -> list[Path]:
+    """The files of the option `--models`, whose changes make another catalog."""
+    if "--models" not in options:
+        return []
+    models = Path(options[options.index("--models") + 1])
+    return sorted(path for path in models.rglob("*") if path.is_file()) if models.is_dir() else [models]
 
 
 def _files(root: Path, part: str) -> Iterable[Path]:

@@ -167,6 +167,11 @@ class _Arguments:
     help="Also search with less of graph-search's method, without the compiler, for a chart in the report.",
 )
 @click.option(
+    "--models",
+    type=click.Path(path_type=Path, exists=True),
+    help="A model or a folder of models for onnx-mutants. [default: ONNX's node tests]",
+)
+@click.option(
     "--rules", help="Equivalence rules of the source eagle, by commas; `assay rules`. [default: all]"
 )
 @click.option(
@@ -197,6 +202,7 @@ def command(
     blocks: int | None,
     reward: str | None,
     ablation: bool,
+    models: Path | None,
     rules: str | None,
     rungs: str,
     workers: int | None,
@@ -260,6 +266,7 @@ def command(
                 "reward": reward,
                 "ablation": 1 if ablation else None,
                 "rules": rules,
+                "models": models and models.absolute(),
             },
             () if cases else config.sources,
         ),

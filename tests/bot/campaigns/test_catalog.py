@@ -13,6 +13,7 @@ import fuzzing
 from bot.campaigns.campaign_queue import BACKOFF_S
 from bot.campaigns.plan import catalog as catalogs
 from bot.campaigns.plan.case_source import SourceReport, distinct
+from bot.campaigns.plan.collection import Collector
 from bot.campaigns.provenance import origin
 from bot.errors import InfrastructureError, UsageError
 from tests.bot.campaigns import fakes
@@ -36,6 +37,39 @@ def test_a_source_is_migrated_once_for_what_is_installed(
     world.run()
     assert world.tools.calls.count("fuzzing.migrate") == 2
     assert len(files(world)) == 2
+
+
+def test_another_model_of_the_user_makes_another_catalog(tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    models.mkdir()
+
+    def path() -> Path:
+        [part] = catalogs.SourceCatalog(tmp_path, "graph-search", ("--models", str(models))).parts()
+        return part.path
+
+    first = path()
+    assert path() == first
+    (models / "a.onnx").write_bytes(b"one")
+    second = path()
+    assert second != first
+    (models / "a.onnx").write_bytes(b"three")
+    assert path() not in (first, second)
+
+
+def test_the_record_of_a_search_is_kept(tmp_path: Path) -> None:
+    record = {"models": 1, "curve": [0.5], "tree": [[-1, "", 1, 0.5]], "ablation": {}}
+
+    def run_tool(module: str, args: Sequence[str], on_event: Any, stop: threading.Event) -> None:
+        on_event({"event": "case", "id": fakes.IDS["Abs_fine"]})
+        on_event({"event": "search", **record})
+        on_event({"event": "end", "cases": 1, "skipped": {}, "library": "onnx", "version": "1"})
+
+    catalog = catalogs.SourceCatalog(tmp_path, "graph-search")
+    collector = Collector(tmp_path, run_tool, 1, lambda: 0.0)
+    collector.collect(catalog.parts(), None, lambda _event: None, threading.Event())
+    account = catalog.account()
+    assert (account.cases, account.search) == (1, record)
+    assert list(catalog.cases()) == [fakes.IDS["Abs_fine"]]
 
 
 def test_a_migration_that_breaks_off_leaves_no_catalogue(world: World) -> None:

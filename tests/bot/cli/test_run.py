@@ -254,6 +254,10 @@ MISTAKES = {
         ["--backend", "onnxruntime", "--source", "onnx-node-tests", "--seed", "7"],
         "--seed is for generated sources",
     ),
+    "models without a source that takes them": (
+        ["--backend", "onnxruntime", "--source", "onnx-node-tests", "--models", "."],
+        "--models is for generated sources; add --source with one of: onnx-mutants",
+    ),
     "backend": (
         ["--backend", "openvivo"],
         "did you mean 'openvino'? there are: inductor, iree, onnxruntime, ",
