@@ -58,9 +58,9 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
     variables = [variable for _, variable, _ in program.inputs]
     arguments = ", ".join(variables)
     check = _check(case, outcome, arguments)
-    if check is None:
-        return ""
     options, _ = full_configuration(outcome)
+    if check is None or options.get("backward") == "on":  # which takes more lines than the program
+        return ""
     on_host = ".cpu()" if outcome.device == "CUDA" else ""
     arrays = [f"{name}{on_host}.numpy()" if frontend == "torch" else name for name in variables]
     imports = program.imports

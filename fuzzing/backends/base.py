@@ -147,6 +147,15 @@ class Backend:
         return {}
 
     @classmethod
+    def reference_options(cls, options: dict[str, str]) -> dict[str, str]:
+        """Options of the library's runs that these options of the compiler ask for.
+
+        options  resolved, see `resolve_options`
+        """
+        del options
+        return {}
+
+    @classmethod
     def resolve_options(cls, given: dict[str, str]) -> dict[str, str]:
         """`given` with the default of every other option; raises UsageError for forbidden values."""
         for name, value in given.items():

@@ -49,6 +49,7 @@ class Evaluator:
         self._backend = backends.get(shard.backend)
         options = self._backend.resolve_options(shard.options)
         self._computed_in = self._backend.computed_in(shard.device, options)
+        self._reference_options = self._backend.reference_options(options)
         self.configuration = format_configuration(
             self._backend.non_default_options(shard.options), shard.profile
         )
@@ -74,7 +75,9 @@ class Evaluator:
         """Reference runners with a temporary folder."""
         folder = Path(tempfile.mkdtemp(prefix="assay-evaluator-"))
         self._own.callback(discard_tree, folder)
-        made = ReferenceRunners(folder, shard.python, shard.limits, keep_workers=True)
+        made = ReferenceRunners(
+            folder, shard.python, shard.limits, self._reference_options, keep_workers=True
+        )
         self._own.callback(made.close)
         return made
 

@@ -55,7 +55,13 @@ def main(arguments: Sequence[str]) -> int:
 def outputs(shard: Shard) -> Iterator[dict[str, Any]]:
     """Summary of each output. Raises UsageError for a case that its own library fails."""
     bare = Corpus(shard.corpus).get(shard.case)
-    reference_runners = ReferenceRunners(Path(shard.corpus), shard.python, shard.limits)
+    kind = backends.get(shard.backend)
+    reference_runners = ReferenceRunners(
+        Path(shard.corpus),
+        shard.python,
+        shard.limits,
+        kind.reference_options(kind.resolve_options(shard.options)),
+    )
     [(case, error)] = ReferenceOutputs(reference_runners).complete([bare])
     if error:
         raise UsageError(f"case {bare.id[:16]} has no reference: {error}")

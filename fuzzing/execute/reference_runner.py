@@ -35,18 +35,29 @@ class ReferenceRunner:
     If nothing can be written beside the corpus, a temporary folder is used.
 
     python        the interpreter of the toolchain
+    options       of all the library's runs, as far as it has them (`Backend.reference_options`)
     keep_workers  from one `run` to the next, until `close`
     """
 
     def __init__(
-        self, kind: str, corpus: Path, python: str, limits: Limits, *, keep_workers: bool = False
+        self,
+        kind: str,
+        corpus: Path,
+        python: str,
+        limits: Limits,
+        options: Mapping[str, str] | None = None,
+        *,
+        keep_workers: bool = False,
     ) -> None:
         self.backend = backends.reference_backend(kind)
         self._python = sys.executable if kind in _BUNDLED_KINDS else python
         self._limits = limits
         self._keep_workers = keep_workers
         self._workers: dict[str, Supervisor[Any]] = {}
-        self._folder = corpus / REFERENCES_FOLDER / f"{self.backend.name}-{self._version()}"
+        known = self.backend.options
+        self._options = {name: value for name, value in (options or {}).items() if name in known}
+        setting = "".join(f"-{name}={value}" for name, value in sorted(self._options.items()))
+        self._folder = corpus / REFERENCES_FOLDER / f"{self.backend.name}-{self._version()}{setting}"
         self._fallback_folder: Path | None = None
 
     def _version(self) -> str:
@@ -69,7 +80,7 @@ class ReferenceRunner:
         command = WorkerCommand(
             self._python,
             self.backend.name,
-            options=dict(options or {}),
+            options=self._options | dict(options or {}),
             limits=self._limits,
             environment=environment or {},
         )
@@ -136,10 +147,18 @@ def _write(path: Path, text: str) -> None:
 
 
 class ReferenceRunners:
-    """The libraries of all kinds of program in a corpus. With `keep_workers` workers stay until `close`."""
+    """The libraries of all kinds of program in a corpus; arguments as those of `ReferenceRunner`."""
 
-    def __init__(self, corpus: Path, python: str, limits: Limits, *, keep_workers: bool = False) -> None:
-        self._given = corpus, python, limits
+    def __init__(
+        self,
+        corpus: Path,
+        python: str,
+        limits: Limits,
+        options: Mapping[str, str] | None = None,
+        *,
+        keep_workers: bool = False,
+    ) -> None:
+        self._given = corpus, python, limits, options
         self._keep_workers = keep_workers
         self._known: dict[str, ReferenceRunner] = {}
 

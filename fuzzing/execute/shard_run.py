@@ -58,7 +58,11 @@ class ShardRun:
             self._command(self._options), workers=shard.workers, fresh=shard.fresh
         )
         self._reference_runners = ReferenceRunners(
-            self._corpus.root, shard.python, shard.limits, keep_workers=True
+            self._corpus.root,
+            shard.python,
+            shard.limits,
+            self._backend.reference_options(self._options),
+            keep_workers=True,
         )
         self.references = ReferenceOutputs(self._reference_runners)
         self._rechecker = Rechecker(self._reference_runners)

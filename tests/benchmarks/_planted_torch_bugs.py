@@ -196,6 +196,11 @@ PLANTS = (
         _decomposition("elu", lambda x, *_: torch.where(x > 0, x, x.exp())),
         _DECOMPOSED,
     ),
+    Plant(
+        "derivative of tanh",
+        _decomposition("tanh_backward", lambda gradient, tanh: gradient * (1 - tanh.abs())),
+        {**_DECOMPOSED, "backward": "on"},
+    ),
 )
 
 

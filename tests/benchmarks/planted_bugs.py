@@ -1,4 +1,4 @@
-"""Bugs planted in Dynamo and AOTAutograd that mutated programs find; the bar is 22 of 24 in 10 CPU-minutes.
+"""Bugs planted in Dynamo and AOTAutograd that mutated programs find; the bar: all but two, in 10 CPU-minutes.
 
 Each plant is a forked process that runs mutants of one seed until the compiled result differs from eager
 torch's, or the compiler raises. Mutants that fail without a plant are left out.
@@ -31,9 +31,12 @@ _TOLERANCE = 2e-2
 def failure(case: TestCase, options: Mapping[str, str]) -> str:
     """How the compiled program differs from the eager one; "" if it does not."""
     eager, compiled, inputs = TorchEager(), Inductor(), list(case.values())
-    eager.load("CPU", {})
+    eager.load("CPU", Inductor.reference_options(Inductor.resolve_options(dict(options))))
     compiled.load("CPU", dict(options))
-    wanted = eager.run(eager.convert(case.program, inputs), inputs)
+    try:
+        wanted = eager.run(eager.convert(case.program, inputs), inputs)
+    except RuntimeError:  # the program has no gradient
+        return ""
     try:
         found = compiled.run(compiled.compile(compiled.convert(case.program, inputs)), inputs)
     except Exception as error:  # noqa: BLE001 - the compiler's, and so what is looked for
@@ -117,19 +120,21 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=600, help="CPU seconds for each plant")
     parser.add_argument("--mutants", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--plant", default="", help="only plants whose name contains this")
     given = parser.parse_args(arguments)
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     source = mutants(given.seed)
     cases = [next(source) for _ in range(given.mutants)]
+    plants = [plant for plant in PLANTS if given.plant in plant.name]
     found = 0
-    for plant in PLANTS:
+    for plant in plants:
         how = search(plant, cases, given.seconds)
         found += bool(how)
         print(f"{plant.name:34} {how or 'not found'}", flush=True)
-    print(f"{found} of {len(PLANTS)} found with {len(cases)} mutants; {machine()}")
-    return 0 if found >= len(PLANTS) - 2 else 1
+    print(f"{found} of {len(plants)} found with {len(cases)} mutants; {machine()}")
+    return 0 if found >= len(plants) - 2 else 1
 
 
 if __name__ == "__main__":

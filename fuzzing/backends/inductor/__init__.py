@@ -47,7 +47,8 @@ class Inductor(Backend):
     which is dynamo alone; `dynamic`, off (the default), on or auto: whether sizes are symbols never, from the
     start, or once they change; `first_call`, the inputs of the first call: the same (the default), the same
     elements in another order (values), or each tensor twice along its first axis (shape). Where the library
-    itself raises on the other inputs, they are the same.
+    itself raises on the other inputs, they are the same; `backward`, on to differentiate both calls and to
+    compare the gradients of the inputs, with the library's as the reference.
     """
 
     name: ClassVar[str] = "inductor"
@@ -59,6 +60,7 @@ class Inductor(Backend):
         "torch_backend": ("inductor", "aot_eager_decomp_partition", "aot_eager", "eager"),
         "dynamic": ("off", "on", "auto"),
         "first_call": ("same", "values", "shape"),
+        "backward": ("off", "on"),
     }
     # As in the section "ablation" of PyTorch's guide to troubleshooting torch.compile.
     ablation: ClassVar[Tuple[AblationLevel, ...]] = (
@@ -87,6 +89,11 @@ class Inductor(Backend):
         """Torch's own requirements, and numpy, which a worker needs."""
         return [f"torch=={version}", "numpy"]
 
+    @classmethod
+    def reference_options(cls, options: Dict[str, str]) -> Dict[str, str]:
+        """Gradients are compared with the library's."""
+        return {name: options[name] for name in ("backward",) if options[name] == "on"}
+
     def load(self, device: str, options: Dict[str, Any]) -> None:
         """Imports torch.compile's layers; the first worker of a toolchain also fills the shared caches.
 
@@ -101,6 +108,7 @@ class Inductor(Backend):
         _check(self._device, self._torch_backend)
         self._dynamic = {"off": False, "on": True, "auto": None}[options.get("dynamic", "off")]
         self._first_call: str = options.get("first_call", "same")
+        self._backward = options.get("backward") == "on"
         self._cache = HeaderCache()
         _configure()
         if self._torch_backend == "inductor" and self._device == "cpu":
@@ -116,7 +124,7 @@ class Inductor(Backend):
     def convert(self, program: Program, inputs: Named) -> Any:
         """The program's module, and the inputs to compile it for."""
         _reset()
-        return torch_programs.build(program, self._device), inputs
+        return torch_programs.build(program, self._device, backward=self._backward), inputs
 
     def compile(self, model: Any) -> Any:
         """The compiled module, its state restored after the first call."""
@@ -130,9 +138,8 @@ class Inductor(Backend):
         built.module = torch.compile(
             built.module, backend=self._torch_backend, fullgraph=False, dynamic=self._dynamic
         )
-        with torch.no_grad(), bisectable_passes.instrumented(self.instrumentation):
-            torch_programs.reseed()
-            built.module(*arguments)
+        with bisectable_passes.instrumented(self.instrumentation):
+            built.call(arguments)
         before.restore()
         if self._cache.is_new():
             with self._cache.lock():

@@ -36,11 +36,13 @@ class Built:
 
     module     the torch.nn.Module returned by `make()`, in eval mode, without gradients
     precision  "native", or "float64": every narrower float is widened wherever it appears
+    backward   whether a run has gradients, and gives those of its inputs as well
     """
 
-    def __init__(self, module: Any, arrange: Any, precision: str) -> None:
+    def __init__(self, module: Any, arrange: Any, precision: str, backward: bool = False) -> None:
         self.module = module
         self.precision = precision
+        self.backward = backward
         self._arrange = arrange
 
     def arrange(self, inputs: Named, device: str = "cpu") -> List[Any]:
@@ -58,16 +60,25 @@ class Built:
         return list(self._arrange(given))
 
     def run(self, inputs: Named, device: str = "cpu") -> Named:
-        """Calls the module as it is, seeded and without gradients; the outputs in order."""
+        """Calls the module as it is, seeded; the outputs in order, and the gradients after them."""
+        return self.call(self.arrange(inputs, device))
+
+    def call(self, arguments: List[Any]) -> Named:
+        """`run` with these arguments."""
         import torch
 
-        arguments = self.arrange(inputs, device)
-        with torch.no_grad(), computing_in(self.precision):
+        with computing_in(self.precision):
             reseed()
-            return named_outputs(self.module(*arguments))
+            if not self.backward:
+                with torch.no_grad():
+                    return named_outputs(self.module(*arguments))
+            from fuzzing.backends.shared.torch_gradients import run_backward
+
+            result, gradients = run_backward(self.module, arguments)
+            return [*named_outputs(result), *((name, from_torch(one)) for name, one in gradients)]
 
 
-def build(program: Any, device: str = "cpu", precision: str = "native") -> Built:
+def build(program: Any, device: str = "cpu", precision: str = "native", backward: bool = False) -> Built:
     """Runs the text of a TorchCall or TorchProgram: the module on `device`, and how to arrange its inputs.
 
     Propagates the exceptions of the text, which is the reproducer's text; the name DEVICE in it is `device`.
@@ -81,7 +92,7 @@ def build(program: Any, device: str = "cpu", precision: str = "native") -> Built
         from fuzzing.backends.shared.torch_float64 import widen_tensor
 
         module = module._apply(widen_tensor)
-    return Built(module, space["arrange"], precision)
+    return Built(module, space["arrange"], precision, backward)
 
 
 def execute(source: str, filename: str, tree: Optional[ast.Module] = None) -> Dict[str, Any]:

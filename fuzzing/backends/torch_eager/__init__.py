@@ -14,7 +14,8 @@ class TorchEager(Backend):
     """Runs the module uncompiled.
 
     options: `precision`, "float64" for the float64 check; `undefined`, the number to put where torch leaves a
-    result open (`undefined_results`), by default torch's own.
+    result open (`undefined_results`), by default torch's own; `backward`, on for the gradients of the inputs
+    too (`torch_gradients`).
     """
 
     name: ClassVar[str] = "torch_eager"
@@ -25,6 +26,7 @@ class TorchEager(Backend):
     options: ClassVar[dict[str, tuple[str, ...]]] = {
         "precision": ("native", "float64"),
         "undefined": ("native", "0", "1"),
+        "backward": ("off", "on"),
     }
     packages: ClassVar[tuple[str, ...]] = ("torch", "numpy")
     reference: ClassVar[bool] = True
@@ -40,10 +42,11 @@ class TorchEager(Backend):
         self._device = device.lower()
         self._precision: str = options.get("precision", "native")
         self._undefined: str = options.get("undefined", "native")
+        self._backward = options.get("backward") == "on"
 
     def convert(self, program: Program, inputs: Named) -> Any:  # noqa: ARG002
         """The program's module."""
-        return torch_programs.build(program, self._device, self._precision)
+        return torch_programs.build(program, self._device, self._precision, self._backward)
 
     def compile(self, model: Any) -> Any:
         """Nothing to do."""

@@ -312,6 +312,17 @@ def test_programs_are_compared_with_their_own_library(
         assert "off by 0.5" in message
 
 
+@pytest.mark.compiler_inductor
+def test_gradients_are_compared_if_the_option_says_so(tmp_path: Path) -> None:
+    """The program's result is right, its gradient is not."""
+    text = PLANTED.split("    return")[0] + "    return x + off * (x - x.detach())\n"
+    seen = replace(wrong("inductor"), configuration="torch_backend=eager backward=on")
+    code, message = execute(tmp_path, of_program(TorchProgram(text)), seen)
+    assert code == BUG_SHOWN, message
+    assert "output 1: 4 of 4 elements differ" in message
+    assert "output 0:" not in message
+
+
 @pytest.mark.parametrize(
     "backend", ["iree", pytest.param("tinygrad", marks=pytest.mark.compiler_tinygrad), "tvm"]
 )

@@ -3,6 +3,7 @@
 torch.sin    dynamo captures torch.cos
 torch.erf    AOTAutograd is given torch.erfc
 silu         decomposed into twice its input
+torch.tanh   its derivative is decomposed into 1 - |tanh|
 torch.tan    lowered as sin
 torch.asin   cannot be lowered
 torch.trunc  the graph's backend says what sizes it sees, by an exception
@@ -65,7 +66,9 @@ def _plant_in_decompositions() -> None:
     import torch
     from torch._inductor.decomposition import decompositions
 
-    decompositions[torch.ops.aten.silu.default] = lambda tensor: tensor * 2
+    aten = torch.ops.aten
+    decompositions[aten.silu.default] = lambda tensor: tensor * 2
+    decompositions[aten.tanh_backward.default] = lambda gradient, tanh: gradient * (1 - tanh.abs())
 
 
 def _plant_in_lowerings() -> None:

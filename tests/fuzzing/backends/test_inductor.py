@@ -19,6 +19,8 @@ from fuzzing.cases.torch_program import TorchProgram
 from fuzzing.errors import ToolchainError
 from fuzzing.execute.ablation import run_ablation
 from fuzzing.execute.compiler_cache import resolve_cache_folder
+from fuzzing.execute.evaluator import Evaluator
+from fuzzing.execute.shard import Shard
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
@@ -232,3 +234,33 @@ def test_the_first_call_may_have_other_inputs(first_call: str, seen: list[int]) 
     assert x == X
     assert isinstance(sizes, Tensor)
     assert sizes.array().tolist() == seen
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # Dynamo asks each argument for it
+@pytest.mark.parametrize("torch_backend", ["eager", "aot_eager"])
+def test_gradients_are_outputs_on_request(torch_backend: str) -> None:
+    x, n = Tensor.of(np.array([0.5, 1.0], np.float32)), Tensor.of(np.array([3, 2], np.int64))
+    body = "    y = x * n\n    x[0] = 2\n    return y, x * x, n + 1\n"
+    text = f"import torch\n\n\ndef forward(x, n):\n{body}"
+    backend, given = backends.get("inductor")(), [("x", x), ("n", n)]
+    backend.load("CPU", {"torch_backend": torch_backend, "backward": "on"})
+    found = dict(backend.run(backend.compile(backend.convert(TorchProgram(text), given)), given))
+    assert list(found) == ["0", "1", "2", "gradient.0"]
+    gradient = found["gradient.0"]
+    assert isinstance(gradient, Tensor)
+    # Of sum(w * x * n), and of sum(w * x * x) after x[0] = 2, with the weights w = 1, 8 / 7.
+    wanted = [3, 8 / 7 * (2 + 2 * 1.0)]
+    assert gradient.array().tolist() == pytest.approx(wanted, rel=1e-5)
+
+
+def test_gradients_are_compared_with_the_librarys(tmp_path: Path) -> None:
+    given = [call("torch.tanh"), call("torch.sigmoid")]
+    options = {"torch_backend": "aot_eager_decomp_partition", "backward": "on"}
+    ids = tuple(one.id for one in given)
+    with Evaluator(
+        Shard(str(tmp_path), ids, PLANTED, "planted", sys.executable, options=options)
+    ) as evaluator:
+        planted, sound = evaluator.evaluate(given)
+    assert planted.verdict is Verdict.WRONG_RESULT, planted.summary
+    assert {mismatch.output for mismatch in planted.evidence.mismatches} == {"gradient.0"}
+    assert sound.verdict is Verdict.PASS, sound.summary

@@ -149,6 +149,12 @@ def test_results_are_computed_into_tensors_that_exist() -> None:
     assert any("torch.add(v2, v1, out=v4)" in call for call in calls)
 
 
+def test_functions_may_return_the_variable_of_a_loop_that_does_not_turn() -> None:
+    for mutant in mutants("dead-branches")[:6]:
+        for moved in mutants("functionalization", mutant.text, 8)[:12]:
+            assert find_difference(moved) == ""
+
+
 def test_soundness_sees_another_value() -> None:
     wrong = Mutant(SEED, (), TEXT.replace("v6 = v3 * 2", "v6 = v3 * 3"))
     assert find_difference(wrong) == "result 1: other values"
