@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from fuzzing import backends
+from fuzzing.backends.base import Named
 from fuzzing.cases import Provenance, Tensor, TestCase
 from fuzzing.cases.arguments import TensorArg
 from fuzzing.cases.programs import Program
@@ -242,7 +243,8 @@ def test_gradients_are_outputs_on_request(torch_backend: str) -> None:
     x, n = Tensor.of(np.array([0.5, 1.0], np.float32)), Tensor.of(np.array([3, 2], np.int64))
     body = "    y = x * n\n    x[0] = 2\n    return y, x * x, n + 1\n"
     text = f"import torch\n\n\ndef forward(x, n):\n{body}"
-    backend, given = backends.get("inductor")(), [("x", x), ("n", n)]
+    backend = backends.get("inductor")()
+    given: Named = [("x", x), ("n", n)]
     backend.load("CPU", {"torch_backend": torch_backend, "backward": "on"})
     found = dict(backend.run(backend.compile(backend.convert(TorchProgram(text), given)), given))
     assert list(found) == ["0", "1", "2", "gradient.0"]
