@@ -109,6 +109,9 @@ CORRECTIONS: Dict[str, Correction] = {
         "ceil_mode with auto_pad",
     ),
     "MaxRoiPool": Correction(indexing.max_roi_pool, "has none"),
+    "MaxUnpool": Correction(
+        sliding_windows.max_unpool, "counts the indices in the smallest output, not in that of output_shape"
+    ),
     "Mean": Correction(statistics.mean, "refuses a first input that is to be broadcast"),
     "NegativeLogLikelihoodLoss": Correction(
         statistics.negative_log_likelihood_loss,

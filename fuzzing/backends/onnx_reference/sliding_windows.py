@@ -134,6 +134,22 @@ def max_pool(_node: Any, x: Any, storage_order: Optional[int] = None, **attribut
     return found, where
 
 
+def max_unpool(
+    node: Any, x: Any, places: Any, output_shape: Optional[Any] = None, **attributes: Any
+) -> Tuple[Any, ...]:
+    """MaxUnpool: "the indices are linear, i.e. computed considering the tensor as flattened 1-D tensor".
+
+    That tensor is the input of the MaxPool to invert, whose shape is `output_shape`. onnx's own
+    implementation counts in the smallest such input (https://github.com/onnx/onnx/issues/2398);
+    onnxruntime, tinygrad and torch follow the text.
+    """
+    if output_shape is None:
+        return tuple(node.own(x, places, **attributes))
+    found = np.zeros([int(length) for length in output_shape], x.dtype)
+    found.flat[places.ravel()] = x.ravel()
+    return (found,)
+
+
 def _least(dtype: Any) -> Any:
     """The maximum of no elements."""
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf

@@ -163,7 +163,7 @@ def _places(context: NodeContext) -> Constant:
 
 
 def _unpooled_shape(context: NodeContext) -> Constant:
-    """As long as without it: if longer, the reference does not define where the elements are."""
+    """As long as without it: if longer, onnx's own evaluator puts the elements elsewhere."""
     return int64(*_unpooled(context)[0].lengths)
 
 

@@ -17,16 +17,11 @@ from fuzzing.backends.onnx_reference import OnnxReference, corrections
 from fuzzing.cases import OnnxModel, Tensor, Value
 from fuzzing.errors import InternalError
 from fuzzing.migrate.onnx_node_tests import collect
+from fuzzing.migrate.onnx_wrong_tests import WRONG_TESTS
 
 Array = np.ndarray[Any, Any]
 Outputs = list[Array]
 F, I = np.float32, np.int64  # noqa: E741
-
-#: ONNX's own tests contradict the text here, and onnxruntime, openvino and torch follow the text.
-CONTRADICTED = {
-    "test_resize_downsample_scales_linear_align_corners",
-    "test_resize_downsample_scales_cubic_align_corners",
-}
 
 
 def model(graph: str, opset: int) -> onnx.ModelProto:
@@ -224,6 +219,13 @@ CASES: dict[str, tuple[int, str, list[Array], Outputs]] = {
         'auto_pad = "SAME_LOWER">(x) }',
         [np.array([[[1, 5, 2, 3, 4]]], F)],
         [np.array([[[1, 5, 4]]], F), np.array([[[0, 1, 4]]], I)],
+    ),
+    "MaxUnpool": (
+        11,
+        "(float[1,1,1,1] x, int64[1,1,1,1] i, int64[4] s) "
+        "=> (float[1,1,3,3] y) { y = MaxUnpool<kernel_shape = [2, 2], strides = [2, 2]>(x, i, s) }",
+        [np.array([[[[5]]]], F), np.array([[[[3]]]], I), np.array([1, 1, 3, 3], I)],
+        [np.array([[[[0, 0, 0], [5, 0, 0], [0, 0, 0]]]], F)],
     ),
     "MaxRoiPool": (
         1,
@@ -436,6 +438,24 @@ def test_max_pool_is_torch_s(
     np.testing.assert_array_equal(where, want[1].numpy() + np.arange(4).reshape(2, 2, 1) * length)
 
 
+@given(kernel=st.integers(1, 3), more=st.integers(0, 2), length=st.integers(1, 4))
+def test_max_unpool_is_torch_s_and_undoes_max_pool(kernel: int, more: int, length: int) -> None:
+    long = length * kernel + min(more, kernel - 1)  # as long as what this many windows were pooled from
+    x = np.abs(ramp(2, 2, long, long)) + 1  # the largest are not 0, so that pooling finds them again
+    pooled, where = torch.nn.functional.max_pool2d(torch.tensor(x), kernel, return_indices=True)
+    graph = (
+        f"(float[2,2,{length},{length}] x, int64[2,2,{length},{length}] i, int64[4] s) => (float[2,2,N,M] y) "
+        f"{{ y = MaxUnpool<kernel_shape = [{kernel}, {kernel}], strides = [{kernel}, {kernel}]>(x, i, s) }}"
+    )
+    # torch counts within an image, ONNX within the whole tensor.
+    flat = where.numpy() + np.arange(4).reshape(2, 2, 1, 1) * long * long
+    found = corrected(model(graph, 11), [pooled.numpy(), flat, np.array(x.shape, I)])[0]
+    want = torch.nn.functional.max_unpool2d(pooled, where, kernel, output_size=x.shape[2:])
+    np.testing.assert_array_equal(found, want.numpy())
+    again = torch.nn.functional.max_pool2d(torch.tensor(found), kernel)
+    np.testing.assert_array_equal(again.numpy(), pooled.numpy())
+
+
 @given(
     kernel=st.integers(1, 4), stride=st.integers(1, 3), group=st.integers(1, 2), dilation=st.integers(1, 2),
     more=st.integers(0, 2), pad=st.integers(0, 1),
@@ -513,7 +533,7 @@ def test_recurrent_networks_are_torch_s(name: str, gates: int) -> None:
 
 
 def test_onnx_s_own_node_tests_agree() -> None:
-    """Those of all operators that are corrected, but for two that contradict the text."""
+    """Those of all operators that are corrected, but for the listed ones, which contradict the text."""
     evaluator = corrections.evaluator(onnx)
     wrong = {
         test.name
@@ -523,7 +543,7 @@ def test_onnx_s_own_node_tests_agree() -> None:
         and _applies(test.model)
         and not _agrees(evaluator(test.model), test)
     }
-    assert wrong == CONTRADICTED
+    assert wrong == set(WRONG_TESTS)
 
 
 def _applies(given_: onnx.ModelProto) -> bool:
