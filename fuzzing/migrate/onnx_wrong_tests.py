@@ -1,7 +1,7 @@
 """ONNX's node tests whose expected outputs contradict the text of the standard.
 
-Found by comparing all node tests of onnx 1.23.2 with the corrected evaluator (`fuzzing.backends.onnx_reference`)
-and with onnxruntime, which excludes these three from its own runs:
+Found by comparing all node tests of onnx 1.23.2 with the corrected evaluator
+(`fuzzing.backends.onnx_reference`) and with onnxruntime, which excludes these three from its own runs:
 onnxruntime/test/testdata/onnx_backend_test_series_filters.jsonc. They are migrated without these outputs, so
 that the corrected evaluator computes the reference.
 """

@@ -23,6 +23,8 @@ _PHASES = {
 }
 #: Fewest characters of a message that distinguish failures by themselves, as in a title.
 _SPECIFIC = 32
+#: Capitalized words of short messages that name no operator.
+_PYTHON_NAMES = frozenset({"False", "None", "Tensor", "True"})
 _NONFINITE = re.compile(r"^[^'\"]*\b(?:nan|inf)")
 
 
@@ -58,8 +60,15 @@ class _Symptom:
 
         The condition of a failed check is code, which other operators of a file may share.
         """
-        specific = len(self.complaint) >= _SPECIFIC and not self.complaint.startswith("Check '")
-        return bool(self.frames) and specific and not self.error.startswith("SIG")
+        specific = len(self.complaint) >= _SPECIFIC or _names_operator(self.complaint)
+        code = self.complaint.startswith("Check '") or self.error.startswith("SIG")
+        return bool(self.frames and specific and not code)
+
+
+def _names_operator(complaint: str) -> bool:
+    """Whether a sentence names an operator behind its second word, as in "no value in Constant"."""
+    names = (word for word in complaint.split()[2:] if word not in _PYTHON_NAMES)
+    return any(word[0].isupper() and word[1:2].islower() for word in names)
 
 
 def compute_signature(

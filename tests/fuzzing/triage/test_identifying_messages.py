@@ -56,7 +56,20 @@ def test_another_message_or_function_is_another_bug(other: Signature) -> None:
     assert not explains(other, signed(MODULE, "torch.add_"))
 
 
-@pytest.mark.parametrize("message", ["bad axis", "Check 'node.get_ov_inputs().size() == expected_inputs'"])
+def test_a_short_message_that_names_an_operator_is_one_bug() -> None:
+    one, other = signed("no value in Constant", "Constant"), signed("no value in Constant", "Pad(Constant)")
+    assert one.key == other.key
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "bad axis",
+        "list index out of range",
+        "axis is not Tensor",
+        "Check 'node.get_ov_inputs().size() == expected_inputs'",
+    ],
+)
 def test_what_many_operators_may_say_is_a_bug_of_each(message: str) -> None:
     assert signed(message, "Pad").key != signed(message, "Slice").key
 
