@@ -52,14 +52,22 @@ def _size(value: Any, dim: Any) -> int:
     return shape[int(dim)]
 
 
+def _is_integer(value: Any) -> bool:
+    """Of a tensor's elements, or of a number; bool counts as an integer."""
+    dtype = getattr(value, "dtype", None)
+    return isinstance(value, int) if dtype is None else dtype.startswith(("int", "uint", "bool"))
+
+
 #: What can be asked of a parameter. `ndim(x)`, `size(x, d)`, `numel(x)` of a tensor (or the first of a list);
-#: `length(x)` of a list; the rest as in Python. `given(x)`, beside these, is whether a call gives x at all.
+#: `length(x)` of a list; `is_integer(x)` of a tensor or number; the rest as in Python. `given(x)`, beside
+#: these, is whether a call gives x at all.
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "ndim": lambda value: len(_shape(value)),
     "size": _size,
     "numel": lambda value: math.prod(_shape(value)),
     "least_size": lambda value: min(_shape(value), default=1),
     "length": _length,
+    "is_integer": _is_integer,
     "prod": lambda value: math.prod(value) if isinstance(value, (list, tuple)) else value,
     "floor": math.floor,
     "ceil": math.ceil,

@@ -135,7 +135,7 @@ def _with_dtypes(api: str, found: list[Parameter]) -> list[Parameter]:
 def _shared_dtypes(api: str) -> Dtype | None:
     for _, document in api_documentation.documentation_chain(api):
         for paragraph in document.prose:
-            text = strip_markup(paragraph)
+            text = relations.WHOLE_NUMBERS.sub("", strip_markup(paragraph))
             if names := parse_tensor_dtypes("") or phrase_patterns.parse_dtypes(text):
                 return Dtype(names, Evidence("docstring", text[:300]))
     if api.endswith("_") and not api.endswith("__"):

@@ -1,4 +1,4 @@
-"""Conditions across parameters: divisibility, halves, nonempty outputs."""
+"""Conditions across parameters: divisibility, halves, whole numbers for integers, nonempty outputs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ _DIVISIBLE = re.compile(
 _HALF = re.compile(
     r"at most half of (?:effective )?(?:kernel|kernel_size)\b|<= kernel_size / 2", re.IGNORECASE
 )
+#: Numbers that are integers unless the tensors are floating-point ones; it limits no tensor's type.
+WHOLE_NUMBERS = re.compile(
+    r"For inputs of type `*FloatTensor`* or `*DoubleTensor`*,(?: arguments?)? "
+    r"`*(?P<first>\w+)`*(?: and `*(?P<second>\w+)`*)? must be (?:a )?real numbers?, "
+    r"otherwise (?:they should be integers|an integer)"
+)
 _DIGIT = re.compile(r"(\d)d")
 
 
@@ -36,6 +42,7 @@ def extract_relations(
         for paragraph in document.prose:
             text = strip_markup(paragraph)
             yield from _divisible(text, "", names)
+            yield from _whole(text, found)
             if "pad should be at most half" in text and {"padding", "kernel_size"} <= names:
                 for place in range(_dimensions(api)):
                     holds = f"2 * padding[{place}] <= kernel_size[{place}]"
@@ -57,6 +64,16 @@ def _divisible(text: str, owner: str, names: frozenset[str]) -> Iterator[Relatio
         for name in (match["first"], match["second"]):
             if name in names and by in names:
                 yield Relation(f"{name} % {by} == 0", by, Evidence("docstring", match[0]))
+
+
+def _whole(text: str, found: Sequence[Parameter]) -> Iterator[Relation]:
+    """Numbers that are integers where the tensors are, such as value of torch.addcmul."""
+    tensors = [item.name for item in found if item.is_tensor]
+    for match in WHOLE_NUMBERS.finditer(text):
+        for name in (match["first"], match["second"]):
+            if name in {item.name for item in found}:
+                holds = " or ".join([f"is_integer({name})", *(f"not is_integer({one})" for one in tensors)])
+                yield Relation(holds, name, Evidence("docstring", match[0]))
 
 
 def _first_items(formula: str, found: Sequence[Parameter]) -> str:

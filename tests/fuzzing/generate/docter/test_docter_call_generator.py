@@ -103,6 +103,23 @@ def _faults(call: Call) -> list[tuple[str, str]]:
     return [(item.parameter, item.category) for item in find_violations(call)]
 
 
+@pytest.mark.parametrize(
+    "api", ["torch.addcmul", "torch.Tensor.addcmul_", "torch.addcdiv", "torch.addmm", "torch.baddbmm"]
+)
+def test_numbers_are_integers_where_the_documentation_says_so(api: str) -> None:
+    """value: "For inputs of type FloatTensor or DoubleTensor must be a real number, otherwise an integer"."""
+    record, kinds = extract_constraints(api), set()
+    for seed in range(40):
+        call = draw(record, Random(seed))
+        tensors = [value for value in call.arguments.values() if isinstance(value, Recipe)]
+        integers = all(tensor.dtype.startswith(("int", "uint", "bool")) for tensor in tensors)
+        for name in {"value", "alpha", "beta"} & call.arguments.keys():
+            number = call.arguments[name]
+            assert isinstance(number, int) or not integers, call.arguments
+            kinds.add(type(number))
+    assert kinds == {int, float}
+
+
 def test_a_call_by_hand_conforms() -> None:
     assert find_violations(_call()) == ()
     assert (
