@@ -450,7 +450,7 @@ def test_max_unpool_is_torch_s_and_undoes_max_pool(kernel: int, more: int, lengt
     # torch counts within an image, ONNX within the whole tensor.
     flat = where.numpy() + np.arange(4).reshape(2, 2, 1, 1) * long * long
     found = corrected(model(graph, 11), [pooled.numpy(), flat, np.array(x.shape, I)])[0]
-    want = torch.nn.functional.max_unpool2d(pooled, where, kernel, output_size=x.shape[2:])
+    want = torch.nn.functional.max_unpool2d(pooled, where, [kernel, kernel], output_size=x.shape[2:])
     np.testing.assert_array_equal(found, want.numpy())
     again = torch.nn.functional.max_pool2d(torch.tensor(found), kernel)
     np.testing.assert_array_equal(again.numpy(), pooled.numpy())
