@@ -69,8 +69,8 @@ class SourceReport:
         return self.parts - self.whole
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON."""
-        return asdict(self)
+        """As JSON; `search` only for a source that searches."""
+        return {name: value for name, value in asdict(self).items() if value or name != "search"}
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> SourceReport:
