@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from bot.campaigns.classify.changes import describe_change, is_steady
 from bot.campaigns.context import Context
@@ -56,6 +57,14 @@ def first_of_each(keys: Mapping[str, str]) -> list[str]:
     """The items of a mapping, the first one with each value before others; order is kept otherwise."""
     leading = set({key: item for item, key in reversed(list(keys.items()))}.values())
     return [item for item in keys if item in leading] + [item for item in keys if item not in leading]
+
+
+def growing_groups(cases: Sequence[str], first: int) -> Iterator[list[str]]:
+    """The cases in order, in groups of `first`, then of twice as many as before: each costs a shard's start."""
+    remaining, size = iter(cases), first
+    while group := list(islice(remaining, size)):
+        yield group
+        size *= 2
 
 
 def signature_key(context: Context, outcome: Outcome) -> str:

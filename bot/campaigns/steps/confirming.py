@@ -5,6 +5,7 @@ A failure that base shows too needs no repeats. Without a base every failure is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from heapq import nsmallest
@@ -12,7 +13,7 @@ from heapq import nsmallest
 from bot.campaigns.classify.resource_failures import RETRY_LIMIT_FACTOR, needs_rerun
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
-from bot.campaigns.run.repeats import one_of_each_first, repeat
+from bot.campaigns.run.repeats import growing_groups, one_of_each_first, repeat
 from bot.campaigns.run.shards import Environment, ShardOptions, load_environments, load_outcomes, run_pending
 from bot.campaigns.services import Config
 from bot.store import campaigns, outcomes
@@ -30,29 +31,31 @@ def confirm(context: Context) -> None:
 
     Repeats at head also look for the component at fault. The step has a budget of its own, as large as
     head's, so a head on which everything fails does not cost hours; what is not repeated stays inconclusive.
+    Both sides of a few cases are repeated before further cases: half of the evidence accuses nobody.
     """
     config, head, base = load_environments(context)
     at_head = ShardOptions(head, context.step.state.value, config.budget, ablate=True)
     if base is None:
         with context.reading() as (session, campaign):
             accused = outcomes.cases_with_verdict(session, campaign.id, head.key, ACCUSING)
-        _repeat(context, config, at_head, accused)
+        _repeat(context, config, at_head, one_of_each_first(context, head, accused))
     else:
         at_base = ShardOptions(base, context.step.state.value, config.budget)
         run_pending(context, config, at_base, head.key, ACCUSING)
-        _repeat(context, config, at_head, _regressed_cases(context, head, base))
-        repeat(context, config, at_base, _confirmed_cases(context, config, head, base))
+        regressed = one_of_each_first(context, head, _regressed_cases(context, head, base))
+        for group in growing_groups(regressed, context.settings.workers):
+            _repeat(context, config, at_head, group)
+            repeat(context, config, at_base, _confirmed_cases(context, config, head, group))
     _measure_noise(context, config, head)
     with context.transaction() as (_, campaign):
         context.move(campaign, CampaignState.COMPARING)
 
 
 def _repeat(context: Context, config: Config, shard_options: ShardOptions, cases: list[str]) -> None:
-    """Repeats failures at head, one of each signature before others of it.
+    """Repeats failures at head.
 
     Hangs and out-of-memory failures run alone first, with higher limits; those that pass are not repeated.
     """
-    cases = one_of_each_first(context, shard_options.environment, cases)
     suspicious = [
         case
         for case, outcome in load_outcomes(context, shard_options.environment, cases).items()
@@ -100,9 +103,10 @@ def _regressed_cases(context: Context, head: Environment, base: Environment) -> 
         ]
 
 
-def _confirmed_cases(context: Context, config: Config, head: Environment, base: Environment) -> list[str]:
+def _confirmed_cases(
+    context: Context, config: Config, head: Environment, accused: Sequence[str]
+) -> list[str]:
     """Those that failed alike in every fresh run at head."""
-    accused = _regressed_cases(context, head, base)
     with context.reading() as (session, campaign):
         runs = outcomes.agreement(session, campaign.id, head.side, head.key)
     return [case for case in accused if config.repeats <= runs.get(case, (0, 0))[1] == runs[case][0]]

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from bot.campaigns.campaign_queue import BACKOFF_S, CampaignQueue
+from bot.campaigns.classify.classification import NOT_REPEATED
 from bot.errors import InfrastructureError, ProvisionError, RefusalError, RunnerError
 from bot.store import findings, outcomes
 from bot.store.models import CampaignState, Classification, Effect, Finding, Side
@@ -433,6 +434,18 @@ def test_what_was_not_repeated_in_time_accuses_nobody(world: World) -> None:
     assert all(
         row.head_runs == 3 == row.base_runs for row in rows.values() if row.classification == "regression"
     )
+
+
+def test_both_sides_of_one_failure_are_repeated_before_the_next_one(world: World) -> None:
+    config = fakes.PlainConfig(budget=20.0)
+    text = fakes.to_bytes(config)
+    world.repositories.files["2" * 40] = {fakes.CONFIG: text, fakes.PIN: b"standin==2"}
+    world.runner.seconds = 1.0
+    campaign_id = world.push()
+    world.run()
+    rows = found(world, campaign_id)
+    assert rows["Add_regressed"].classification == "regression"
+    assert rows["Gelu_flaky_at_base"].reason == NOT_REPEATED, "there was no time for all of them"
 
 
 @pytest.mark.parametrize(

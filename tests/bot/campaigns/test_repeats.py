@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.campaigns.run.repeats import first_of_each
+from bot.campaigns.run.repeats import first_of_each, growing_groups
 
 
 def test_one_of_each_signature_comes_before_others_of_it() -> None:
@@ -16,3 +16,7 @@ def test_nothing_is_lost_and_every_signature_leads(keys: dict[str, str]) -> None
     assert sorted(order) == sorted(keys)
     kinds = set(keys.values())
     assert {keys[item] for item in order[: len(kinds)]} == kinds
+
+
+def test_groups_grow_and_keep_the_order() -> None:
+    assert list(growing_groups(list("abcdefgh"), 1)) == [["a"], ["b", "c"], ["d", "e", "f", "g"], ["h"]]
