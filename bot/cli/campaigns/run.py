@@ -121,7 +121,8 @@ class _Arguments:
 @click.option(
     "--repo",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Test commits of the compiler's repository in this folder, over the wheel of the nearest release.",
+    help="Test commits of the repository in this folder, by the provisioners of its .github/assay.yml; a "
+    "known compiler's needs none. --release names the wheel under its sources.",
 )
 @click.option(
     "--head",
@@ -354,12 +355,17 @@ def _exit_code(results: Sequence[dict[str, Any]], failures: Sequence[str]) -> Ex
 def _compare_sources(
     commits: CommitPair, settings: Settings, progress: Callable[[str], None]
 ) -> tuple[Exit, str] | None:
-    """The exit code and why, where no case has to run; None where cases can distinguish head from base."""
+    """The exit code and why, where no case has to run; None where cases can distinguish head from base.
+
+    Names on stderr what was passed over and what is not tested.
+    """
+    for why in commits.passed_over:
+        echo(why, err=True)
     if commits.out_of_reach:
         shown = ", ".join(commits.out_of_reach[:5]) + (", …" if len(commits.out_of_reach) > 5 else "")
         echo(f"not tested, because only a build of the compiler has it: {shown}", err=True)
     if commits.same_compiler:
-        return Exit.OK, "nothing here that a case could reach: the compiler's Python code is the same"
+        return Exit.OK, f"nothing here that a case could reach: {commits.equality}"
     broken = commits.head_failure(settings.data_dir, progress)
     return (Exit.FOUND, f"this change breaks importing or compiling everything: {broken}") if broken else None
 

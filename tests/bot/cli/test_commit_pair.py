@@ -1,0 +1,62 @@
+"""The toolchains of `assay run --repo`: made by the provisioners that the repository's configuration names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.cli.campaigns.commit_pair import CommitPair, read_commits
+from bot.config import RepositoryConfig, parse_config
+from bot.errors import ConfigError, UsageError
+from tests.bot.toolchains.test_overlay import CONFIG, MARKER, checkout, commit, git, wheel
+
+__all__ = ["checkout", "wheel"]
+
+OWN = ".github/assay.yml"
+
+
+def written(provisioners: str, backend: str = "tvm") -> str:
+    toolchain = f"toolchain: {{provisioner: [{provisioners}], wheel: 0.26.0}}"
+    return f"version: 1\nbackend: {backend}\n{toolchain}\n"
+
+
+def read(checkout: Path, head: str = "HEAD", release: str = "") -> CommitPair:
+    config: RepositoryConfig = parse_config(CONFIG)
+    data = checkout.parent / "data"
+    return read_commits(checkout, head, "", release, config, data, lambda _note: None)
+
+
+@pytest.mark.usefixtures("wheel")
+def test_the_first_provisioner_that_can_makes_both_commits(checkout: Path) -> None:
+    commit(checkout, {OWN: written("index, artifact, overlay, release")})
+    commit(checkout, {MARKER: "NAME = 'head'\n"})
+    found = read(checkout)
+    assert found.to_json()["provisioners"] == ["overlay", "overlay"]
+    assert [why.partition(":")[0] for why in found.passed_over] == [
+        "index cannot make it",
+        "artifact cannot make it",
+    ]
+    assert not found.same_compiler
+
+
+@pytest.mark.usefixtures("wheel")
+def test_a_release_on_the_command_line_is_the_wheel_of_an_overlay(checkout: Path) -> None:
+    commit(checkout, {OWN: written("index"), "python/tvm/new.py": "1\n"})
+    assert read(checkout, release="0.26.0").to_json()["provisioners"] == ["overlay", "overlay"]
+
+
+def test_commits_that_no_provisioner_can_make_are_not_compared(checkout: Path) -> None:
+    commit(checkout, {OWN: written("index, artifact")})
+    with pytest.raises(ConfigError, match=r"(?s)no provisioner can make this commit.*index.*artifact"):
+        read(checkout)
+
+
+def test_a_repository_of_another_compiler_or_of_none_is_a_mistake(checkout: Path) -> None:
+    commit(checkout, {OWN: written("overlay", "openvino")})
+    with pytest.raises(UsageError, match="use --backend openvino"):
+        read(checkout)
+    git(checkout, "rm", "--quiet", "-r", ".")
+    commit(checkout, {"README.md": "words\n"})
+    with pytest.raises(UsageError, match="no known compiler's repository"):
+        read(checkout)
