@@ -60,7 +60,7 @@ def first_of_each(keys: Mapping[str, str]) -> list[str]:
 
 
 def growing_groups(cases: Sequence[str], first: int) -> Iterator[list[str]]:
-    """The cases in order, in groups of `first`, then of twice as many as before: each costs a shard's start."""
+    """The cases in order, in groups of `first`, then twice as many each time: a shard costs its start."""
     remaining, size = iter(cases), first
     while group := list(islice(remaining, size)):
         yield group

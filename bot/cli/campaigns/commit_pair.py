@@ -44,9 +44,7 @@ class CommitPair:
     def equality(self) -> str:
         """What is the same about head's and base's toolchain, where they are one."""
         spec = self.specs[self.head]
-        return (
-            "the compiler's Python code is the same" if spec.overlay else f"head and base are {spec.label}"
-        )
+        return "the compiler's Python code is the same" if spec.overlay else f"head and base are {spec.label}"
 
     def resolve(self, _config: RepositoryConfig, read: ReadFile) -> ToolchainSpec:
         """The toolchain of the commit whose files `read` gives."""

@@ -1,4 +1,4 @@
-"""The toolchains of `assay run --repo`: made by the provisioners that the repository's configuration names."""
+"""The toolchains of `assay run --repo`: by the provisioners that the configuration names."""
 
 from __future__ import annotations
 
