@@ -9,6 +9,7 @@ import pytest
 
 from bot.commit_files import ReadFile
 from bot.errors import BrokenSourcesError, BuildFailedError, ProvisionError
+from bot.store import findings
 from bot.store.models import CampaignState
 from bot.toolchains.registry import Folder
 from tests.bot.campaigns import fakes
@@ -74,6 +75,24 @@ def test_a_change_that_no_case_could_reach_ends_at_once(world: World) -> None:
     assert "nothing here that a case could reach" in reported.reason
     assert NATIVE in reported.reason
     assert world.reports.published == []
+
+
+def test_a_second_pull_request_with_the_same_base_runs_nothing_at_base(world: World) -> None:
+    world.use(resolve=resolve, provision=Provision())
+    first = world.push(pull=1, trigger="pull_request")
+    world.run()
+    base = fakes.digest_of("1")
+    assert any(shard.toolchain == base for shard in world.runner.shards)
+    world.runner.shards.clear()
+    second = world.push(pull=2, trigger="pull_request", head="3" * 40, delivery="d-2")
+    world.run()
+    assert {shard.toolchain for shard in world.runner.shards} == {fakes.digest_of("3")}
+    with world.database.reading() as session:
+        found = [
+            sorted((one.case_id, one.classification) for one in findings.of_campaign(session, campaign))
+            for campaign in (first, second)
+        ]
+    assert found[0] == found[1] != []
 
 
 def test_a_change_that_breaks_the_compiler_is_a_finding(world: World) -> None:
