@@ -55,11 +55,13 @@ _RANKS = {
 }  # fmt: skip
 
 
-def _apis() -> tuple[str, ...]:
+def apis() -> tuple[str, ...]:
+    """Modules whose results are one for each sample."""
     return (*_RANKS, *convolutions.MODULES)
 
 
-def _draw(api: str, rng: Rng) -> TestCase:
+def draw(api: str, rng: Rng) -> TestCase:
+    """A module with at least two samples."""
     if api in convolutions.MODULES:
         return convolutions.draw(api, rng)
     # Lengths of 4 fit every module above.
@@ -72,8 +74,8 @@ def _draw(api: str, rng: Rng) -> TestCase:
     "batch-size",
     number=15,
     equation="f(i) = cat(f(first samples of i), f(the others))",
-    apis=_apis,
-    draw=_draw,
+    apis=apis,
+    draw=draw,
 )
 def rewrite(subject: Subject) -> Sides | None:
     """Batches of one sample and of all others; of a recurrent layer the output alone, not the state."""
