@@ -197,8 +197,13 @@ PLANTS = (
         _DECOMPOSED,
     ),
     Plant(
-        "derivative of tanh",
-        _decomposition("tanh_backward", lambda gradient, tanh: gradient * (1 - tanh.abs())),
+        "derivative of select",
+        _decomposition(
+            "select_backward",
+            lambda gradient, sizes, axis, _: torch.select_scatter(
+                gradient.new_zeros(sizes), gradient, axis, 0
+            ),
+        ),
         {**_DECOMPOSED, "backward": "on"},
     ),
 )

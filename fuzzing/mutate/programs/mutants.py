@@ -13,8 +13,8 @@ from fuzzing.mutate.programs.program_tree import ProgramTree
 from fuzzing.mutate.programs.seeds import Seed, make_seed
 from fuzzing.rng import Rng, derive_seed
 
-#: Mutants of one seed. Making a seed takes as long as three mutations.
-_MUTANTS = 4
+#: Mutants of one seed. Making a seed takes as long as three mutations; fewer seeds have fewer operators.
+_MUTANTS = 2
 #: Applied mutations of a mutant.
 _STEPS = (1, 5)
 #: Proposals until one fits: a mutation that finds no place draws another, or another mutation does.

@@ -59,7 +59,8 @@ class PreallocatedResults(Rewriting):
         target, form = parameters["target"], parameters["form"]
         shape, device = tuple(parameters["shape"]), parameters["operands"][0]
         empty = f"{target} = torch.empty({shape}, dtype={parameters['dtype']}, device={device}.device)\n"
-        call = _call_with_out(value, target) if form == "out" else ""
+        # Few values have a function that takes out=, so form "copy" is for those that have none.
+        call = _call_with_out(value, target) if form in ("out", "copy") else ""
         if call:
             return f"{empty}{call}"
         if form == "index":
