@@ -18,7 +18,8 @@ from tests.bot.reports import sample_campaign
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
 SCRIPT = 'import onnx.parser\n\nmodel = onnx.parser.parse_model("…")\n'
-#: The headings of each form, in the words of the repository that asks for them.
+#: The headings of each form, in the words of the repository that asks for them: what happens and how to
+#: reproduce it first, the others folded.
 HEADINGS = {
     "inductor": ("### 🐛 Describe the bug", "### Error logs", "### Versions"),
     "onnxruntime": (
@@ -34,17 +35,17 @@ HEADINGS = {
         "### Execution Provider",
     ),
     "openvino": (
+        "### Issue description",
+        "### Step-by-step reproduction",
         "### OpenVINO Version",
         "### Operating System",
         "### Device used for inference",
         "### Framework",
         "### Model used",
-        "### Issue description",
-        "### Step-by-step reproduction",
         "### Relevant log output",
         "### Issue submission checklist",
     ),
-    "tensorrt": ("## Description", "## Environment", "## Relevant Files", "## Steps To Reproduce"),
+    "tensorrt": ("## Description", "## Steps To Reproduce", "## Environment", "## Relevant Files"),
     "tvm": (
         "### Expected behavior",
         "### Actual behavior",
@@ -104,6 +105,16 @@ def test_what_no_form_leaves_out(backend: str, at: int) -> None:
     assert "passes at `9d02be7716ac`" in body
     assert body.rstrip().endswith(marker(issue.issue_key(report.view.target, group.signature)))
     assert "ghp_0123456789" not in body
+
+
+@pytest.mark.parametrize("backend", [*HEADINGS, "iree"])
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_an_issue_is_one_screen_before_its_details(backend: str, at: int) -> None:
+    report, group = made(backend, at)
+    script = "\n".join(f"line = {number}" for number in range(25))  # the longest that is usual
+    body = issue.issue_body(report, replace(group, script=script))
+    shown = [line for line in body.partition("<details>")[0].splitlines() if line.strip()]
+    assert len(shown) <= 25 + 20, "the script, and what is around it"
 
 
 @pytest.mark.parametrize("backend", HEADINGS)
