@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fuzzing.cases import OnnxModel, Recipe, Tensor, TestCase
+from fuzzing.cases import OnnxModel, Recipe, Tensor, TestCase, Value
 from fuzzing.cases.case import Input
 from fuzzing.cases.values import RAW_DTYPES
 from fuzzing.errors import UsageError
@@ -105,19 +105,54 @@ def _with_input_shapes(graph: Graph, values: Mapping[str, Input]) -> Graph:
     return replace(graph, types=tuple(types))
 
 
+# Values
+
+
 def _record_values(state: GraphState, evaluator: Evaluator) -> GraphState:
-    """The state with the library's value of every edge."""
+    """The state with the library's value of every edge, and the shape that it has."""
     graph = state.graph
-    inner = [edge for node in graph.nodes for edge in node.outputs if graph.types[edge].shape is not None]
-    computed = evaluator.reference(replace(state, graph=replace(graph, outputs=tuple(inner))).case())
-    found = dict(computed or ())
+    edges = [edge for node in graph.nodes for edge in node.outputs if graph.types[edge].dtype.isalnum()]
+    observed, places = _make_observable(graph, edges)
+    found = dict(evaluator.reference(replace(state, graph=observed).case()) or ())
     room, values, types = _MAX_VALUE_BYTES, dict(state.values), list(graph.types)
-    for edge in inner:
-        value = found.get(f"v{edge}")
-        if isinstance(value, Tensor) and (room := room - len(value.data)) > 0:
+    for edge in edges:
+        value = _observed_value([found.get(f"v{place}") for place in places[edge]])
+        if value is not None and (room := room - len(value.data)) > 0:
             values[graph.names[edge]] = value
             types[edge] = TensorType(value.dtype, value.shape)
     return replace(state, graph=replace(graph, types=tuple(types)), values=values)
+
+
+def _make_observable(graph: Graph, edges: Iterable[int]) -> tuple[Graph, dict[int, tuple[int, ...]]]:
+    """The graph with all values as outputs; edge → the outputs that show it.
+
+    ONNX requires the rank of an output. An edge of unknown rank, as an If gives it whose branches differ, is
+    shown by its shape and its elements in a row.
+    """
+    types, nodes, constants = list(graph.types), list(graph.nodes), dict(graph.constants)
+    places: dict[int, tuple[int, ...]] = {}
+    for edge in edges:
+        dtype, shape = graph.types[edge]
+        if shape is not None:
+            places[edge] = (edge,)
+            continue
+        row, length, flat = range(len(types), len(types) + 3)
+        constants[row] = Constant("int64", np.array([-1]))
+        types += [constants[row].type, TensorType("int64", (None,)), TensorType(dtype, (None,))]
+        nodes += [Node("Shape", (edge,), (length,), {}), Node("Reshape", (edge, row), (flat,), {})]
+        places[edge] = (length, flat)
+    outputs = tuple(place for shown in places.values() for place in shown)
+    changed = replace(graph, types=tuple(types), constants=constants, nodes=tuple(nodes), outputs=outputs)
+    return changed, places
+
+
+def _observed_value(shown: Sequence[Value | None]) -> Tensor | None:
+    match shown:
+        case [Tensor() as value]:
+            return value
+        case [Tensor() as shape, Tensor() as flat]:
+            return replace(flat, shape=tuple(shape.array().tolist()))
+    return None
 
 
 # Size

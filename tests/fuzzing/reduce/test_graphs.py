@@ -144,6 +144,28 @@ def test_an_edge_that_becomes_an_input_holds_what_flowed_through_it() -> None:
     np.testing.assert_allclose(kept_operators.array(), np.tanh(0.5) * 0.5, rtol=1e-6)
 
 
+OF_UNKNOWN_RANK = """(float[2,3] x) => (float[1] y) {
+    one = Constant<value_int = 1>()  size = Size(x)  many = Greater(size, one)
+    a = If(many) <then_branch = t () => (float[2,3] b) { b = Identity(x) },
+                 else_branch = e () => (float[1,2,3] d) {
+                     zero = Constant<value_ints = [0]>()  d = Unsqueeze(x, zero)
+                 }>
+    c = Exp(a)  row = Constant<value_ints = [-1]>()  f = Reshape(c, row)  y = ReduceMax(f)
+}"""
+
+
+@pytest.mark.parametrize("wanted", ["Exp", "Reshape"])
+def test_edges_of_unknown_rank_have_values_and_may_be_cut(wanted: str) -> None:
+    start = state_of(onnx_case(OF_UNKNOWN_RANK, x=(2, 3)))
+    [exp] = [node for node in start.graph.nodes if node.op == "Exp"]
+    for edge in (*exp.inputs, *exp.outputs):
+        assert start.graph.types[edge or 0].shape == (2, 3)
+    found = start.values[start.graph.names[exp.outputs[0]]]
+    assert isinstance(found, Tensor)
+    np.testing.assert_allclose(found.array(), np.full((2, 3), np.exp(0.5)), rtol=1e-6)
+    assert [node.op for node in by([wanted], start).graph.nodes] == [wanted]
+
+
 def test_no_edge_that_is_still_used_becomes_an_output() -> None:
     best = by(["Tanh", "Mul", "Exp"], state_of(onnx_case(BRANCHED, x=(2, 3), y=(2, 3))))
     assert [node.op for node in best.graph.nodes] == ["Tanh", "Mul", "Exp"]
