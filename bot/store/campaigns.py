@@ -20,7 +20,7 @@ from sqlalchemy.orm import aliased
 
 from bot.errors import InternalError
 from bot.leases import LeaseLost
-from bot.store.models import Base, Campaign, CampaignCase, CampaignState, Side, Toolchain
+from bot.store.models import Base, Campaign, CampaignCase, CampaignState, Side, Toolchain, insert_names
 from bot.store.step_cost import StepCost
 
 #: Rows of one INSERT; bounds memory, far below SQLite's 32,766 bound variables.
@@ -82,6 +82,7 @@ def create(session: Session, row: Campaign) -> tuple[Campaign, bool]:
 
 def _insert(session: Session, values: dict[str, Any]) -> Campaign | None:
     """Inserts the campaign and returns its row; None if the key exists."""
+    insert_names(session, Campaign.__table__, [values])
     insertion = insert_ignoring_conflicts(session.get_bind().dialect.name, Campaign).returning(Campaign)
     return session.scalars(insertion, [values]).one_or_none()
 
@@ -366,7 +367,11 @@ def insert_missing(session: Session, table: type[Base], rows: Iterable[dict[str,
     # psycopg does not report how many rows such an INSERT made, so returned rows are counted. The rows are
     # parameters, so SQLAlchemy compiles the statement once.
     insertion = insert_ignoring_conflicts(session.get_bind().dialect.name, table.__table__).returning(key)
-    return sum(len(session.execute(insertion, chunk).all()) for chunk in chunks(rows))
+    new = 0
+    for chunk in chunks(rows):
+        insert_names(session, table.__table__, chunk)
+        new += len(session.execute(insertion, chunk).all())
+    return new
 
 
 @functools.cache

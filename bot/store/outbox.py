@@ -26,7 +26,16 @@ from sqlalchemy.orm import Session, defer
 
 from bot.errors import InternalError, UsageError
 from bot.store import bugs, proposals, suppression
-from bot.store.models import Bug, BugState, Campaign, Effect, EffectState, KillSwitch, SuppressionCause
+from bot.store.models import (
+    Bug,
+    BugState,
+    Campaign,
+    Effect,
+    EffectState,
+    KillSwitch,
+    SuppressionCause,
+    name_of,
+)
 from bot.store.suppression import ISSUE as ISSUE
 
 ALL_TARGETS = "all"  # the kill switch of all targets
@@ -584,4 +593,4 @@ def disable_kill_switch(session: Session, name: str) -> bool:
 
 def kill_switches(session: Session) -> Sequence[KillSwitch]:
     """The active kill switches."""
-    return session.scalars(select(KillSwitch).order_by(KillSwitch.name)).all()
+    return session.scalars(select(KillSwitch).order_by(name_of(KillSwitch.name))).all()

@@ -22,6 +22,7 @@ from bot.store.models import (
     EffectState,
     KillSwitch,
     Target,
+    name_of,
 )
 
 #: Rows shown on a page.
@@ -93,7 +94,7 @@ class Overview:
 
 def watched(session: Session, *, public: bool) -> list[TargetSummary]:
     """Known repositories by name; only public ones if `public`."""
-    query = select(Target).order_by(Target.name)
+    query = select(Target).order_by(name_of(Target.name))
     if public:
         query = query.where(Target.private.is_(False))
     return [_watched(session, target) for target in session.scalars(query)]

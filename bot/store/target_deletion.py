@@ -1,6 +1,6 @@
 """Deletes a target's rows and finds the data that only it uses.
 
-The audit stays, since it is append-only.
+The audit stays, since it is append-only, and with it the target's name.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from bot.store.models import (
     Campaign,
     CampaignCase,
     Finding,
-    KillSwitch,
     OutcomeRow,
     Reduction,
     Repeat,
-    Target,
+    reference_column,
 )
 
 
@@ -95,12 +94,11 @@ def _target_rows(table: Table, target: str) -> ColumnElement[bool] | None:
     """Selects the target's rows of a table; None if the table has no target."""
     if table is AuditEvent.__table__:
         return None
-    if table is Target.__table__ or table is KillSwitch.__table__:
-        return table.c.name == target
     if table is CachedResponse.__table__:
         return func.lower(table.c.url).contains(f"/repos/{target.lower()}", autoescape=True)
-    if "target" in table.c:
-        return table.c.target == target
+    reference = reference_column(table)
+    if reference is not None:
+        return reference == target
     owners: dict[str, type[Campaign | Bug]] = {"campaigns": Campaign, "bugs": Bug}
     through = [
         column.in_(

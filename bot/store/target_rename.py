@@ -1,38 +1,41 @@
-"""Renames: changes a target's name in every table, in one transaction."""
+"""Renames of targets: one row has the name, all others refer to it."""
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Table, delete, func, select, update
+from itertools import chain, count
+
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from bot.errors import InternalError
-from bot.store.models import AuditEvent, Base, CachedResponse, KillSwitch, Target
+from bot.store.models import AuditEvent, Base, CachedResponse, Target, TargetName, reference_column
 
 #: The audit action of a rename; its evidence has the old name as "before".
 RENAMED = "renamed"
 _PARKED = ".was-"
 
 
-def rename_target(session: Session, old: str, new: str) -> dict[str, int]:
-    """Renames the target `old` to `new`; returns the number of changed rows by table.
+def rename_target(session: Session, old: str, new: str) -> None:
+    """Renames the target `old` to `new`.
 
     A target that has the new name gets a temporary one: it was renamed, too, and an event or the next list of
-    repositories contains its name.
+    repositories contains its name. Names that differ in case only are one repository's.
     """
     if old == new:
         raise InternalError(f"{old} is to be renamed to itself")
-    if old.lower() != new.lower():
-        _free_if_taken(session, new)
-    return _rename(session, old, new)
+    if _is_taken(session, new):
+        if old.lower() == new.lower():
+            _merge(session, new, old)
+        else:
+            free_name(session, new)
+    _rename(session, old, new)
 
 
 def free_name(session: Session, name: str) -> str:
     """Frees a name that another repository has now; returns the old holder's temporary name."""
     target = session.get(Target, name)
     known = target.github_id if target is not None else None
-    parked = f"{name}{_PARKED}{known if known is not None else 'unknown'}"
-    if known is None:
-        parked = _unique_name(session, parked)
+    parked = _unique_name(session, f"{name}{_PARKED}{known if known is not None else 'unknown'}")
     _rename(session, name, parked)
     return parked
 
@@ -49,19 +52,9 @@ def known_names(session: Session, target: str) -> list[str]:
     return list(dict.fromkeys(part for name in every for part in (name, name.partition(_PARKED)[0]) if part))
 
 
-def _free_if_taken(session: Session, name: str) -> None:
-    if any(_count(session, table, column, name) for table, column in _target_columns()):
-        free_name(session, name)
-
-
-def _rename(session: Session, old: str, new: str) -> dict[str, int]:
+def _rename(session: Session, old: str, new: str) -> None:
     session.flush()
-    changed = {}
-    for table, column in _target_columns():
-        result = session.execute(
-            update(table).where(column == old).values({column.name: new}).returning(column)
-        )
-        changed[table.name] = len(result.all())
+    session.execute(update(TargetName).where(TargetName.name == old).values(name=new))
     # Responses of the old address are redirects from now on.
     session.execute(
         delete(CachedResponse)
@@ -69,29 +62,22 @@ def _rename(session: Session, old: str, new: str) -> dict[str, int]:
         .execution_options(synchronize_session=False)
     )
     session.expire_all()
-    return {table: count for table, count in changed.items() if count}
 
 
-def _target_columns() -> list[tuple[Table, Column[str]]]:
-    """Every column that contains a target's name, kill switches included."""
-    tables = Base.metadata.sorted_tables
-    named = [(table, table.c.target) for table in tables if "target" in table.c]
-    return [*named, (_table(Target), _table(Target).c.name), (_table(KillSwitch), _table(KillSwitch).c.name)]
+def _merge(session: Session, name: str, into: str) -> None:
+    """Lets everything that refers to one name refer to another."""
+    session.flush()
+    for table in Base.metadata.sorted_tables:
+        reference = reference_column(table)
+        if reference is not None:
+            session.execute(update(table).where(reference == name).values({reference.key: into}))
+    session.execute(delete(TargetName).where(TargetName.name == name))
 
 
-def _table(model: type[Base]) -> Table:
-    table = model.__table__
-    assert isinstance(table, Table)
-    return table
-
-
-def _count(session: Session, table: Table, column: Column[str], name: str) -> int:
-    return session.scalar(select(func.count()).select_from(table).where(column == name)) or 0
+def _is_taken(session: Session, name: str) -> bool:
+    return session.scalar(select(TargetName.id).where(TargetName.name == name)) is not None
 
 
 def _unique_name(session: Session, name: str) -> str:
-    number, free = 1, name
-    while any(_count(session, table, column, free) for table, column in _target_columns()):
-        number += 1
-        free = f"{name}-{number}"
-    return free
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(free for free in names if not _is_taken(session, free))

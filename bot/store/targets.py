@@ -1,7 +1,7 @@
 """Targets and installations in the database.
 
-GitHub's id identifies a repository; its name may change. Other tables refer to a target by `Target.name`,
-which `bot.store.target_rename` changes everywhere at once.
+GitHub's id identifies a repository; its name may change. Other tables refer to a name by its key
+(`bot.store.models.target_names`), and `bot.store.target_rename` changes the name.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from bot.store.models import (
     Pull,
     Target,
     TargetState,
+    name_of,
 )
 
 #: `reconciled_at` of a target to be reconciled soon.
@@ -35,6 +36,8 @@ LONG_AGO = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 _UNSENT = (EffectState.PENDING.value, EffectState.SENDING.value, EffectState.HELD.value)
 _UNFINISHED_JOBS = (JobState.PENDING.value, JobState.RUNNING.value)
+
+_NAME = name_of(Target.name)
 
 # Built once, since every delivery needs it.
 _LOCK = (
@@ -52,7 +55,7 @@ def find(session: Session, name: str) -> Target | None:
 
 def find_any_case(session: Session, name: str) -> Target | None:
     """The target of this name, ignoring case as GitHub does."""
-    query = select(Target).where(func.lower(Target.name) == name.lower())
+    query = select(Target).where(func.lower(_NAME) == name.lower())
     return session.scalars(query.limit(1)).one_or_none()
 
 
@@ -138,13 +141,13 @@ def drop_installations(session: Session, before: datetime) -> list[int]:
 def of_installation(session: Session, installation_id: int) -> Sequence[Target]:
     """The targets of an installation, locked."""
     query = select(Target).where(Target.installation_id == installation_id)
-    return session.scalars(query.order_by(Target.name).with_for_update()).all()
+    return session.scalars(query.order_by(_NAME).with_for_update()).all()
 
 
 def of_owner(session: Session, owner: str) -> Sequence[Target]:
     """The targets of an account, locked."""
-    query = select(Target).where(func.lower(Target.name).startswith(f"{owner.lower()}/", autoescape=True))
-    return session.scalars(query.order_by(Target.name).with_for_update()).all()
+    query = select(Target).where(func.lower(_NAME).startswith(f"{owner.lower()}/", autoescape=True))
+    return session.scalars(query.order_by(_NAME).with_for_update()).all()
 
 
 def unwatched_reason(session: Session, name: str) -> str:
@@ -164,12 +167,12 @@ def due_for_reconciliation(session: Session, before: datetime, limit: int, *, ha
     through = Target.installation_id.is_not(None) if has_webhook else Target.installation_id.is_(None)
     active = Target.state.in_((TargetState.WATCHED.value, TargetState.ARCHIVED.value))
     query = select(Target.name).where(waited, through, active)
-    return list(session.scalars(query.order_by(Target.reconciled_at.nulls_first(), Target.name).limit(limit)))
+    return list(session.scalars(query.order_by(Target.reconciled_at.nulls_first(), _NAME).limit(limit)))
 
 
 def scheduled(session: Session) -> list[str]:
     """Watched targets whose configuration has schedules."""
-    query = select(Target).where(Target.state == TargetState.WATCHED.value).order_by(Target.name)
+    query = select(Target).where(Target.state == TargetState.WATCHED.value).order_by(_NAME)
     return [target.name for target in session.scalars(query) if target.schedules]
 
 
@@ -177,14 +180,14 @@ def removed_before(session: Session, at: datetime) -> list[str]:
     """Targets removed before this time."""
     lost = (TargetState.REMOVED.value, TargetState.GONE.value)
     query = select(Target.name).where(Target.state.in_(lost), Target.removed_at < at)
-    return list(session.scalars(query.order_by(Target.name)))
+    return list(session.scalars(query.order_by(_NAME)))
 
 
 def unwatched_with_effects(session: Session) -> list[Target]:
     """Unwatched targets with unsent effects."""
     waiting = select(Effect.target).where(Effect.state.in_(_UNSENT))
     query = select(Target).where(Target.state != TargetState.WATCHED.value, Target.name.in_(waiting))
-    return list(session.scalars(query.order_by(Target.name)))
+    return list(session.scalars(query.order_by(_NAME)))
 
 
 def is_tested(session: Session, target: str, ref: str, head: str) -> bool:

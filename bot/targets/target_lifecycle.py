@@ -50,14 +50,12 @@ def _get_or_create_by_name(session: Session, name: str, github_id: int | None, a
 
 
 def rename(session: Session, target: Target, name: str, at: datetime) -> Target:
-    """Renames the target and all its rows; GitHub is read soon."""
+    """Renames the target; GitHub is read soon."""
     old = target.name
-    changed = target_rename.rename_target(session, old, name)
-    log.info("target.renamed", before=old, target=name, rows=sum(changed.values()))
+    target_rename.rename_target(session, old, name)
+    log.info("target.renamed", before=old, target=name)
     why = f"{old} was renamed to {name}"
-    audit.record(
-        session, name, target_rename.RENAMED, "target", why, at, evidence={"before": old, "rows": changed}
-    )
+    audit.record(session, name, target_rename.RENAMED, "target", why, at, evidence={"before": old})
     if old.lower() != name.lower():
         _request_mirror_deletion(session, name, (old, name), at)
     moved = targets.lock(session, name)

@@ -27,6 +27,7 @@ from bot.store.models.states import (
     SuppressionCause,
     TargetState,
 )
+from bot.store.models.target_names import TargetName, insert_names, name_of, reference_column
 from bot.store.models.targets import AuditEvent, Installation, Mute, PeriodicTask, Pull, Target
 
 __all__ = [
@@ -64,7 +65,11 @@ __all__ = [
     "Side",
     "SuppressionCause",
     "Target",
+    "TargetName",
     "TargetState",
     "Toolchain",
     "UtcDateTime",
+    "insert_names",
+    "name_of",
+    "reference_column",
 ]

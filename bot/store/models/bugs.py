@@ -10,6 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from bot.store.models.base import Base
 from bot.store.models.states import BugState, JobState
+from bot.store.models.target_names import target_column
 
 
 class Bug(Base):
@@ -19,7 +20,7 @@ class Bug(Base):
     __table_args__ = (UniqueConstraint("target", "signature"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    target: Mapped[str]
+    target: Mapped[str] = target_column()
     signature: Mapped[str] = mapped_column(String(64))
     title: Mapped[str]
     state: Mapped[str] = mapped_column(String(16), default=BugState.NEW.value)
@@ -68,7 +69,7 @@ class Job(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(String(64), unique=True)  # unique: one job a key
     kind: Mapped[str] = mapped_column(String(32))
-    target: Mapped[str] = mapped_column(index=True)
+    target: Mapped[str] = target_column(index=True)
     campaign_id: Mapped[int | None]
     bug_id: Mapped[int | None] = mapped_column(ForeignKey("bugs.id"))
     arguments: Mapped[dict[str, Any]] = mapped_column(default=dict)

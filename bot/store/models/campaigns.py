@@ -10,6 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from bot.store.models.base import Base
 from bot.store.models.states import CampaignState
+from bot.store.models.target_names import target_column
 
 
 class Toolchain(Base):
@@ -36,7 +37,7 @@ class Campaign(Base):
     __table_args__ = (UniqueConstraint("target", "head", "base", "trigger"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    target: Mapped[str] = mapped_column(index=True)  # owner/name
+    target: Mapped[str] = target_column(index=True)  # owner/name
     head: Mapped[str] = mapped_column(String(64))
     base: Mapped[str] = mapped_column(String(64), default="")  # "" if there is none
     ref: Mapped[str] = mapped_column(default="")  # what was pushed, such as refs/heads/main

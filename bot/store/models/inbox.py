@@ -9,6 +9,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from bot.store.models.base import Base
 from bot.store.models.states import CommandState, DeliveryState
+from bot.store.models.target_names import target_column
 
 
 class Delivery(Base):
@@ -32,7 +33,7 @@ class Command(Base):
 
     comment: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     position: Mapped[int] = mapped_column(primary_key=True)  # 0 for the first command of the comment
-    target: Mapped[str] = mapped_column(index=True)
+    target: Mapped[str] = target_column(index=True)
     number: Mapped[int]  # the issue or pull request
     author: Mapped[str]
     text: Mapped[str]

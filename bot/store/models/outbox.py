@@ -10,6 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from bot.store.models.base import Base
 from bot.store.models.states import EffectState, SuppressionCause
+from bot.store.models.target_names import target_column
 
 
 class Effect(Base):
@@ -23,7 +24,7 @@ class Effect(Base):
 
     key: Mapped[str] = mapped_column(String(64), primary_key=True)  # the idempotency key
     kind: Mapped[str] = mapped_column(String(32))  # "issue", "check_run", …
-    target: Mapped[str] = mapped_column(index=True)
+    target: Mapped[str] = target_column(index=True)
     campaign_id: Mapped[int | None] = mapped_column(ForeignKey("campaigns.id"))
     bug_id: Mapped[int | None] = mapped_column(ForeignKey("bugs.id"))
     number: Mapped[int | None]  # of the issue or pull request
@@ -47,11 +48,11 @@ class Effect(Base):
 
 
 class KillSwitch(Base):
-    """A kill switch: while the row exists nothing is sent; `name` is "all" or a target."""
+    """A kill switch: while the row exists nothing is sent; `name` is "all" or a target's."""
 
     __tablename__ = "kill_switches"
 
-    name: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str] = target_column("target_id", "name", primary_key=True)
     reason: Mapped[str]
     set_at: Mapped[datetime]
 

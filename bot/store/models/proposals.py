@@ -10,6 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from bot.store.models.base import Base
 from bot.store.models.states import ProposalState
+from bot.store.models.target_names import target_column
 
 
 class Proposal(Base):
@@ -22,7 +23,7 @@ class Proposal(Base):
     __table_args__ = (UniqueConstraint("target", "signature"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    target: Mapped[str]
+    target: Mapped[str] = target_column()
     signature: Mapped[str] = mapped_column(String(64))
     effect: Mapped[str] = mapped_column(String(64), index=True)  # the key of the effect that opens it
     state: Mapped[str] = mapped_column(String(16), default=ProposalState.OPEN.value)

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from bot.store.models.base import Base
 from bot.store.models.states import TargetState
+from bot.store.models.target_names import target_column
 
 
 class Installation(Base):
@@ -34,11 +35,11 @@ def _default_stable_name(context: Any) -> str:
 
 
 class Target(Base):
-    """A watched repository. Other tables refer to it by `name`, which follows renames."""
+    """A watched repository."""
 
     __tablename__ = "targets"
 
-    name: Mapped[str] = mapped_column(primary_key=True)  # owner/name
+    name: Mapped[str] = target_column("id", "name", primary_key=True)  # owner/name
     # The first name it had here; unique and never changed, since idempotency keys contain it.
     stable_name: Mapped[str] = mapped_column(unique=True, default=_default_stable_name)
     github_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
@@ -64,7 +65,7 @@ class Pull(Base):
 
     __tablename__ = "pulls"
 
-    target: Mapped[str] = mapped_column(primary_key=True)
+    target: Mapped[str] = target_column(primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True)
     head: Mapped[str] = mapped_column(String(64))
     base: Mapped[str] = mapped_column(String(64))  # the commit it is compared with
@@ -89,7 +90,7 @@ class Mute(Base):
     __tablename__ = "mutes"
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    target: Mapped[str] = mapped_column(index=True)
+    target: Mapped[str] = target_column(index=True)
     operator: Mapped[str]  # a glob over operators
     until: Mapped[datetime]
     by: Mapped[str]
@@ -104,7 +105,7 @@ class AuditEvent(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     at: Mapped[datetime]
-    target: Mapped[str] = mapped_column(index=True)
+    target: Mapped[str] = target_column(index=True)
     actor: Mapped[str]  # a login, or "assay"
     action: Mapped[str] = mapped_column(String(32))  # a verb: "filed", "held", "muted", "approved", …
     subject: Mapped[str] = mapped_column(
