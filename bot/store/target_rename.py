@@ -1,4 +1,4 @@
-"""Renames of targets: one row has the name, all others refer to it."""
+"""Renames of targets. One row has the name; all others refer to it (`bot.store.models.target_names`)."""
 
 from __future__ import annotations
 

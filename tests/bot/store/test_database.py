@@ -19,30 +19,30 @@ def database(tmp_path: Path) -> Database:
     return database
 
 
-def kill_switch(database: Database, name: str) -> None:
+def pause(database: Database, name: str) -> None:
     with database.transaction() as session:
         session.execute(
-            text("insert into kill_switches (name, reason, set_at) values (:name, '', '2026-01-01')"),
+            text("insert into rate_limit_pauses (account, reason, until) values (:name, '', '2026-01-01')"),
             {"name": name},
         )
 
 
-def kill_switches(database: Database) -> int:
+def pauses(database: Database) -> int:
     with database.reading() as session:
-        return int(session.scalar(text("select count(*) from kill_switches")) or 0)
+        return int(session.scalar(text("select count(*) from rate_limit_pauses")) or 0)
 
 
 def test_a_reader_keeps_its_snapshot_and_waits_for_nobody(database: Database) -> None:
     with database.reading() as session:
-        count = text("select count(*) from kill_switches")
+        count = text("select count(*) from rate_limit_pauses")
         assert session.scalar(count) == 0
         with database.transaction() as writing:
             writing.execute(
-                text("insert into kill_switches (name, reason, set_at) values ('a', '', '2026-01-01')")
+                text("insert into rate_limit_pauses (account, reason, until) values ('a', '', '2026-01-01')")
             )
-            assert kill_switches(database) == 0, "not committed yet"
+            assert pauses(database) == 0, "not committed yet"
         assert session.scalar(count) == 0, "one snapshot"
-    assert kill_switches(database) == 1
+    assert pauses(database) == 1
     database.close()
 
 
@@ -50,27 +50,27 @@ def test_an_exception_undoes_the_transaction(database: Database) -> None:
     def fail_half_way() -> None:
         with database.transaction() as session:
             session.execute(
-                text("insert into kill_switches (name, reason, set_at) values ('a', '', '2026-01-01')")
+                text("insert into rate_limit_pauses (account, reason, until) values ('a', '', '2026-01-01')")
             )
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail_half_way()
-    assert kill_switches(database) == 0
+    assert pauses(database) == 0
     database.close()
 
 
 def test_many_writers_take_turns(database: Database) -> None:
     def write(writer: int) -> None:
         for number in range(10):
-            kill_switch(database, f"{writer}-{number}")
+            pause(database, f"{writer}-{number}")
 
     threads = [threading.Thread(target=write, args=(writer,)) for writer in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert kill_switches(database) == 80
+    assert pauses(database) == 80
     database.close()
 
 
@@ -96,8 +96,8 @@ def test_an_address_that_is_none(url: str) -> None:
 
 
 def test_our_own_mistakes_stay_what_they_are(database: Database) -> None:
-    kill_switch(database, "a")
+    pause(database, "a")
     with pytest.raises(Exception, match=r"(?i)unique") as caught:
-        kill_switch(database, "a")
+        pause(database, "a")
     assert not isinstance(caught.value, InfrastructureError)
     database.close()

@@ -14,11 +14,11 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, select, text
 
 from bot.store import Database, outcomes
 from bot.store.database import migrations
-from bot.store.models import Base
+from bot.store.models import Base, TargetName, reference_column
 from bot.store.outcomes import CacheKey
 from fuzzing.outcomes import Outcome
 
@@ -202,7 +202,7 @@ def test_facts_of_localizations_name_methods_as_the_code_does(database: Database
     """0009 renames them row by row, there and back."""
     config = migrations()
     config.attributes["connection"] = database.engine
-    database.migrate()
+    database.migrate("0009")
     defaults = {datetime: "2026-01-01", int: 0, str: ""}
     given = {
         column["name"]: defaults.get(column["type"].python_type, "{}")
@@ -223,6 +223,71 @@ def test_facts_of_localizations_name_methods_as_the_code_does(database: Database
             facts = json.loads(connection.execute(text("SELECT CAST(facts AS TEXT) FROM bugs")).scalar_one())
         assert [fact["what"] for fact in facts[key]["facts"]] == methods
     database.close()
+
+
+def columns_of_targets(at: Database) -> dict[str, str]:
+    """The column of each table that has, or refers to, a target's name at 0012."""
+    found = {}
+    for table in inspect(at.engine).get_table_names():
+        names = {column["name"] for column in inspect(at.engine).get_columns(table)}
+        if "target" in names or table in ("kill_switches", "targets"):
+            found[table] = "target" if "target" in names else "name"
+    return found
+
+
+def insert_row(at: Database, table: str, **given: object) -> None:
+    """A row with these values; the other columns that need one get the least of their type."""
+    least = {datetime: "2026-01-01", int: 0, str: "", bool: False}
+    for column in inspect(at.engine).get_columns(table):
+        if column["nullable"] or column["name"] in given or column["name"] == "id":
+            continue
+        given[column["name"]] = least.get(column["type"].python_type, "{}")
+    with at.engine.begin() as connection:
+        names, values = ", ".join(given), ", ".join(f":{name}" for name in given)
+        connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), given)
+
+
+def names_through_0013(at: Database) -> None:
+    """Two targets in every table keep their names when these become keys, and names again."""
+    at.migrate("0012")
+    columns = columns_of_targets(at)
+    assert len(columns) == 11
+    for number, name in enumerate(("octo/b", "octo/a")):
+        for table, column in columns.items():
+            unique = {"targets": {"stable_name": name}, "jobs": {"key": name}, "effects": {"key": name}}
+            if table == "commands":
+                unique[table] = {"comment": number}  # type: ignore[dict-item]
+            insert_row(at, table, **{column: name}, **unique.get(table, {}))
+    at.migrate()
+    with at.reading() as session:
+        assert session.scalars(select(TargetName.name).order_by(TargetName.name)).all() == [
+            "octo/a",
+            "octo/b",
+        ]
+        for table in Base.metadata.sorted_tables:
+            reference = reference_column(table)
+            if reference is not None:
+                found = session.scalars(select(reference).where(reference == "octo/b")).all()
+                assert (columns.pop(table.name), found) == (reference.key, ["octo/b"])
+    assert columns == {}
+    at.migrate("0012")
+    with at.engine.connect() as connection:
+        for table, column in columns_of_targets(at).items():
+            stored = connection.execute(text(f"SELECT {column} FROM {table} ORDER BY {column}"))
+            assert stored.scalars().all() == ["octo/a", "octo/b"], table
+    at.migrate()
+    with at.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, Base.metadata) == []
+    at.close()
+
+
+def test_names_of_targets_become_keys_and_names_again(database: Database) -> None:
+    names_through_0013(database)
+
+
+def test_names_of_targets_become_keys_on_postgresql(postgresql: str) -> None:
+    names_through_0013(Database(postgresql))
 
 
 START = """

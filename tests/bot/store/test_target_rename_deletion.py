@@ -22,10 +22,13 @@ from bot.store.models import (
     CampaignCase,
     Finding,
     KillSwitch,
+    Mute,
     Reduction,
     Target,
+    TargetName,
     Toolchain,
     UtcDateTime,
+    reference_column,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,6 +42,7 @@ SHARED = {
     "rate_limit_pauses",
     "reductions",
     "rate_usage",
+    "target_names",
     "toolchains",
 }
 
@@ -53,11 +57,11 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 def value(column: Column[Any], target: str, ids: dict[str, int]) -> Any:
     """Something that fits a column; foreign keys lead to the target's own campaign and bug."""
+    if column is reference_column(column.table):
+        return target
     key = next(iter(column.foreign_keys), None)
     if key is not None:
         return ids.get(key.column.table.name)
-    if column.name in ("target", "name"):
-        return target
     if column.name == "url":
         return f"https://api.github.com/repos/{target}/pulls"
     if isinstance(column.type, LargeBinary):
@@ -73,11 +77,13 @@ def value(column: Column[Any], target: str, ids: dict[str, int]) -> Any:
 def fill(session: Session, target: str, number: int) -> None:
     """A row of each table that belongs to a target."""
     ids = {"campaigns": number, "bugs": number, "n": number}
+    session.add(TargetName(name=target))
+    session.flush()
     for table in Base.metadata.sorted_tables:
         if table.name in SHARED:
             continue
         row = {
-            column.name: value(column, target, ids)
+            column.key: value(column, target, ids)
             for column in table.columns
             if not (column.nullable and column.name != "bug_id")
         }
@@ -149,6 +155,43 @@ def test_only_the_case_of_a_name_can_change(database: Database) -> None:
         assert counts(session, OLD.upper())["campaigns"] == 1
         with pytest.raises(InternalError, match="to itself"):
             target_rename.rename_target(session, OLD, OLD)
+
+
+def test_rows_of_both_cases_of_a_name_are_one_targets(database: Database) -> None:
+    with database.transaction() as session:
+        fill(session, OLD, 1)
+        session.add(Mute(target=OLD.upper(), operator="Add", until=NOW, by="ada", created_at=NOW))
+        session.flush()
+        target_rename.rename_target(session, OLD, OLD.upper())
+        assert counts(session, OLD.upper())["mutes"] == 2
+        assert session.scalars(select(TargetName.name)).all() == [OLD.upper()]
+
+
+def test_a_name_that_is_only_in_the_audit_can_be_parked_again(database: Database) -> None:
+    with database.transaction() as session:
+        parked = []
+        for _ in range(2):
+            session.add(Target(name=OLD, github_id=77))
+            session.flush()
+            parked.append(target_rename.free_name(session, OLD))
+            target_deletion.delete_target(session, parked[-1], ())
+        assert parked == [f"{OLD}.was-77", f"{OLD}.was-77-2"]
+
+
+def test_a_name_that_nothing_refers_to_is_unlike_every_name(database: Database) -> None:
+    with database.transaction() as session:
+        fill(session, OLD, 1)
+        assert session.scalars(select(Campaign.id).where(Campaign.target == NEW)).all() == []
+        assert session.scalars(select(Campaign.id).where(Campaign.target != NEW)).all() == [1]
+        assert session.scalars(select(Campaign.id).where(Campaign.target.in_([OLD, NEW]))).all() == [1]
+        assert session.scalars(select(Campaign.id).where(Campaign.target.not_in([NEW]))).all() == [1]
+
+
+def test_names_are_ordered_as_text_not_by_key(database: Database) -> None:
+    with database.transaction() as session:
+        for name in (OTHER, NEW):
+            targets.ensure(session, name)
+        assert [target.name for target in targets.of_owner(session, "Octo")] == [NEW, OTHER]
 
 
 def test_names_with_signs_of_patterns_are_only_themselves(database: Database) -> None:
