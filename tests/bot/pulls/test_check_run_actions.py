@@ -10,7 +10,7 @@ import pytest
 from bot.pulls import check_run_actions
 from bot.reports.buttons import MUTE, MUTE_FOR, REDUCE, RERUN
 from bot.store import audit, findings, mutes
-from bot.store.models import Bug, CampaignState, Classification, Effect, Finding, Job
+from bot.store.models import Bug, CampaignState, Classification, Effect, Finding, Job, TargetName
 from bot.webhooks.intents import CheckIntent, Ignored
 from fuzzing.cases import Corpus
 from tests.bot.pulls.pulls_kit import START, TARGET, PullHarness, head, pull_intent
@@ -211,6 +211,8 @@ def test_what_is_not_ours_is_ignored(checked: PullHarness) -> None:
     assert isinstance(press(checked, "format-disk"), Ignored)
     assert isinstance(press(checked, RERUN.identifier, external_id="f" * 32), Ignored)
     with checked.database.transaction() as session:
+        session.add(TargetName(name="other/place"))
+        session.flush()
         session.query(Effect).update({Effect.target: "other/place"})
     assert isinstance(press(checked, RERUN.identifier), Ignored)
 
