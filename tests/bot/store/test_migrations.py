@@ -264,11 +264,11 @@ def names_through_0013(at: Database) -> None:
             "octo/a",
             "octo/b",
         ]
-        for table in Base.metadata.sorted_tables:
-            reference = reference_column(table)
+        for model in Base.metadata.sorted_tables:
+            reference = reference_column(model)
             if reference is not None:
                 found = session.scalars(select(reference).where(reference == "octo/b")).all()
-                assert (columns.pop(table.name), found) == (reference.key, ["octo/b"])
+                assert (columns.pop(model.name), found) == (reference.key, ["octo/b"])
     assert columns == {}
     at.migrate("0012")
     with at.engine.connect() as connection:
