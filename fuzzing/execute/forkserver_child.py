@@ -73,7 +73,8 @@ def _receive(control: socket.socket) -> Optional[_Request]:
     """The next worker's settings; None when no more are needed."""
     numbers = array.array("i")
     room = socket.CMSG_SPACE(len(PASSED_DESCRIPTORS) * numbers.itemsize)
-    data, more, _, _ = control.recvmsg(MAX_REQUEST, room)
+    # Else programs that a case starts would have the worker's pipes, too.
+    data, more, _, _ = control.recvmsg(MAX_REQUEST, room, socket.MSG_CMSG_CLOEXEC)
     if not data:
         return None
     for level, kind, body in more:

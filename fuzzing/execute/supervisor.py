@@ -472,6 +472,12 @@ class Supervisor(Generic[Tag]):
 
     def _check_workers(self, now: float) -> None:
         for slot in list(self._slots):
+            if slot.ready and slot.worker.has_exited():
+                # A process that the case left holds the pipe open.
+                self._receive(slot)
+                if slot in self._slots:
+                    self._handle_exit(slot)
+                continue
             status = slot.worker.status()
             if not slot.ready:
                 self._check_start(slot, now)

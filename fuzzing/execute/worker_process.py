@@ -231,6 +231,10 @@ class WorkerProcess:
         """What the worker does now, or did last."""
         return protocol.read_status(self._page)
 
+    def has_exited(self) -> bool:
+        """Whether the process has ended, even if its children have not."""
+        return self._process.poll() is not None
+
     def resident(self) -> int:
         """Resident memory in bytes, of the process and its descendants; 0 if it is gone."""
         return resident_bytes(self._process.pid)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,13 @@ def source(probe: Probe) -> str:
 
 def answers(supervisor: Supervisor[str], probes: Mapping[str, str]) -> dict[str, str]:
     """What each program answers, by its name; the exception if it raised one."""
-    cases = (
-        (name, TestCase(OnnxModel(text.encode()), (), Provenance("tests", name, "", "", "")))
-        for name, text in probes.items()
-    )
-    return {name: answer(execution) for name, execution in supervisor.run(cases)}
+    return {name: answer(execution) for name, execution in supervisor.run(cases(probes))}
+
+
+def cases(probes: Mapping[str, str]) -> Iterator[tuple[str, TestCase]]:
+    """The programs as cases, by their names."""
+    for name, text in probes.items():
+        yield name, TestCase(OnnxModel(text.encode()), (), Provenance("tests", name, "", "", ""))
 
 
 def answer(execution: Execution) -> str:

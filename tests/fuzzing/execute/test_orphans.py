@@ -94,14 +94,30 @@ def test_no_daemon_outlives_its_worker(marker: str, level: str, crash: bool, fre
     assert end_of(marker) == []
 
 
+def leave_a_fork(given: dict[str, Any]) -> object:
+    """A copy of the worker, with its pipes, that outlives it."""
+    import os
+    import time
+
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(float(given["marker"]))
+        os._exit(0)
+    time.sleep(0.1)
+    os.abort()
+
+
 @LEVEL
-def test_the_next_worker_of_a_forkserver_finds_no_daemon(marker: str, level: str) -> None:
+@pytest.mark.parametrize("leave", [leave_a_daemon, leave_a_fork])
+def test_what_a_crash_leaves_makes_no_hang_and_the_next_worker_does_not_meet_it(
+    marker: str, level: str, leave: Callable[[dict[str, Any]], object]
+) -> None:
     options = {"marker": marker, "crash": True}
     supervisor: Supervisor[str] = Supervisor(probe_runner.command(options=options, isolation=level))
+    probes = {"": probe_runner.source(leave), "next": "result = 1"}
     try:
-        list(
-            probe_runner.answers(supervisor, {"": probe_runner.source(leave_a_daemon), "next": "result = 1"})
-        )
+        ends = {name: one.ending for name, one in supervisor.run(probe_runner.cases(probes))}
+        assert ends == {"": "killed", "next": "returned"}
         assert end_of(marker) == []
     finally:
         supervisor.close()
