@@ -169,13 +169,9 @@ def _testing(one: Outside) -> bool:
 MOMENTS = (
     Moment(CampaignState.PLANNING, lambda one: one.runs("fuzzing.migrate"), 0.5),
     Moment(CampaignState.PROVISIONING, lambda one: one.toolchains() >= 1, 1.0),
-    Moment(CampaignState.PROVISIONING, lambda one: one.toolchains() >= 2, 1.0),
-    Moment(CampaignState.RUNNING, _testing, 0.5),
     Moment(CampaignState.RUNNING, _testing, 2.0),
     Moment(CampaignState.CONFIRMING, _testing, 0.5),
-    Moment(CampaignState.CONFIRMING, _testing, 2.0),
     Moment(CampaignState.COMPARING, _testing, 1.0),
     Moment(CampaignState.REPORTING, lambda one: one.runs("fuzzing.triage"), 0.3),
     Moment(CampaignState.DONE, Outside.publishing, 0.0),
-    Moment(CampaignState.DONE, lambda one: len(one.sent()) >= 2, 0.0),
 )
