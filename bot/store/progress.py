@@ -50,14 +50,21 @@ def step(session: Session, campaign: Campaign) -> tuple[int, int, str]:
     if state is CampaignState.RUNNING:
         return _outcome_progress(session, campaign, Side.HEAD)
     if state is CampaignState.COMPARING:
-        return _outcome_progress(session, campaign, Side.BASE)
+        done, total, note = _outcome_progress(session, campaign, Side.BASE)
+        if done < total or not total:
+            return done, total, note
+        return done, total, f"{_count_repeats(session, campaign)} runs in fresh processes"  # of what changed
     if state is CampaignState.CONFIRMING:
-        runs = session.scalar(select(func.count()).where(Repeat.campaign_id == campaign.id)) or 0
+        runs = _count_repeats(session, campaign)
         return runs, 0, f"{runs} runs"
     if state is CampaignState.REDUCING:
         small = session.scalar(_count_reduced(campaign)) or 0
         return small, 0, f"{small} so far"
     return 0, 0, ""
+
+
+def _count_repeats(session: Session, campaign: Campaign) -> int:
+    return session.scalar(select(func.count()).where(Repeat.campaign_id == campaign.id)) or 0
 
 
 def _count_reduced(campaign: Campaign) -> Select[int]:

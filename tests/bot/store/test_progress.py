@@ -101,6 +101,15 @@ def test_confirming_counts_fresh_runs_of_this_campaign(database: Database) -> No
     assert seen(database, "e").done == 5
 
 
+def test_once_all_cases_ran_at_base_the_fresh_runs_are_counted(database: Database) -> None:
+    campaign = add(database, CampaignState.COMPARING)
+    ran(database, Side.BASE, *CASES)
+    with database.transaction() as session:
+        outcomes.record_repeats(session, campaign, Side.BASE, [(0, outcome("c0", Side.BASE))])
+    found = seen(database)
+    assert (found.done, found.total, found.note) == (4, 4, "1 runs in fresh processes")
+
+
 def test_reducing_counts_what_was_made_small_at_head(database: Database) -> None:
     add(database, CampaignState.REDUCING)
     with database.transaction() as session:

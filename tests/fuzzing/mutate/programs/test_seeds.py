@@ -21,7 +21,7 @@ def first_seeds(kind: str) -> list[Seed]:
 @pytest.mark.parametrize("kind", seed_kinds())
 def test_a_seed_runs_and_assigns_each_variable_once(kind: str) -> None:
     seeds = first_seeds(kind)
-    assert len(seeds) > 2
+    assert len(seeds) >= 2
     first_seeds.cache_clear()
     assert [seed.text for seed in first_seeds(kind)] == [seed.text for seed in seeds]
     for seed in seeds:
