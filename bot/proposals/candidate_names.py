@@ -22,8 +22,8 @@ _OTHER = re.compile(r"[^a-z0-9]+")
 def candidate_names(regression: Regression) -> Iterator[str]:
     """Names for the test, the shortest first; each later one is more specific, the last ones are numbered."""
     operators = "_".join(map(_word, regression.operators[:_MAX_OPERATORS])) or "program"
-    set_ones = [_parameter(name, value) for name, value in parameters(regression)][:_MAX_PARAMETERS]
-    words = [operators, *filter(None, set_ones)]
+    given = [_parameter(name, value) for name, value in parameters(regression)][:_MAX_PARAMETERS]
+    words = [operators, *filter(None, given)]
     while len("_".join(words)) > MAX_NAME - 20 and len(words) > 1:
         words.pop()
     names = [_join(*words, regression.symptom)]

@@ -53,7 +53,7 @@ def step(session: Session, campaign: Campaign) -> tuple[int, int, str]:
         done, total, note = _outcome_progress(session, campaign, Side.BASE)
         if done < total or not total:
             return done, total, note
-        return done, total, f"{_count_repeats(session, campaign)} runs in fresh processes"  # of what changed
+        return done, total, f"fresh runs of what changed: {_count_repeats(session, campaign)}"
     if state is CampaignState.CONFIRMING:
         runs = _count_repeats(session, campaign)
         return runs, 0, f"{runs} runs"

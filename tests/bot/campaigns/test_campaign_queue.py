@@ -424,14 +424,18 @@ def test_the_budget_is_kept_over_restarts_and_the_rest_counts_as_not_run(world: 
     assert sum(summary.counts[Side.HEAD].values()) == 5
 
 
-def test_what_was_not_repeated_in_time_accuses_nobody(world: World) -> None:
-    config = fakes.PlainConfig(budget=12.0)
-    text = fakes.to_bytes(config)
+def _found_within(world: World, budget: float) -> dict[str, Finding]:
+    """The findings, by test, of a campaign with this budget, of which each run takes a second."""
+    text = fakes.to_bytes(fakes.PlainConfig(budget=budget))
     world.repositories.files["2" * 40] = {fakes.CONFIG: text, fakes.PIN: b"standin==2"}
     world.runner.seconds = 1.0
     campaign_id = world.push()
     world.run()
-    rows = found(world, campaign_id)
+    return found(world, campaign_id)
+
+
+def test_what_was_not_repeated_in_time_accuses_nobody(world: World) -> None:
+    rows = _found_within(world, 12.0)
     regressions = {test for test, row in rows.items() if row.classification == "regression"}
     assert regressions <= {
         test for test, (classification, _) in EXPECTED.items() if classification is Classification.REGRESSION
@@ -444,13 +448,7 @@ def test_what_was_not_repeated_in_time_accuses_nobody(world: World) -> None:
 
 
 def test_both_sides_of_one_failure_are_repeated_before_the_next_one(world: World) -> None:
-    config = fakes.PlainConfig(budget=20.0)
-    text = fakes.to_bytes(config)
-    world.repositories.files["2" * 40] = {fakes.CONFIG: text, fakes.PIN: b"standin==2"}
-    world.runner.seconds = 1.0
-    campaign_id = world.push()
-    world.run()
-    rows = found(world, campaign_id)
+    rows = _found_within(world, 20.0)
     assert rows["Add_regressed"].classification == "regression"
     assert rows["Gelu_flaky_at_base"].reason == NOT_REPEATED, "there was no time for all of them"
 

@@ -107,7 +107,7 @@ def test_once_all_cases_ran_at_base_the_fresh_runs_are_counted(database: Databas
     with database.transaction() as session:
         outcomes.record_repeats(session, campaign, Side.BASE, [(0, outcome("c0", Side.BASE))])
     found = seen(database)
-    assert (found.done, found.total, found.note) == (4, 4, "1 runs in fresh processes")
+    assert (found.done, found.total, found.note) == (4, 4, "fresh runs of what changed: 1")
 
 
 def test_reducing_counts_what_was_made_small_at_head(database: Database) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from fuzzing.mutate.programs.profile import run_program
+from fuzzing.mutate.programs.seed_kinds.operator_chains import LEFT_OUT
 from fuzzing.mutate.programs.seeds import Seed, get_seed_kind, seed_kinds
 from fuzzing.mutate.programs.straight_line import StraightLine
 
@@ -47,3 +48,20 @@ def test_examples_have_no_effects_and_chains_are_chained() -> None:
     for seed in first_seeds("operator-chains"):
         body = seed.text.split("\n")[4:]
         assert any("v" in line.split("=", 1)[-1] for line in body)
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        *(
+            (name, True)
+            for name in ("sqrt", "rsqrt", "detach", "resolve_conj", "signal.windows.hann", "gelu")
+        ),
+        *(
+            (name, False)
+            for name in ("empty_like", "randn_like", "linalg.qr", "linalg.solve", "signbit", "lu")
+        ),
+    ],
+)
+def test_operators_are_left_out_by_their_words_and_not_by_letters_in_them(name: str, taken: bool) -> None:
+    assert (LEFT_OUT.fullmatch(name) is None) == taken
