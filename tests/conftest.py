@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -54,3 +56,24 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip("it is about SQLite itself")
         elif mark.name == "gpu" and shutil.which("nvidia-smi") is None:
             pytest.skip("no CUDA device here")
+
+
+def _constants() -> dict[str, str]:
+    """Every container that a module of ours keeps under an upper-case name, as text."""
+    return {
+        f"{module}.{name}": repr(value)
+        for module, loaded in list(sys.modules.items())
+        if module.partition(".")[0] in ("bot", "fuzzing", "tests")
+        for name, value in list(vars(loaded).items())
+        if name.isupper() and isinstance(value, dict | list | set)
+    }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unchanged_constants() -> Iterator[None]:
+    """A test that changes a constant in place changes what the tests after it see, whichever those are."""
+    before = _constants()
+    yield
+    after = _constants()
+    changed = [name for name, text in before.items() if after.get(name, text) != text]
+    assert not changed, f"these tests leave constants changed: {', '.join(changed)}"
