@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import operator
 import os
 import shutil
 import sys
@@ -58,10 +59,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip("no CUDA device here")
 
 
-def _constants() -> dict[str, str]:
-    """Every container that a module of ours keeps under an upper-case name, as text."""
+def _constants() -> dict[str, list[object]]:
+    """What the modules of ours keep in containers under upper-case names: their items, values included."""
     return {
-        f"{module}.{name}": repr(value)
+        f"{module}.{name}": [*value, *value.values()] if isinstance(value, dict) else [*value]
         for module, loaded in list(sys.modules.items())
         if module.partition(".")[0] in ("bot", "fuzzing", "tests")
         for name, value in list(vars(loaded).items())
@@ -75,5 +76,9 @@ def unchanged_constants() -> Iterator[None]:
     before = _constants()
     yield
     after = _constants()
-    changed = [name for name, text in before.items() if after.get(name, text) != text]
+    changed = [
+        name
+        for name, items in before.items()
+        if len(items) != len(now := after.get(name, items)) or not all(map(operator.is_, items, now))
+    ]
     assert not changed, f"these tests leave constants changed: {', '.join(changed)}"
