@@ -60,13 +60,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def _constants() -> dict[str, list[object]]:
-    """What the modules of ours keep in containers under upper-case names: their items, values included."""
+    """What our modules keep in containers under public upper-case names: their items, values included."""
     return {
         f"{module}.{name}": [*value, *value.values()] if isinstance(value, dict) else [*value]
         for module, loaded in list(sys.modules.items())
         if module.partition(".")[0] in ("bot", "fuzzing", "tests")
         for name, value in list(vars(loaded).items())
-        if name.isupper() and isinstance(value, dict | list | set)
+        if name.isupper() and name[0] != "_" and isinstance(value, dict | list | set)
     }
 
 
