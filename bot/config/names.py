@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ PARTS = 16
 #: CPython 3.11 shares the AST depth counter between threads: concurrent parsing raises SystemError ("AST
 #: constructor recursion depth").
 _PARSING = threading.Lock()
+
+#: A name and an address, as git writes who signs a commit off.
+_SIGNER = re.compile(r"(?P<name>[^<>\n]+) <(?P<email>[^<>@\s]+@[^<>@\s]+)>")
 
 _REGISTER_SOURCE = "register_source"  # the decorator in fuzzing.migrate.sources
 _REGISTER_RECORDER = "register_recorder"  # that in fuzzing.migrate.recorders
@@ -214,6 +218,22 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 def check_backend_name(word: str) -> str:
     """Checks the name of a backend."""
     return _check_name("backend", word, backends())
+
+
+def check_signer(text: str) -> str:
+    """Checks who signs commits off: `Name <address>`."""
+    split_signer(text)
+    return text
+
+
+def split_signer(text: str) -> tuple[str, str]:
+    """Name and address of `Name <address>`. Raises ValueError for other texts."""
+    found = _SIGNER.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            f"{text!r} signs nothing off; write 'Name <address>', as git's user.name and user.email"
+        )
+    return found["name"], found["email"]
 
 
 def check_source_name(word: str) -> str:

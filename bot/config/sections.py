@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from bot.config.cron import parse_triggers
-from bot.config.names import check_provisioner_name, check_source_name, check_writer_name
+from bot.config.names import check_provisioner_name, check_signer, check_source_name, check_writer_name
 from bot.config.units import Duration, Size
 
 
@@ -252,6 +252,11 @@ class ProposalsConfig(Section):
     )
     header: Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_comment)] | None = Field(
         None, description="The comment at the top of that file.", examples=["# SPDX-License-Identifier: MIT"]
+    )
+    sign_off: Annotated[str, AfterValidator(check_signer)] | None = Field(
+        None,
+        description="The author of the commits, who signs them off (DCO). Default: the App, without.",
+        examples=["Ada L <ada@example.org>"],
     )
 
 

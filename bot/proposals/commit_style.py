@@ -27,7 +27,6 @@ _GUIDES = ("CONTRIBUTING.md", ".github/CONTRIBUTING.md", "docs/CONTRIBUTING.md",
 _ASKS = re.compile(
     r"signed-off-by|developer certificate of origin|git commit (?:-s|--signoff)\b", re.IGNORECASE
 )
-_SIGNER = re.compile(r"[^<>\n]+ <[^<>@\s]+@[^<>@\s]+>")
 
 
 @runtime_checkable
@@ -79,9 +78,9 @@ def asks_for_sign_off(tree: Tree) -> bool:
     return any(_ASKS.search(tree.read(path) or "") for path in _GUIDES)
 
 
-def is_signer(text: str) -> bool:
-    """Whether a text is `Name <address>`."""
-    return _SIGNER.fullmatch(text) is not None
+def signed_off(subject: str, signer: str) -> str:
+    """The message of a commit with this subject; "" for no signer."""
+    return f"{subject}\n\nSigned-off-by: {signer}" if signer else subject
 
 
 def _most(subjects: Sequence[str], form: re.Pattern[str]) -> bool:

@@ -10,6 +10,7 @@ from bot.proposals.candidate_names import class_name
 from bot.proposals.code_style import CodeStyle
 from bot.proposals.input_expressions import expected_output, numpy_input
 from bot.proposals.regression import Regression
+from bot.proposals.torch_forms import torch_form
 from bot.proposals.tree import Tree
 from bot.reports.reproducer import full_configuration
 from bot.reports.templates import render
@@ -89,8 +90,11 @@ class Writer:
         return Place(self.path, self.class_name) if tree.has(self.path) else None
 
     def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:
-        """Further variables of the template."""
-        raise NotImplementedError
+        """Further variables of the template: the parts of an ONNX model, or the `program` of torch."""
+        del tree
+        return (
+            onnx_values(regression) if regression.frontend == "onnx" else {"program": torch_form(regression)}
+        )
 
     def write(self, regression: Regression, test: TestSite) -> str:
         """A module with this test only. Raises RefusalError for programs without a short form."""

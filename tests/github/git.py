@@ -86,11 +86,15 @@ class Git:
                 _git(self.path, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", extra=index)
             return _git(self.path, "write-tree", extra=index).strip()
 
-    def commit_of(self, tree: str, parents: Sequence[str], message: str, author: str) -> str:
+    def commit_of(self, tree: str, parents: Sequence[str], message: str, author: str, email: str = "") -> str:
         """A commit on no branch."""
         self._commits += 1
         given = [part for one in parents for part in ("-p", one)]
-        who = {"GIT_AUTHOR_NAME": author, "GIT_AUTHOR_DATE": f"{_BORN + self._commits} +0000"}
+        who = {
+            "GIT_AUTHOR_NAME": author,
+            "GIT_AUTHOR_EMAIL": email or f"{author}@example.org",
+            "GIT_AUTHOR_DATE": f"{_BORN + self._commits} +0000",
+        }
         return _git(self.path, "commit-tree", tree, *given, "-m", message, extra=who).strip()
 
     def head(self, branch: str) -> str:

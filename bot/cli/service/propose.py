@@ -13,9 +13,10 @@ from bot.cli.common.options import json_option
 from bot.cli.common.progress import StatusLine
 from bot.cli.common.service_database import find_bug, open_database
 from bot.cli.exits import Exit
+from bot.config.names import check_signer
 from bot.errors import UsageError
 from bot.github.local_repository import LocalRepository
-from bot.proposals.commit_style import RECENT, is_signer, recent_subjects
+from bot.proposals.commit_style import RECENT, recent_subjects
 from bot.proposals.coverage_batch import batch_patch, load_passing, passing_cases, propose_batch
 from bot.proposals.proposal import Proposal, propose
 from bot.proposals.pull_request_text import write_subject
@@ -82,10 +83,10 @@ def command(
         raise UsageError(
             "give --dry-run: pull requests are opened by the service, on `/assay propose` in the bug's issue"
         )
-    if signer and not is_signer(signer):
-        raise UsageError(
-            f"{signer!r} signs nothing off; write 'Name <address>', as git's user.name and user.email"
-        )
+    try:
+        check_signer(signer) if signer else None
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     wanted = ProposalSettings(writer, path or ProposalSettings().path)
     if target:
         return _propose_batch(target, most, repository, wanted, as_json)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from github import InputGitTreeElement
+from github import InputGitAuthor, InputGitTreeElement
 from github.GitCommit import GitCommit
+from github.GithubObject import NotSet
 from github.GitTree import GitTree
 
 from bot.github.effects.kind import EffectKind, kind
@@ -31,7 +32,8 @@ _COMMIT = "commit"
 class PullRequest(EffectKind):
     """`POST …/git/trees`, `…/git/commits`, `…/git/refs`, then `POST /repos/{owner}/{repo}/pulls`.
 
-    The payload is the body of the last request, and `commit`: {"parent", "path", "content", "message"}.
+    The payload is the body of the last request, and `commit`: {"parent", "path", "content", "message"}, and
+    `author`: {"name", "email"} unless the App is it.
     """
 
     name = PULL_REQUEST
@@ -61,14 +63,15 @@ class PullRequest(EffectKind):
         return None
 
 
-def _create_branch(api: ApiRequester, target: str, branch: str, commit: Mapping[str, str]) -> None:
+def _create_branch(api: ApiRequester, target: str, branch: str, commit: Mapping[str, Any]) -> None:
     """A branch with one commit on `commit.parent` that writes one file."""
     repository = api.repository(target)
     parent = GitCommit(api, attributes={"sha": commit["parent"]}, completed=True)
     base = _sha(raw(repository.get_git_commit(commit["parent"])), "tree")
     file = InputGitTreeElement(commit["path"], _FILE_MODE, "blob", commit["content"])
     tree = repository.create_git_tree([file], _tree(api, base))
-    made = repository.create_git_commit(commit["message"], _tree(api, _sha(raw(tree))), [parent])
+    author = InputGitAuthor(**commit["author"]) if commit.get("author") else NotSet
+    made = repository.create_git_commit(commit["message"], _tree(api, _sha(raw(tree))), [parent], author)
     repository.create_git_ref(f"refs/heads/{branch}", _sha(raw(made)))
 
 

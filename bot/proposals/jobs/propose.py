@@ -11,10 +11,11 @@ from bot.bugs import reproduction
 from bot.bugs.reproduction import BugCase, Build
 from bot.campaigns.run_with_lease import EventSink, run_with_lease
 from bot.config import RepositoryConfig
+from bot.config.names import split_signer
 from bot.errors import RefusalError
 from bot.jobs.job_context import JobContext
 from bot.jobs.registry import job_kind
-from bot.proposals.commit_style import asks_for_sign_off, recent_subjects
+from bot.proposals.commit_style import asks_for_sign_off, recent_subjects, signed_off
 from bot.proposals.linters import check_proposal
 from bot.proposals.proof import Proof, TestBuild, prove
 from bot.proposals.proposal import Proposal, propose
@@ -65,7 +66,9 @@ def propose_test(job_context: JobContext) -> None:
         raise RefusalError(f"{proposal.path} has {proposal.name} already")
     proof = _prove(job_context, request, proposal, tree)
     subjects = recent_subjects(job_context.services.repositories, target, commit)
-    habits = RepositoryHabits(subjects, asks_for_sign_off(tree), check_proposal(proposal, tree))
+    habits = RepositoryHabits(
+        subjects, not wanted.sign_off and asks_for_sign_off(tree), check_proposal(proposal, tree)
+    )
     with job_context.transaction() as (session, job):
         _require_wanted(session, bug, request.config)
         key = idempotency_key(
@@ -74,7 +77,8 @@ def propose_test(job_context: JobContext) -> None:
         texts = write_text(regression, proposal, proof, bug.id, bug.title, key, habits)
         proposals.record(session, _row(job_context, bug, proposal, proof, texts, key))
         base = request.newest.ref.removeprefix("refs/heads/")
-        draft = _draft(target, key, texts, proposal, base, commit, bug.id)
+        written = _commit(proposal, texts, commit, wanted.sign_off or "")
+        draft = _draft(target, key, texts, base, written, bug.id)
         at = job_context.services.clock.now()
         outbox.post(session, [draft], campaign_id=request.newest.id, issues_per_day=0, at=at)
         summary = f"{proposal.name} of {proposal.path} passes on {proof.good.label}; a pull request follows"
@@ -170,8 +174,25 @@ def _row(
     )
 
 
+def _commit(proposal: Proposal, texts: PullRequestText, parent: str, signer: str) -> dict[str, Any]:
+    """The commit, made by who signs it off; "" for the App, which cannot."""
+    author = dict(zip(("name", "email"), split_signer(signer), strict=True)) if signer else None
+    return {
+        "parent": parent,
+        "path": proposal.path,
+        "content": proposal.after,
+        "message": signed_off(texts.title, signer),
+        "author": author,
+    }
+
+
 def _draft(
-    target: str, key: str, texts: PullRequestText, proposal: Proposal, base: str, commit: str, bug_id: int
+    target: str,
+    key: str,
+    texts: PullRequestText,
+    base: str,
+    commit: dict[str, Any],
+    bug_id: int,
 ) -> EffectDraft:
     payload = {
         "title": texts.title,
@@ -180,11 +201,6 @@ def _draft(
         "base": base,
         "draft": True,
         "maintainer_can_modify": True,
-        "commit": {
-            "parent": commit,
-            "path": proposal.path,
-            "content": proposal.after,
-            "message": texts.title,
-        },
+        "commit": commit,
     }
     return EffectDraft(proposals.PULL_REQUEST, key, target, payload, bug_id=bug_id)

@@ -9,7 +9,7 @@ from bot.proposals.code_style import CodeStyle
 from bot.proposals.gtest_text import gtest_text
 from bot.proposals.regression import Regression
 from bot.proposals.tree import Tree
-from bot.proposals.writer import Place, Writer, onnx_values, writer
+from bot.proposals.writer import Place, Writer, writer
 
 
 @writer
@@ -27,8 +27,7 @@ class OnnxRuntimePythonWriter(Writer):
 
     def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:
         """The parts of the model, and the level of optimization at which it fails."""
-        del tree
-        return onnx_values(regression) | {"output": _output(regression)}
+        return {**super().values(regression, tree), "output": _output(regression)}
 
     def other_text(self, regression: Regression, name: str) -> str:
         """The test for the C++ suite."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from bot.proposals.regression import Regression
-from bot.proposals.torch_forms import torch_form
 from bot.proposals.tree import Tree
 from bot.proposals.writer import Place, ProposalSettings, Writer, writer
 from fuzzing.outcomes import Phase, Verdict
@@ -40,9 +39,8 @@ class PyTorchWriter(Writer):
 
     def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:
         """The program and its device."""
-        del tree
         cuda = regression.outcome.device == "CUDA"
-        return {"program": torch_form(regression), "moved": ".cuda()" if cuda else ""}
+        return {**super().values(regression, tree), "moved": ".cuda()" if cuda else ""}
 
     def command(self, place: Place, name: str) -> tuple[str, ...]:
         """The file is run as a program, as `test/run_test.py` does."""

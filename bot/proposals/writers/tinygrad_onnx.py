@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from bot.proposals.code_style import CodeStyle
 from bot.proposals.regression import Regression
 from bot.proposals.tree import Tree
-from bot.proposals.writer import Writer, onnx_values, writer
+from bot.proposals.writer import Writer, writer
 
 
 @writer
@@ -26,10 +26,9 @@ class TinygradOnnxWriter(Writer):
 
     def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:
         """The parts of the model; `single` if it is one operator that gets its inputs in order."""
-        del tree
-        outline, values = regression.outline, onnx_values(regression)
+        outline, values = regression.outline, super().values(regression, tree)
         if not outline:
-            return values | {"single": None}
+            return {**values, "single": None}
         constants = [(one["name"], one["array"]) for one in outline["initializers"]]
         given = dict([*values["feeds"], *constants])
         operators = outline["operators"]
@@ -37,4 +36,4 @@ class TinygradOnnxWriter(Writer):
         if single is not None and set(single["inputs"]) != set(given):
             single = None
         ordered = [(name, given[name]) for name in dict.fromkeys(single["inputs"])] if single else []
-        return values | {"single": single, "given": ordered}
+        return {**values, "single": single, "given": ordered}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bot.proposals.candidate_names import class_name, operator_word
 from bot.proposals.regression import Regression
-from bot.proposals.torch_forms import torch_form
 from bot.proposals.tree import Tree
 from bot.proposals.writer import Place, ProposalSettings, Writer, writer
 
@@ -17,7 +15,10 @@ _BASE = f"{_FOLDER}/harness.py"
 
 @writer
 class TorchTensorRtWriter(Writer):
-    """`tests/py/dynamo/conversion/test_OPERATOR_aten.py`, compared with eager torch."""
+    """`tests/py/dynamo/conversion/test_OPERATOR_aten.py`, compared with eager torch.
+
+    The harness traces the program with torch.export and lowers it to aten operators.
+    """
 
     name = "torch-tensorrt"
     backend = "tensorrt"
@@ -34,8 +35,3 @@ class TorchTensorRtWriter(Writer):
         word = operator_word(regression)
         place = Place(f"{_FOLDER}/test_{word}_aten.py", class_name(f"test_{word}_converter"))
         return place if tree.has(_BASE) else None
-
-    def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:
-        """The program. The harness traces it with torch.export and lowers it to aten operators."""
-        del tree
-        return {"program": torch_form(regression)}

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bot.proposals.code_style import CodeStyle
-from bot.proposals.regression import Regression
-from bot.proposals.torch_forms import torch_form
-from bot.proposals.tree import Tree
 from bot.proposals.writer import Writer, writer
 
 
@@ -22,8 +18,3 @@ class TvmExportedProgramWriter(Writer):
     style: ClassVar[CodeStyle] = CodeStyle(line_length=100)
     first_party = "tvm"
     path = "tests/python/relax/test_frontend_from_exported_program.py"
-
-    def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:
-        """The program."""
-        del tree
-        return {"program": torch_form(regression)}

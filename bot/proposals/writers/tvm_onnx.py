@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from bot.proposals.code_style import CodeStyle
 from bot.proposals.regression import Regression
 from bot.proposals.tree import Tree
-from bot.proposals.writer import Writer, onnx_values, writer
+from bot.proposals.writer import Writer, writer
 
 
 @writer
@@ -25,4 +25,4 @@ class TvmOnnxWriter(Writer):
     def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:
         """The parts of the model, and whether the file's helper has to compare types."""
         checks = "check_dtypes" in (tree.read(self.path) or "")
-        return onnx_values(regression) | {"check_dtypes": checks and regression.symptom == "dtype"}
+        return {**super().values(regression, tree), "check_dtypes": checks and regression.symptom == "dtype"}

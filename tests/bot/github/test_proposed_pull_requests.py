@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,14 +79,15 @@ def sender(store: Database, github: GitHubDouble, tmp_path: Path) -> Iterator[Se
     made.api.close()
 
 
-def propose(store: Database, repository: RepositoryDouble) -> None:
+def propose(store: Database, repository: RepositoryDouble, **commit: Any) -> None:
     payload = {
         "title": "Add a regression test for NaN of Relu",
         "body": f"Why.\n\n{marker(KEY)}\n",
         "head": BRANCH,
         "base": "main",
         "draft": True,
-        "commit": {"parent": repository.head(), "path": PATH, "content": TEST, "message": "Add a test"},
+        "commit": {"parent": repository.head(), "path": PATH, "content": TEST, "message": "Add a test"}
+        | commit,
     }
     post(store, EffectDraft("pull_request", KEY, NAME, payload))
 
@@ -113,6 +115,14 @@ def test_a_draft_with_one_commit(store: Database, repository: RepositoryDouble, 
     check(repository)
     there = row(store, KEY)
     assert (there.state, there.number) == ("sent", repository.pulls[0].number)
+
+
+def test_who_signs_off_is_the_author(store: Database, repository: RepositoryDouble, sender: Sender) -> None:
+    message = "Add a test\n\nSigned-off-by: Ada L <ada@example.org>"
+    propose(store, repository, message=message, author={"name": "Ada L", "email": "ada@example.org"})
+    sender.drain()
+    shown = repository.record.git.run("log", "-1", "--format=%an <%ae>%n%B", BRANCH).strip()
+    assert shown == f"Ada L <ada@example.org>\n{message}"
 
 
 @pytest.mark.parametrize("arrived", [True, False])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from bot.commit_files import Ancestor, CommitMessage
-from bot.proposals.commit_style import asks_for_sign_off, is_signer, recent_subjects, styled_subject
+from bot.config.names import check_signer
+from bot.proposals.commit_style import asks_for_sign_off, recent_subjects, signed_off, styled_subject
 from bot.proposals.tree import Tree
 
 SUBJECT = "Add a regression test for values of CumSum"
@@ -50,7 +53,16 @@ def test_who_asks_for_a_sign_off(path: str, text: str, asks: bool) -> None:
     [("Ada L <ada@example.org>", True), ("ada@example.org", False), ("Ada <a@b>\nX: y <a@b>", False)],
 )
 def test_a_signer_has_a_name_and_an_address(text: str, valid: bool) -> None:
-    assert is_signer(text) is valid
+    with nullcontext() if valid else pytest.raises(ValueError, match="signs nothing off"):
+        assert check_signer(text) == text
+
+
+def test_a_message_with_a_sign_off() -> None:
+    assert signed_off("Add a test", "") == "Add a test"
+    assert (
+        signed_off("Add a test", "Ada L <ada@example.org>")
+        == "Add a test\n\nSigned-off-by: Ada L <ada@example.org>"
+    )
 
 
 def test_the_subjects_are_those_of_the_last_commits() -> None:

@@ -34,6 +34,11 @@ def _commit(call: Call, sha: str) -> Any:
     return complete("git-commit", shown)
 
 
+def _author(call: Call) -> dict[str, str]:
+    given = call.body.get("author") or {}
+    return {"author": given.get("name", call.actor.writer.login), "email": given.get("email", "")}
+
+
 @route("GET", f"{_GIT}/commits/{{commit_sha}}", "contents=read")
 def commit(call: Call) -> RouteResponse:
     sha = call.repository.git.resolve(call.parameters["commit_sha"])
@@ -61,7 +66,7 @@ def create_tree(call: Call) -> RouteResponse:
 
 @route("POST", f"{_GIT}/commits", "contents=write")
 def create_commit(call: Call) -> RouteResponse:
-    """A commit on no branch. Without an author it is the token's account."""
+    """A commit on no branch. Without an author, {"name", "email"}, it is the token's account."""
     body, git = call.body, call.repository.git
     if git.kind(body["tree"]) != "tree":
         raise RefusedError(422, "Tree SHA does not exist")
@@ -70,5 +75,5 @@ def create_commit(call: Call) -> RouteResponse:
         raise RefusedError(422, "Parent SHA does not exist or is not a commit object")
     if not body["message"].strip():
         raise invalid("Commit", "message", code="missing_field")
-    sha = git.commit_of(body["tree"], parents, body["message"], call.actor.writer.login)
+    sha = git.commit_of(body["tree"], parents, body["message"], **_author(call))
     return RouteResponse(201, _commit(call, sha))
