@@ -45,9 +45,17 @@ def connect(client: httpx.Client, data: bytes) -> socket.socket:
 
 
 def send_slowly(to: socket.socket, data: bytes) -> None:
-    while True:
+    for _ in range(1000):  # 20 s
         to.sendall(data)
         time.sleep(0.02)
+
+
+def is_closed(by: socket.socket) -> bool:
+    """Whether the server has closed a connection; waits for it."""
+    try:
+        return by.recv(1) == b""
+    except ConnectionError:
+        return True
 
 
 def begun_body(length: int) -> bytes:
@@ -57,11 +65,15 @@ def begun_body(length: int) -> bytes:
 
 def test_half_open_connections_make_room(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_limits, "MAX_CONNECTIONS", 8)
+    monkeypatch.setattr(connection_limits, "HEAD_TIMEOUT_S", 3600.0)
     with ExitStack() as stack:
-        for _ in range(50):
-            stack.enter_context(connect(client, b"POST /webhooks/github HTTP/1.1\r\n"))
+        half_open = [
+            stack.enter_context(connect(client, b"POST /webhooks/github HTTP/1.1\r\n")) for _ in range(50)
+        ]
         for number in range(5):
             assert deliver(client, number=number) == 202
+        for oldest in half_open[:42]:
+            assert is_closed(oldest)
 
 
 def test_a_head_that_never_ends_is_cut_off(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +82,8 @@ def test_a_head_that_never_ends_is_cut_off(client: httpx.Client, monkeypatch: py
         send_slowly(slow, b"x")
 
 
-def test_a_head_of_megabytes_is_cut_off(client: httpx.Client) -> None:
+def test_a_head_of_megabytes_is_cut_off(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_limits, "HEAD_TIMEOUT_S", 3600.0)
     with connect(client, b"GET / HTTP/1.1\r\n") as large, pytest.raises(ConnectionError):
         send_slowly(large, b"X: " + b"x" * 10_000 + b"\r\n")
 

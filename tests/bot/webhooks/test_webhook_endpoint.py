@@ -151,7 +151,13 @@ def test_the_body_is_bounded(tmp_path: Path, serving: Serving) -> None:
         fits = fits.replace(b'""', b'"' + b"x" * (2048 - len(fits)) + b'"')
         assert len(fits) == 2048
         assert post(client, fits)[0] == 202
-        assert post(client, fits + b" ", X_GitHub_Delivery="second")[0] == 413
+        longer = fits + b" "
+        assert post(client, longer, X_GitHub_Delivery="second")[0] == 413
+        # no length is announced
+        answer = client.post(
+            "/webhooks/github", content=iter((longer[:1000], longer[1000:])), headers=headers(longer)
+        )
+        assert answer.status_code == 413
     assert len(rows(tmp_path)) == 1
 
 
