@@ -6,7 +6,9 @@ They are started in this order and stopped in reverse.
 from __future__ import annotations
 
 import gc
+import stat
 from contextlib import ExitStack
+from pathlib import Path
 
 from bot.background import Work
 from bot.data_lock import DataLock
@@ -31,11 +33,13 @@ class Service:
     def open(self) -> None:
         """Starts everything; no effect if open.
 
-        Raises InfrastructureError if another service holds the data folder, or the database fails.
+        Raises InfrastructureError if another service holds the data folder or another user owns it, or if the
+        database fails.
         """
         if self._open is not None:
             return
         with ExitStack() as stack:
+            _make_private(self.settings.data_dir)
             if self.settings.database_url.startswith("sqlite:"):
                 lock = DataLock(self.settings.data_dir)
                 lock.acquire()
@@ -76,3 +80,15 @@ class Service:
         except InfrastructureError as error:
             found["database"] = str(error)
         return found
+
+
+def _make_private(folder: Path) -> None:
+    """Closes the data folder to other users: it holds what private repositories contain."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=stat.S_IRWXU)
+        if folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            folder.chmod(stat.S_IRWXU)
+    except OSError as error:
+        raise InfrastructureError(
+            f"cannot make {folder} private: {error.strerror}; check ASSAY_DATA_DIR and who owns it"
+        ) from error

@@ -209,6 +209,24 @@ def test_one_service_for_each_data_folder(tmp_path: Path) -> None:
     second.close()
 
 
+@pytest.mark.parametrize("exists", [True, False])
+def test_the_data_folder_is_closed_to_other_users(tmp_path: Path, exists: bool) -> None:
+    folder = tmp_path / "new" / "data"
+    if exists:
+        folder.mkdir(parents=True)
+        folder.chmod(0o755)
+    service = Service(settings_for(folder), BackgroundWork(composed()))
+    service.open()
+    service.close()
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_data_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InfrastructureError, match="check ASSAY_DATA_DIR and who owns it"):
+        Service(settings_for(tmp_path / "file" / "data"), BackgroundWork(composed())).open()
+
+
 def test_a_lock_left_by_a_dead_process_binds_nobody(tmp_path: Path) -> None:
     (tmp_path / "assay.lock").write_text('{"pid": 1, "host": "h", "since": "then"}')
     lock = DataLock(tmp_path)
