@@ -12,7 +12,9 @@ from pathlib import Path
 
 from bot import processes
 from bot.errors import InfrastructureError
+from fuzzing.execute.sandbox.cgroup import delegated_group
 from fuzzing.execute.sandbox.isolation import LEVELS
+from fuzzing.execute.sandbox.kernel import NotPermitted
 
 _TIMEOUT_S = 20.0
 #: How an operator enables a level that the machine refuses.
@@ -27,6 +29,10 @@ HOW_TO_GET = {
         "that allows the landlock system calls"
     ),
 }
+#: How an operator gets a control group for each sandbox.
+HOW_TO_GET_CGROUP = (
+    "run the service by docs/deployment/assay.service, whose DelegateSubgroup= needs systemd 254"
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,15 @@ class Isolation:
     def suffices(self, required: str) -> bool:
         """Whether the level is `required` or a stronger one."""
         return LEVELS.index(self.level) <= LEVELS.index(required)
+
+
+def why_no_cgroup() -> str:
+    """Why the processes of a sandbox are not limited together by the kernel; "" if they are."""
+    try:
+        delegated_group()
+    except NotPermitted as reason:
+        return str(reason)
+    return ""
 
 
 @cache

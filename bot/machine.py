@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 
 from bot.config import names
 from bot.errors import ProvisionError
-from bot.isolation import Isolation, machine_isolation
+from bot.isolation import Isolation, machine_isolation, why_no_cgroup
 from bot.toolchains.probe import probe
 from fuzzing import backends
 from fuzzing.execute import gpu_slots
@@ -81,7 +81,8 @@ class Tool:
 class Machine:
     """Everything `assay doctor` prints.
 
-    slots  CUDA devices, or parts of one, one worker each, as in CUDA_VISIBLE_DEVICES
+    why_no_cgroup  why no control group limits a sandbox's processes together, "" if one does
+    slots          CUDA devices, or parts of one, one worker each, as in CUDA_VISIBLE_DEVICES
     """
 
     python: str
@@ -89,6 +90,7 @@ class Machine:
     memory_bytes: int
     compilers: tuple[Compiler, ...]
     isolation: Isolation
+    why_no_cgroup: str
     gpus: tuple[Gpu, ...]
     slots: tuple[str, ...]
     tools: tuple[Tool, ...]
@@ -117,6 +119,7 @@ def inspect_machine(python: str = sys.executable) -> Machine:
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         compilers=compilers,
         isolation=machine_isolation(),
+        why_no_cgroup=why_no_cgroup(),
         gpus=tuple(_gpus()),
         slots=slots,
         tools=tuple(Tool(name, shutil.which(name) or "", why) for name, why in _TOOLS),

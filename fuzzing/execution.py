@@ -9,7 +9,7 @@ from fuzzing.cases import TestCase
 from fuzzing.cases.values import Value
 from fuzzing.outcomes import Phase
 
-Ending = Literal["returned", "raised", "killed", "hung", "out_of_memory", "out_of_disk"]
+Ending = Literal["returned", "raised", "killed", "hung", "out_of_memory", "out_of_disk", "out_of_processes"]
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class Execution:
 
     ending          returned: every phase ended; raised: an exception ended the last phase; killed: the
                     process exited or died of a signal; hung: a phase exceeded its time; out_of_memory: the
-                    supervisor or the kernel killed it for its memory; out_of_disk: the supervisor killed
-                    it for its files
+                    supervisor or the kernel killed it for its memory; out_of_disk, out_of_processes: the
+                    supervisor killed it for its files or the number of its processes
     phase           the last phase entered
     durations       seconds spent in each phase entered
     outputs         by name, in the program's order; empty unless it returned
@@ -52,8 +52,8 @@ class Execution:
 
     @property
     def exhausted(self) -> bool:
-        """Whether it was ended for its time, memory or files, so that other limits may suffice."""
-        return self.ending in ("hung", "out_of_memory", "out_of_disk")
+        """Whether it was ended for its time, memory, files or processes, so that other limits may suffice."""
+        return self.ending in ("hung", "out_of_memory", "out_of_disk", "out_of_processes")
 
     @property
     def matches_expected(self) -> bool:

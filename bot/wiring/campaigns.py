@@ -70,7 +70,7 @@ def reports(data_dir: Path, page: Callable[[int], str] = lambda _: "", artifacts
 def make_shard(config: RepositoryConfig, *, limit_factor: float = 1.0, **fields: Any) -> Shard:
     """A shard under the limits of a configuration; times and memory are multiplied by `limit_factor`."""
     limits = Limits.from_json(config.limits.overrides()).to_json()
-    for name in limits.keys() - {"file_bytes", "scratch_bytes"}:
+    for name in limits.keys() - {"file_bytes", "scratch_bytes", "processes"}:
         limits[name] = type(limits[name])(limits[name] * limit_factor)
     return Shard(limits=Limits.from_json(limits), **fields)
 

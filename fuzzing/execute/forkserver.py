@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.execute.forkserver_child import MAX_REQUEST, PASSED_DESCRIPTORS
+from fuzzing.execute.sandbox import cgroup
+from fuzzing.execute.sandbox.launch import totals_group
 from fuzzing.execute.scratch_folder import InnerFolder, ScratchFolder
 from fuzzing.execute.worker_command import WorkerCommand
 
@@ -128,15 +130,16 @@ class ForkServer:
 
 
 def end_process(process: subprocess.Popen[bytes] | ForkedWorker) -> None:
-    """Ends a process and its group if it is alive. A launcher first ends the processes its program left."""
-    if process.poll() is not None:
-        return
-    process.terminate()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(_EXIT_S)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    """Ends a process and its groups if it is alive. A launcher first ends the processes its program left."""
+    if process.poll() is None:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_EXIT_S)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if (group := totals_group()) is not None:
+        cgroup.remove(group, process.pid)
 
 
 def _parent(pid: int) -> int:

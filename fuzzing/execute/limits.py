@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fuzzing.errors import UsageError
+from fuzzing.execute.process_usage import MAX_TREE
 from fuzzing.outcomes import Phase
 
 
@@ -19,6 +20,7 @@ class Limits:
     memory_bytes   resident memory of a worker and its child processes together, compiler included
     file_bytes     largest file a worker may write
     scratch_bytes  a worker's files together, each at least 16 KiB (`fuzzing.file_trees`)
+    processes      of a worker, itself included; at most process_usage.MAX_TREE are counted
     """
 
     import_s: float = 300.0
@@ -28,6 +30,7 @@ class Limits:
     memory_bytes: int = 4 << 30
     file_bytes: int = 1 << 30
     scratch_bytes: int = 4 << 30
+    processes: int = MAX_TREE
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

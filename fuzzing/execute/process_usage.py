@@ -8,13 +8,15 @@ import stat
 from pathlib import Path
 
 _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
-_MAX_TREE = 64  # processes of one worker that are looked at; a compiler has three or four
+#: Processes of one worker that are looked at, in the order of their generations. A worker with more is ended,
+#: so that none hides what it uses. Compilers have three or four, and one for each processor.
+MAX_TREE = 1024
 _MAX_OPEN_FILES = 4096  # of one process that are looked at
 _BLOCK = 512  # bytes of a unit of st_blocks
 
 
 def process_tree(pid: int) -> list[int]:
-    """A process and its descendants, as far as the kernel lists them; of many, some `_MAX_TREE`."""
+    """A process and its descendants, as far as the kernel lists them; of many, a few above `MAX_TREE`."""
     found = [pid]
     for one in found:  # which grows meanwhile
         try:
@@ -23,7 +25,7 @@ def process_tree(pid: int) -> list[int]:
                     found += map(int, file.read().split())
         except OSError:  # it has ended, or the kernel lacks CONFIG_PROC_CHILDREN
             continue
-        if len(found) > _MAX_TREE:
+        if len(found) > MAX_TREE:
             break
     return found
 

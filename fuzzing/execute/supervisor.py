@@ -32,7 +32,7 @@ from fuzzing.outcomes import MAX_TEXT, Phase
 PREFETCH_BYTES = 8 << 20  # sent ahead to a worker, or buffered
 BATCH_CASES = 16  # cases sent to a worker at a time
 CHECK_INTERVAL_S = 0.05  # between checks of clocks and memory
-FILES_INTERVAL_S = 1.0  # between checks of a worker's files, which take longer
+TOTALS_INTERVAL_S = 1.0  # between checks of a worker's files, which take longer
 #: Sleep while every worker has more than twice this queued: waking the supervisor at each answer costs a
 #: worker more than the answer (a pipe with a sleeping reader needs an interrupt to another core).
 SLEEP_S = 0.04
@@ -69,7 +69,7 @@ class _Slot(Generic[Tag]):
         0.0,
     )  # the start of a phase, and seconds of it that do not count
     peak: tuple[int, int] = (0, 0)  # seq, bytes
-    files_checked: float = 0.0
+    totals_checked: float = 0.0
     prefetch: Prefetch = field(default_factory=Prefetch)
 
 
@@ -502,8 +502,8 @@ class Supervisor(Generic[Tag]):
         slot.peak = (status.seq, max(resident, peak if seq == status.seq else 0))
         if resident > self.command.limits.memory_bytes:
             self._kill(slot, "out_of_memory", status, now)
-        elif self._has_too_many_files(slot, now):
-            self._kill(slot, "out_of_disk", status, now)
+        elif total := self._exceeded_total(slot, now):
+            self._kill(slot, total, status, now)
         elif now - status.since <= self.command.limits.seconds(status.phase) + self._uncounted(slot, status):
             slot.overdue = None
         elif slot.overdue == status:
@@ -512,12 +512,15 @@ class Supervisor(Generic[Tag]):
         else:
             slot.overdue = status
 
-    def _has_too_many_files(self, slot: _Slot[Tag], now: float) -> bool:
-        if now - slot.files_checked < FILES_INTERVAL_S:
-            return False
-        slot.files_checked = now
-        limit = self.command.limits.scratch_bytes
-        return slot.worker.file_bytes(limit) > limit
+    def _exceeded_total(self, slot: _Slot[Tag], now: float) -> Ending | None:
+        """The total of processes or files that a worker exceeds; read once in TOTALS_INTERVAL_S."""
+        if now - slot.totals_checked < TOTALS_INTERVAL_S:
+            return None
+        slot.totals_checked = now
+        limits = self.command.limits
+        if slot.worker.process_count() > limits.processes:
+            return "out_of_processes"
+        return "out_of_disk" if slot.worker.file_bytes(limits.scratch_bytes) > limits.scratch_bytes else None
 
     def _uncounted(self, slot: _Slot[Tag], status: protocol.Status) -> float:
         since, seconds = slot.uncounted

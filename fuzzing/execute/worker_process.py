@@ -29,7 +29,7 @@ from fuzzing.execute.case_cache import cached_request
 from fuzzing.execute.compiler_cache import resolve_cache_folder
 from fuzzing.execute.forkserver import ForkedWorker, ForkServer, end_process
 from fuzzing.execute.gpu_slots import VISIBLE_DEVICES
-from fuzzing.execute.process_usage import resident_bytes, unnamed_file_bytes
+from fuzzing.execute.process_usage import process_tree, resident_bytes, unnamed_file_bytes
 from fuzzing.execute.sandbox.launch import sandboxed_command
 from fuzzing.execute.scratch_folder import ScratchFolder, sweep
 from fuzzing.execute.worker_command import WorkerCommand
@@ -162,6 +162,8 @@ class WorkerProcess:
                 # use.
                 memory_bytes=4 * int(command.limits.memory_bytes),
                 file_bytes=int(command.limits.file_bytes),
+                # Files in memory count as memory there.
+                total_bytes=int(command.limits.memory_bytes + command.limits.scratch_bytes),
             ),
             stdin=subprocess.DEVNULL,
             stdout=descriptors["log"],
@@ -234,6 +236,10 @@ class WorkerProcess:
     def has_exited(self) -> bool:
         """Whether the process has ended, even if its children have not."""
         return self._process.poll() is not None
+
+    def process_count(self) -> int:
+        """Number of its processes, itself included; 0 if it is gone."""
+        return len(process_tree(self._process.pid)) if self._process.poll() is None else 0
 
     def resident(self) -> int:
         """Resident memory in bytes, of the process and its descendants; 0 if it is gone."""

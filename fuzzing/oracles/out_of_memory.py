@@ -31,11 +31,16 @@ _TEXTS = re.compile(
 _HINTS = ("lloc", "emory")
 
 
+#: Ending → what exceeded its limit.
+_TOTALS = {"out_of_disk": "files", "out_of_processes": "processes"}
+
+
 @register_oracle(rank=30)
 def out_of_memory(oracle_input: OracleInput) -> Decision | None:
-    """Decides limits of memory and files, and allocation failures that were raised or ended the process."""
-    if oracle_input.execution.ending == "out_of_disk":
-        return Decision(Verdict.OUT_OF_MEMORY, f"its files exceed their limit {oracle_input.where}")
+    """Decides exceeded limits, and allocation failures that were raised or ended the process."""
+    total = _TOTALS.get(oracle_input.execution.ending)
+    if total is not None:
+        return Decision(Verdict.OUT_OF_MEMORY, f"its {total} exceed their limit {oracle_input.where}")
     if not _ran_out(oracle_input.execution):
         return None
     peak = oracle_input.execution.peak_bytes

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from bot.cli.common.console import stderr, stdout
 from bot.cli.exits import Exit
-from bot.isolation import HOW_TO_GET
+from bot.isolation import HOW_TO_GET, HOW_TO_GET_CGROUP
 from bot.machine import Machine, inspect_machine
 from bot.terminal import echo
 
@@ -67,6 +67,12 @@ def _print(machine: Machine) -> None:
     for level, why in machine.isolation.refused.items():
         console.print(f"  not {level}: {escape(why)}")
         console.print(f"    to get it: {escape(HOW_TO_GET[level])}")
+    if machine.why_no_cgroup:
+        console.print("limits of all processes of a case: read 20 times a second, not by the kernel")
+        console.print(f"  no cgroup: {escape(machine.why_no_cgroup)}")
+        console.print(f"    to get it: {escape(HOW_TO_GET_CGROUP)}")
+    else:
+        console.print("limits of all processes of a case: by the kernel (cgroup v2)")
     for gpu in machine.gpus:
         console.print(f"GPU: {gpu.name}, {gpu.memory}, driver {gpu.driver}")
     if machine.slots:

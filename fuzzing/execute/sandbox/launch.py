@@ -6,9 +6,11 @@ import json
 import os
 import sys
 from collections.abc import Collection, Sequence
+from functools import cache
 from pathlib import Path
 
-from fuzzing.execute.sandbox import isolation, launcher
+from fuzzing.execute.sandbox import cgroup, isolation, launcher
+from fuzzing.execute.sandbox.kernel import NotPermitted
 
 #: Default size of the largest file that a program may write, in bytes.
 FILE_BYTES = 1 << 30
@@ -28,6 +30,7 @@ def sandboxed_command(
     cores: Collection[int] = (),
     memory_bytes: int | None = None,
     file_bytes: int = FILE_BYTES,
+    total_bytes: int | None = None,
 ) -> list[str]:
     """The command line that runs `command` in the sandbox.
 
@@ -37,6 +40,7 @@ def sandboxed_command(
     best          the best level to take, of isolation.LEVELS; the kernel may allow only a lower one
     required      the lowest level accepted; below it the process exits with launcher.NOT_CONFINED
     memory_bytes  private writable memory of each process
+    total_bytes   memory of all its processes together, where a control group is delegated
 
     The process dies with the thread that started it. The caller chooses its environment: the sandbox hides no
     variable.
@@ -55,8 +59,19 @@ def sandboxed_command(
         "cores": sorted(cores),
         "memory_bytes": memory_bytes,
         "file_bytes": file_bytes,
+        "cgroup": totals_group(),
+        "total_bytes": total_bytes,
     }
     return [sys.executable, "-I", "-S", launcher.__file__, json.dumps(spec)]
+
+
+@cache
+def totals_group() -> str | None:
+    """The control group below which each sandbox gets one of its own; None if the system delegates none."""
+    try:
+        return cgroup.delegated_group()
+    except NotPermitted:
+        return None
 
 
 def interpreter_folders(python: Path) -> list[str]:

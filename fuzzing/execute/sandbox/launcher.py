@@ -12,6 +12,8 @@ sitecustomize). `fuzzing.execute.sandbox.launch.sandboxed_command` makes the com
     cores         processors it may use; [] for all
     memory_bytes  private writable memory of each process; null for no limit
     file_bytes    largest file
+    cgroup        the control group that gets one of its own for the program; null for none
+    total_bytes   memory of all its processes together, applied by the control group; null for no limit
 
 The variable ASSAY_SANDBOX_LEVEL holds the level taken. The launcher stays until the program ends, passes
 SIGABRT on to it, kills it on SIGTERM, kills the processes that it leaves, and exits with its code or signal.
@@ -44,11 +46,17 @@ def main(argument: str) -> None:
     """Runs the program that `argument` describes, and ends the way it ends."""
     spec = json.loads(argument)
     _import_package()
-    from fuzzing.execute.sandbox import isolation, kernel, landlock
+    from fuzzing.execute.sandbox import cgroup, isolation, kernel, landlock
 
     if spec["cores"]:
         with contextlib.suppress(OSError):  # some of them may be gone
             os.sched_setaffinity(0, spec["cores"])
+    if spec["cgroup"] is not None:
+        try:
+            cgroup.enter(spec["cgroup"], spec["total_bytes"], _MAX_TASKS)
+        except kernel.NotPermitted as error:
+            sys.stderr.write(f"the limits of all processes together cannot be set: {error}\n")
+            sys.exit(NOT_CONFINED)
     access = kernel.AllowedAccess(tuple(spec["writable"]), spec["file_bytes"], tuple(spec["readable"]))
     level, refused = isolation.enter(access, spec["isolation"])
     if isolation.LEVELS.index(level) > isolation.LEVELS.index(spec["required"]):

@@ -40,6 +40,7 @@ _ENDINGS: dict[str, Ending] = {
     "hung": "hung",
     "out_of_memory": "out of memory",
     "out_of_disk": "out of memory",
+    "out_of_processes": "out of memory",
 }
 
 

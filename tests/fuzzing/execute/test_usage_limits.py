@@ -61,6 +61,12 @@ held = os.memfd_create("held")
 for _ in range(100): os.write(held, bytes(1 << 20))
 time.sleep(3600)
 """
+MANY_PROCESSES = """
+import os, time
+for _ in range(30):
+    if not os.fork(): time.sleep(3600)
+time.sleep(3600)
+"""
 NESTED = """
 import os
 for _ in range(2_000):
@@ -100,6 +106,11 @@ def test_files_count_together(program: str, isolation: str) -> None:
     (execution, after) = run([program, "pass"], Limits(scratch_bytes=60 * MIB), isolation)
     assert execution.ending == "out_of_disk"
     assert after.ending == "returned"
+
+
+def test_processes_count(isolation: str) -> None:
+    (execution, after) = run([MANY_PROCESSES, "pass"], Limits(processes=20), isolation)
+    assert (execution.ending, after.ending) == ("out_of_processes", "returned")
 
 
 def test_folders_of_any_depth_leave_nothing_behind(
