@@ -6,7 +6,7 @@ both; duplicates count once. Prints one JSON object a line on stdout, progress o
     {"event": "touched", "operator": NAME, "weight": W, "why": TEXT, "places": [{path, line, role}, …]}
     {"event": "touched", "pass": NAME, "places": […]}   both with --touched N and --change, by weight
     {"event": "ranked", "id": ID, "why": {…}}        "why" with --explain
-    {"event": "end", "cases": N, "strategy": NAME, "seconds": S}      of the ranking, without reading
+    {"event": "end", "cases": N, "strategy": NAME, "seconds": S}      without reading the cases
 
 Exit codes: 0 success, 2 usage error, 3 failure of the machine.
 """
@@ -22,7 +22,7 @@ import gc
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +53,11 @@ def _rank(given: argparse.Namespace) -> None:
         for touched in describe_touched(context.change, operators, given.touched):
             emit_event(event="touched", **touched)
     begin = time.perf_counter()
-    ranked = list(strategy(instances, context))
-    seconds = time.perf_counter() - begin
-    for one in ranked:
+    for one in strategy(instances, context):
         why: dict[str, Any] = {"why": dict(one.why)} if given.explain else {}
         emit_event(event="ranked", id=instances[one.instance_index].id, **why)
-    emit_event(event="end", cases=len(ranked), strategy=given.strategy, seconds=round(seconds, 3))
+    seconds = time.perf_counter() - begin
+    emit_event(event="end", cases=len(instances), strategy=given.strategy, seconds=round(seconds, 3))
 
 
 def describe_touched(given: change.Change, operators: Iterable[str], most: int) -> Iterator[dict[str, Any]]:
@@ -148,11 +147,10 @@ def of_corpus(corpus: Corpus) -> Iterator[Instance]:
 def distinct(instances: Iterable[Instance]) -> Iterator[Instance]:
     """The first instance of each case."""
     seen = set()
-    shared: dict[str, str] = {}  # operators and parameter names are few: one object each
     for one in instances:
         if one.id not in seen:
             seen.add(one.id)
-            yield replace(one, operator=shared.setdefault(one.operator, one.operator))
+            yield one
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@ A row's score is the total weight of the columns whose value has not been emitte
 weights of columns fall and rows have more seen values, so scores never rise. For a row scored earlier, two
 bounds hold for each set of columns: its score then; and the current weight of the whole set less the part the
 row had seen then, at the weight that a column has when all its values have been seen. Columns are grouped by
-their number of values, so that each set has its tighter bound. Only rows whose bound reaches the best score
-are scored again. The order is exactly that of computing every score after every emission, ties going to the
-first row.
+their number of values, so that each set has its tighter bound. The rows with the best bounds, the front, are
+scored after each emission; all others only when the front's best no longer reaches their best bound. The
+order is exactly that of computing every score after every emission, ties going to the first row.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from fuzzing.prioritize.table import Array, Table
 #: sums are integers below 2**53 (for up to table.MAX_PARAMETERS), which float64 holds exactly, so that equal
 #: scores are equal in any order of summation.
 UNIT = lcm(*range(1, 25))
-_BATCH = 256  # rows scored together
+_FRONT = 64  # rows scored after each emission; 48 and 96 take longer
 #: Bounds of the sets of pairs, in values per row: hardly any, some, many, nearly all different.
 _SETS = (0.0, 0.03, 0.15, 0.6)
 
 #: The score of a new value in a column with so many seen values (int64 → float64, whole, in UNITs).
 Weights = Callable[[Array], Array]
+#: A bound, and minus the index of a row that has it: no row outside of the front is greater.
+_Limit = tuple[float, int]
 
 
 def equal_weights(seen: Array) -> Array:
@@ -67,14 +69,16 @@ def search(table: Table, weights: Weights, rows: Sequence[int] | None = None) ->
 
 
 class _Search:
-    """The seen values, the current weights, and upper bounds of the rows' scores.
+    """The seen values, and upper bounds of the rows' scores.
 
     Sets of columns: the parameters first, then the pairs by their number of values per row (_SETS). Columns
     in which all rows are equal keep only their weight, which the first emission takes.
 
     _factors     float64 [columns, sets]: factor of a weight in its set, 0 in all others
-    _worth       float64 [columns, sets]: weight of a new value now
-    _both        the same, and beside it the weight when every value has been seen
+    _kinds       float64 [columns, 2]: the same, for the parameters and for all pairs
+    _final       float64 [columns, sets]: weight of a column when every value has been seen
+    _by_number   float64 [values]: weight of a column in which so many values have been seen
+    _numbers     int64 [columns]: so many have been seen
     _alike       float64 [sets]: total weight of the columns in which all rows are equal
     _rows        of the table, ascending, without most of those emitted and of those without new values
     _last_worth  float64 [sets, rows]: score of a row in a set when it was last computed
@@ -82,87 +86,87 @@ class _Search:
     """
 
     def __init__(self, table: Table, weights: Weights, rows: Sequence[int]) -> None:
-        self._table, self._weights = table, weights
+        self._table = table
         self._seen = np.zeros(int(table.starts[-1]), np.bool_)
         self._seen[table.seeds] = True
         self._rows = np.asarray(rows, np.int64)
         values, numbers = np.diff(table.starts), table.per_column(table.seeds)
         factors = _factors(len(table.names), values, len(self._rows))
-        worth = factors * weights(numbers)[:, None]
-        self._alike = worth[(values == 1) & (numbers == 0)].sum(axis=0)
+        self._by_number = weights(np.arange(int(values.max()) + 1))
+        alike = (values == 1) & (numbers == 0)
+        self._alike = (factors * self._by_number[numbers][:, None])[alike].sum(axis=0)
         self._varying = values > 1
         self._ids = table.columns[:, self._varying][self._rows]
         self._factors, self._numbers = factors[self._varying], numbers[self._varying]
-        final = self._factors * weights(values[self._varying])[:, None]
-        self._both = np.hstack([worth[self._varying], final])
-        self._worth = self._both[:, : factors.shape[1]]
+        self._kinds = np.stack([self._factors[:, 0], self._factors[:, 1:].sum(axis=1)], axis=1)
+        self._final = self._factors * self._by_number[values[self._varying]][:, None]
         self._last_worth = np.full((factors.shape[1], len(self._rows)), np.inf)
         self._seen_worth = np.zeros_like(self._last_worth)
         self._emitted = 0
 
     def picks(self) -> Iterator[Pick]:
         """Emissions, best first, until nothing is new."""
-        while len(self._rows) and (best := self._best()) is not None:
-            at, score = best
-            row = int(self._rows[at])
-            yield Pick(row, score, self._emit(at, row))
+        while (bounds := self._bounds()).any():
+            yield from self._emit(*self._front(bounds))
+            if self._emitted * 2 > len(self._rows):
+                self._drop_exhausted()
 
-    def _best(self) -> tuple[int, int] | None:
-        """Index and score of the row to emit; None if nothing is new."""
-        whole = self._worth.sum(axis=0) + self._alike
-        bounds = _score(np.minimum(self._last_worth, whole[:, None] - self._seen_worth))
-        at, score = -1, 0
+    def _bounds(self) -> Array:
+        """Upper bounds of the rows' scores."""
+        whole = self._worth(self._factors).sum(axis=0) + self._alike
+        return _score(np.minimum(self._last_worth, whole[:, None] - self._seen_worth))
+
+    def _front(self, bounds: Array) -> tuple[Array, _Limit]:
+        """Indices of the rows with the best bounds, ascending, and what no other row is before.
+
+        Bounds never rise, so this limit holds until the next front.
+        """
+        if len(bounds) <= _FRONT:
+            return np.arange(len(bounds)), (0.0, 0)
+        bound = -np.partition(-bounds, _FRONT)[_FRONT]
+        better, equal = np.flatnonzero(bounds > bound), np.flatnonzero(bounds == bound)
+        places = _FRONT - len(better)
+        front: Array = np.sort(np.concatenate([better, equal[:places]]))
+        return front, (float(bound), -int(equal[places]))
+
+    def _emit(self, front: Array, limit: _Limit) -> Iterator[Pick]:
+        """Emits rows of the front while the best one is before all others; updates the front's bounds."""
+        ids = self._ids.take(front, axis=0)
+        new = (~self._seen.take(ids)).astype(np.float64)
         while True:
-            top = int(bounds.argmax())
-            bound = bounds[top]
-            if bound < score or bound <= 0 or (bound == score and top > at):
-                return None if at < 0 else (at, score)
-            batch = np.array([top]) if at < 0 else self._batch(bounds, score)
-            scores = self._rescore(batch, whole)
-            bounds[batch] = -1
-            first = int(scores.argmax())
-            if (scores[first], -int(batch[first])) > (score, -at):
-                at, score = int(batch[first]), int(scores[first])
+            scores = new @ self._worth(self._kinds)
+            if self._alike.any():
+                scores += (self._alike[0], self._alike[1:].sum())
+            best = scores.max(axis=1)
+            at = int(best.argmax())
+            if best[at] <= 0 or (best[at], -int(front[at])) < limit:
+                break
+            row = int(self._rows[front[at]])
+            yield Pick(row, int(best[at]), self._see(row))
+            np.copyto(new, 0, where=ids == ids[at])
+        self._last_worth[:, front] = (new @ self._worth(self._factors) + self._alike).T
+        self._seen_worth[:, front] = ((1 - new) @ self._final).T
 
-    def _batch(self, bounds: Array, score: int) -> Array:
-        """Rows that may be better than the best so far, ascending; of many those with the best bounds."""
-        batch = np.flatnonzero(bounds >= score)
-        if len(batch) > _BATCH:
-            batch = np.sort(batch[np.argpartition(-bounds[batch], _BATCH)[:_BATCH]])
-        return batch
-
-    def _rescore(self, batch: Array, whole: Array) -> Array:
-        """Computes the scores of some rows and updates their bounds."""
-        seen = self._seen.take(self._ids.take(batch, axis=0)).astype(np.float64)  # twice as fast as by []
-        overlap = (seen @ self._both).T
-        worth: Array = whole[:, None] - overlap[: len(whole)]
-        self._last_worth[:, batch] = worth
-        self._seen_worth[:, batch] = overlap[len(whole) :]
-        return _score(worth)
-
-    def _emit(self, at: int, row: int) -> Array:
+    def _see(self, row: int) -> Array:
         """Records an emission; returns which columns were new."""
         ids = self._table.columns[row]
         unseen: Array = ~self._seen[ids]
         self._seen[ids] = True
         self._numbers += unseen[self._varying]
-        np.multiply(self._factors, self._weights(self._numbers)[:, None], out=self._worth)
         self._alike[:] = 0
-        self._last_worth[:, at] = 0
         self._emitted += 1
-        if self._emitted * 2 > len(self._rows):
-            self._drop_exhausted()
         return unseen
+
+    def _worth(self, factors: Array) -> Array:
+        """The weights of new values now, times factors of theirs."""
+        worth: Array = factors * self._by_number.take(self._numbers)[:, None]
+        return worth
 
     def _drop_exhausted(self) -> None:
         """Drops the rows without new values."""
         left = _score(self._last_worth) > 0
-        self._rows, self._ids = self._rows[left], self._ids[left]
-        self._last_worth, self._seen_worth, self._emitted = (
-            self._last_worth[:, left],
-            self._seen_worth[:, left],
-            0,
-        )
+        self._rows, self._ids, self._emitted = self._rows[left], self._ids[left], 0
+        self._last_worth, self._seen_worth = self._last_worth[:, left], self._seen_worth[:, left]
 
 
 def _factors(parameters: int, values: Array, rows: int) -> Array:

@@ -7,6 +7,7 @@ if that is not strided. As in OPERA, data and strides are not part of an instanc
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -68,8 +69,9 @@ class Instance:
     def from_json(cls, obj: Any) -> Instance:
         """The inverse of `to_json`; raises UsageError for anything else."""
         try:
-            parameters = tuple((str(name), value) for name, value in obj["parameters"])
-            explicit = tuple(map(str, obj["explicit"]))
+            # One object for each name: a catalog of a million instances has few different ones.
+            parameters = tuple((sys.intern(str(name)), value) for name, value in obj["parameters"])
+            explicit = tuple(sys.intern(str(name)) for name in obj["explicit"])
             texts = [obj[key] for key in ("id", "operator", "frontend", "source")]
         except (TypeError, KeyError, ValueError) as error:
             raise UsageError(f"this is no operator instance: {error!r}") from None
@@ -77,7 +79,9 @@ class Instance:
             raise UsageError(
                 "an instance's id, operator, frontend and source are texts, its parameters differ"
             )
-        return cls(texts[0], texts[1], parameters, texts[2], texts[3], explicit)
+        case, *shared = texts
+        operator, frontend, source = map(sys.intern, shared)
+        return cls(case, operator, parameters, frontend, source, explicit)
 
 
 def extract_instance(case: TestCase, signatures: ApiSignatures) -> Instance:

@@ -8,9 +8,9 @@ factors alone. docs/prioritization.md lists where the two differ and what they l
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heapreplace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from fuzzing.prioritize.call_binding import OUTPUT
 from fuzzing.prioritize.instances import Instance
 from fuzzing.prioritize.opera_filter import filter_requested, is_refused
 from fuzzing.prioritize.strategies import Context, Ranked, register_strategy, shuffle
-from fuzzing.prioritize.table import Table, tabulate
+from fuzzing.prioritize.table import Array, Table, tabulate
 
 #: Count of an operator that the compiler's own suite lacks: the paper divides by the number of tests there
 #: and does not define the result for 0.
@@ -102,82 +102,104 @@ def _defaults(instances: Iterable[Instance], rows: Iterable[abstraction.Abstract
 # The order
 
 Weigh = Callable[[Operator], float]
-Tie = tuple[str, int, str]
 
 
-class _Queue:
-    """What is left to emit of one operator: its picks, then one instance without new values.
+@dataclass(frozen=True)
+class Queue:
+    """The order within one operator: its picks, then one instance without new values, if one is left.
 
     Scores never rise, so the operators' picks can be searched separately and merged.
+
+    places     int64 [length]: indices of the instances
+    diversity  float64 [length]: of their settings
+    new        names of the parameters and number of the pairs with new values, of each; empty if not asked
     """
 
-    def __init__(self, operator: Operator, weight: float, picks: Iterator[greedy.Pick]) -> None:
-        self.operator, self.weight = operator, weight
-        self._picks = picks
-        self._pick: greedy.Pick | None = None
-        self._emitted: set[int] = set()
-        self._unit = greedy.denominator(operator.table)
-        #: The instance at the head, None if none is left, and its diversity.
-        self.place: int | None = None
-        self.diversity = 0.0
-        self.advance()
+    frontend: str
+    name: str
+    weight: float
+    places: Array
+    diversity: Array
+    new: Sequence[tuple[list[str], int]] = ()
 
-    def key(self) -> tuple[float, Tie]:
-        """Sort key, lowest first. Ties are broken by the operator's name, for ONNX by index."""
-        place = self.place or 0
-        by_place = self.operator.frontend == "onnx"
-        tie = (self.operator.frontend, place if by_place else 0, self.operator.name)
-        return (-self.weight * self.diversity, tie)
+    def ties(self) -> Array:
+        """What breaks ties with other operators before their names: for ONNX the index, int64 [length].
 
-    def advance(self) -> None:
-        """Goes on to the next pick."""
-        if self.place is not None:
-            self._emitted.add(self.place)
-        pick = self._pick = next(self._picks, None)
-        if pick is not None:
-            self.place = self.operator.places[self.operator.table.first[pick.row]]
-            self.diversity = pick.score / self._unit
-        else:
-            self.place = next((place for place in self.operator.places if place not in self._emitted), None)
-            self.diversity = 0.0
+        An instance is not before those of its own operator that precede it.
+        """
+        if self.frontend != "onnx" or not len(self.places):
+            return np.zeros_like(self.places)
+        scores = self.weight * self.diversity
+        run = np.cumsum(np.diff(scores, prepend=scores[0]) != 0) * (int(self.places.max()) + 1)
+        ties: Array = np.maximum.accumulate(self.places + run) - run
+        return ties
 
-    def why(self, explain: bool) -> dict[str, Any]:
-        """The evidence for the head: its operator's weight, its settings' diversity, and which are new."""
-        facts = {"operator": self.weight, "diversity": self.diversity}
-        explanation: dict[str, Any] = {"opera": self.weight * self.diversity} | facts
-        if explain:
-            names = self.operator.table.names
-            new = [] if self._pick is None else np.flatnonzero(self._pick.new).tolist()
-            explanation["new"] = [names[column] for column in new if column < len(names)]
-            explanation["new_pairs"] = len(new) - len(explanation["new"])
+    def why(self, at: int) -> dict[str, Any]:
+        """The evidence: the operator's weight, the settings' diversity, and which are new."""
+        weight, diversity = self.weight, float(self.diversity[at])
+        explanation: dict[str, Any] = {
+            "opera": weight * diversity,
+            "operator": weight,
+            "diversity": diversity,
+        }
+        if self.new:
+            explanation["new"], explanation["new_pairs"] = self.new[at]
         return explanation
 
 
-def merge_queues(queues: Iterable[_Queue], explain: bool) -> Iterator[Ranked]:
-    """The heads of all operators, best first. An operator whose first head has nothing new is left out."""
-    heap = [(queue.key(), place, queue) for place, queue in enumerate(queues) if queue.diversity]
-    heapify(heap)
-    while heap:
-        _, place, queue = heap[0]
-        head, last = queue.place, not queue.diversity
-        if head is not None:
-            yield Ranked(head, queue.why(explain))
-        if last or head is None:
-            heappop(heap)
-        else:
-            queue.advance()
-            heapreplace(heap, (queue.key(), place, queue))
+def line_up(operator: Operator, weight: float, picks: Iterable[greedy.Pick], explain: bool) -> Queue:
+    """The queue of an operator; empty if its first instance has nothing new."""
+    table = operator.table
+    rows, scores, new = array("q"), array("d"), []
+    for pick in picks:
+        rows.append(pick.row)
+        scores.append(pick.score)
+        if explain:
+            columns = np.flatnonzero(pick.new).tolist()
+            names = [table.names[column] for column in columns if column < len(table.names)]
+            new.append((names, len(columns) - len(names)))
+    places = np.array(operator.places)[np.array(table.first)[rows]]
+    diversity = np.array(scores) / greedy.denominator(table)
+    left = np.setdiff1d(operator.places, places)[:1] if len(rows) else places
+    if explain:
+        new += [([], 0)] * len(left)
+    places, diversity = np.append(places, left), np.append(diversity, np.zeros(len(left)))
+    return Queue(operator.frontend, operator.name, weight, places, diversity, new)
+
+
+def merge_queues(queues: Sequence[Queue]) -> Iterator[Ranked]:
+    """The instances of all operators, best first. Ties go by frontend, for ONNX by index, and by name."""
+    frontends, names = (
+        {text: rank for rank, text in enumerate(sorted(texts))}
+        for texts in ({one.frontend for one in queues}, {one.name for one in queues})
+    )
+    lengths = [len(one.places) for one in queues]
+    if not sum(lengths):
+        return
+    order = np.lexsort(
+        [
+            np.repeat(np.arange(len(queues)), lengths),
+            np.repeat([names[one.name] for one in queues], lengths),
+            np.concatenate([one.ties() for one in queues]),
+            np.repeat([frontends[one.frontend] for one in queues], lengths),
+            np.concatenate([-one.weight * one.diversity for one in queues]),
+        ]
+    )
+    starts = np.cumsum([0, *lengths])
+    for which, place in zip(np.searchsorted(starts, order, "right") - 1, order, strict=True):
+        queue, at = queues[which], int(place - starts[which])
+        yield Ranked(int(queue.places[at]), queue.why(at))
 
 
 def append_remaining(
     ranked: Iterable[Ranked], instances: Sequence[Instance], context: Context
 ) -> Iterator[Ranked]:
     """`ranked`, followed by the missing instances in random order."""
-    left = dict.fromkeys(range(len(instances)))
+    left = np.ones(len(instances), np.bool_)
     for one in ranked:
-        del left[one.instance_index]
+        left[one.instance_index] = False
         yield one
-    for place in shuffle(list(left), instances, context.seed):
+    for place in shuffle(np.flatnonzero(left).tolist(), instances, context.seed):
         yield Ranked(place, _NOTHING_NEW)
 
 
@@ -194,11 +216,11 @@ def _code_picks(operator: Operator, instances: Sequence[Instance], context: Cont
 
 
 def _rank_by_code(instances: Sequence[Instance], context: Context, weigh: Weigh) -> Iterator[Ranked]:
-    queues = (
-        _Queue(operator, weigh(operator), _code_picks(operator, instances, context))
+    queues = [
+        line_up(operator, weigh(operator), _code_picks(operator, instances, context), context.explain)
         for operator in operators(instances, context, abstraction.abstract_as_released_code, seeded=True)
-    )
-    return append_remaining(merge_queues(queues, context.explain), instances, context)
+    ]
+    return append_remaining(merge_queues(queues), instances, context)
 
 
 @register_strategy("opera", "opera-code")
@@ -216,20 +238,22 @@ def opera_parameters(instances: Sequence[Instance], context: Context) -> Iterato
 @register_strategy("opera-paper")
 def opera_paper(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """As in the paper: neglect of the operator × the greater share, of new values or of new pairs."""
-    queues = (
-        _Queue(operator, operator.neglect, greedy.search(operator.table, greedy.equal_weights))
+    queues = [
+        line_up(
+            operator, operator.neglect, greedy.search(operator.table, greedy.equal_weights), context.explain
+        )
         for operator in operators(instances, context, abstraction.abstract_as_paper, seeded=False)
-    )
-    return append_remaining(merge_queues(queues, context.explain), instances, context)
+    ]
+    return append_remaining(merge_queues(queues), instances, context)
 
 
 @register_strategy("opera-operator")
 def opera_operator(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """OPERA_op: the operator's weight alone, so operator by operator, each in the source's order."""
-    found = list(operators(instances, context, abstraction.abstract_as_released_code, seeded=True))
-    weighed = sorted((-one.uncovered, one.frontend, one.name, at) for at, one in enumerate(found))
+    found = operators(instances, context, abstraction.abstract_as_released_code, seeded=True)
+    weighed = sorted((-one.uncovered, one.frontend, one.name, one.places) for one in found)
     return (
         Ranked(place, {"opera": -weight, "operator": -weight})
-        for weight, _, _, at in weighed
-        for place in found[at].places
+        for weight, _, _, places in weighed
+        for place in places
     )

@@ -18,7 +18,8 @@ from fuzzing.prioritize.abstraction import ABSENT
 
 #: With more parameters scores would no longer be exact (see greedy.UNIT).
 MAX_PARAMETERS = 1000
-_AT_ONCE = 32  # pairs whose ids are computed together
+#: Possible pairs of values per row above which sorting the values is faster than a list of all that may be.
+_SPARSE = 16
 _UNKNOWN = -1  # a parameter that a seed lacks
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -63,7 +64,7 @@ def tabulate(
     names = _names([*rows, *seeds])
     if len(names) > MAX_PARAMETERS:
         raise InternalError(f"an operator has {len(names)} parameters, more than {MAX_PARAMETERS}")
-    interned: list[dict[Hashable, int]] = [{} for _ in names]
+    interned = [_Numbers() for _ in names]
     coded: dict[tuple[int, ...], int] = {}
     for place, row in enumerate(rows):
         coded.setdefault(_code(row, names, interned, ABSENT), place)
@@ -78,19 +79,25 @@ def tabulate(
 
 def _names(rows: Iterable[Mapping[str, Hashable]]) -> tuple[str, ...]:
     """The parameters of all; one without a name if there are none, so that the first instance is new."""
-    return tuple(dict.fromkeys(name for row in rows for name in row)) or ("",)
+    kinds = dict.fromkeys(map(tuple, rows))  # most rows have the same parameters
+    return tuple(dict.fromkeys(name for kind in kinds for name in kind)) or ("",)
+
+
+class _Numbers(dict[Hashable, int]):
+    """Values in order of first occurrence, numbered from 0."""
+
+    def __missing__(self, value: Hashable) -> int:
+        number = self[value] = len(self)
+        return number
 
 
 def _code(
-    row: Mapping[str, Hashable], names: Sequence[str], interned: Sequence[dict[Hashable, int]], missing: Any
+    row: Mapping[str, Hashable], names: tuple[str, ...], interned: Sequence[_Numbers], missing: Any
 ) -> tuple[int, ...]:
     """A row's values by number; missing ones are the value `missing`, or unknown if that is None."""
-    values = [row.get(name, missing) for name in names]
+    values = row.values() if tuple(row) == names else [row.get(name, missing) for name in names]
     return tuple(
-        [
-            _UNKNOWN if value is None else known.setdefault(value, len(known))
-            for value, known in zip(values, interned, strict=True)
-        ]
+        [_UNKNOWN if value is None else known[value] for value, known in zip(values, interned, strict=True)]
     )
 
 
@@ -101,25 +108,21 @@ def _columns(codes: Array, widths: Array) -> tuple[Array, Array]:
     columns = np.empty((len(codes), count + len(pairs)), np.int32)
     columns[:, :count] = codes
     sizes = np.concatenate([widths, np.zeros(len(pairs), np.int64)])
-    for start in range(0, len(pairs), _AT_ONCE):
-        left, right = pairs[start : start + _AT_ONCE].T
+    for at, (left, right) in enumerate(pairs, count):
         both = codes[:, left] * widths[right] + codes[:, right]
         both[(codes[:, left] < 0) | (codes[:, right] < 0)] = _UNKNOWN
-        place = slice(count + start, count + start + len(left))
-        columns[:, place], sizes[place] = _interned(both)
+        columns[:, at], sizes[at] = _interned(both, int(widths[left] * widths[right]))
     starts = np.concatenate([[0], np.cumsum(sizes)])
     np.add(columns, starts[:-1], out=columns, where=columns >= 0, casting="unsafe")
     return columns, starts
 
 
-def _interned(codes: Array) -> tuple[Array, Array]:
-    """Each column's values numbered in sorted order, and their count; -1 stays."""
-    order = np.argsort(codes, axis=0, kind="stable")
-    ascending = np.take_along_axis(codes, order, axis=0)
-    new = np.ones(codes.shape, np.int32)
-    new[1:] = ascending[1:] != ascending[:-1]
-    new[ascending < 0] = 0
-    ranks = np.cumsum(new, axis=0, dtype=np.int32) - 1
-    ids = np.empty(codes.shape, np.int32)
-    np.put_along_axis(ids, order, ranks, axis=0)
-    return ids, ranks[-1] + 1
+def _interned(codes: Array, width: int) -> tuple[Array, int]:
+    """Values below `width`, numbered in sorted order, and their count; -1 stays."""
+    if width > _SPARSE * len(codes):
+        known = np.unique(codes[codes >= 0])
+        return np.where(codes < 0, _UNKNOWN, np.searchsorted(known, codes)), len(known)
+    met = np.zeros(width + 1, np.bool_)  # the last one is that of -1
+    met[codes] = True
+    numbers = np.cumsum(met[:-1], dtype=np.int32)
+    return np.append(numbers - 1, _UNKNOWN)[codes], int(numbers[-1])

@@ -27,7 +27,7 @@ def test_how_many_rows_are_looked_at_together_changes_nothing(
     table = tabulate(_rows(parameters, 400, parameters, values))
     whole = _picked(table, weights)
     for batch in (1, 3, 40):
-        monkeypatch.setattr(greedy, "_BATCH", batch)
+        monkeypatch.setattr(greedy, "_FRONT", batch)
         assert _picked(table, weights) == whole
 
 
