@@ -150,7 +150,8 @@ class Queue:
 def line_up(operator: Operator, weight: float, picks: Iterable[greedy.Pick], explain: bool) -> Queue:
     """The queue of an operator; empty if its first instance has nothing new."""
     table = operator.table
-    rows, scores, new = array("q"), array("d"), []
+    rows, scores = array("q"), array("d")
+    new: list[tuple[list[str], int]] = []
     for pick in picks:
         rows.append(pick.row)
         scores.append(pick.score)
