@@ -100,6 +100,27 @@ def handle(
     return campaign
 
 
+class CiIntent(Protocol):
+    """A commit whose CI has ended (`bot.webhooks` makes these)."""
+
+    @property
+    def target(self) -> str:
+        """owner/name."""
+
+    @property
+    def head(self) -> str:
+        """The commit."""
+
+
+def resume(session: Session, intent: CiIntent, *, wake: Callable[[], None]) -> int:
+    """Resumes the campaigns that wait for what CI builds of a commit; returns how many."""
+    resumed = campaigns.resume_waiting(session, intent.target, intent.head)
+    if resumed:
+        log.info("campaigns.resumed", target=intent.target, commit=intent.head, count=resumed)
+        campaigns.after_commit(session, wake)
+    return resumed
+
+
 def _seed(target: str, head: str) -> int:
     """The seed of all random choices: equal for equal commits."""
     return zlib.crc32(f"{target}@{head}".encode()) & 0x7FFF_FFFF

@@ -90,7 +90,7 @@ EVENTS = (
         "issues", "", "our issues as people close and label them", "a closed issue is noticed hours later"
     ),
     Requirement("check_run", "", "the buttons of a check run, and Re-run", "its buttons do nothing"),
-    Requirement("check_suite", "", "Re-run all checks", "it does nothing"),
+    Requirement("check_suite", "", "Re-run all checks, the end of CI", "`artifact` waits a minute longer"),
     Requirement("repository", "", "renames, transfers, archiving", "they are noticed an hour later"),
     Requirement(
         "merge_group",

@@ -8,7 +8,7 @@ if the process lost the lease or the campaign.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
@@ -193,6 +193,12 @@ def toolchains_in_use(session: Session) -> frozenset[str]:
     return frozenset(digest for row in session.execute(rows) for digest in row if digest)
 
 
+def of_toolchain(session: Session, digest: str, limit: int) -> Sequence[Campaign]:
+    """The last campaigns whose head or base has this toolchain, newest first."""
+    either = or_(Campaign.head_toolchain == digest, Campaign.base_toolchain == digest)
+    return session.scalars(select(Campaign).where(either).order_by(Campaign.id.desc()).limit(limit)).all()
+
+
 def is_held(session: Session, campaign_id: int, owner: str) -> bool:
     """Whether `owner` still holds the lease of the campaign; takes no write lock."""
     alive = select(Campaign.id).where(
@@ -230,6 +236,18 @@ def postpone(campaign: Campaign, until: datetime) -> None:
     """Counts a failed attempt of the current step; the campaign is not due before `until`."""
     campaign.attempts += 1
     campaign.owner, campaign.lease_until = "", until
+
+
+def resume_waiting(session: Session, target: str, commit: str) -> int:
+    """Makes due the campaigns of a head or base that wait for its toolchain; returns how many."""
+    waiting = update(Campaign).where(
+        Campaign.target == target,
+        Campaign.state == CampaignState.PROVISIONING.value,
+        or_(Campaign.head == commit, Campaign.base == commit),
+        Campaign.owner == "",
+        Campaign.lease_until.is_not(None),
+    )
+    return _row_count(session.execute(waiting.values(lease_until=None)))
 
 
 def release_lease(session: Session, campaign_id: int, owner: str) -> None:

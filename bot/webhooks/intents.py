@@ -138,6 +138,13 @@ class CheckIntent(Intent):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CiIntent(Intent):
+    """The repository's own CI ended for a commit: its artifacts may be there now."""
+
+    head: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class MergeGroupIntent(Intent):
     """A merge queue requests checks of a commit; base is the commit it would be merged onto."""
 

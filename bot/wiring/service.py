@@ -41,6 +41,7 @@ from bot.webhooks.inbox_queue import Handler
 from bot.webhooks.intents import (
     CampaignIntent,
     CheckIntent,
+    CiIntent,
     CommentIntent,
     InstallationIntent,
     Intent,
@@ -104,6 +105,7 @@ def service(settings: Settings, database: Database) -> ServiceParts:
             CampaignIntent: start,
             PullIntent: partial(pulls.handle, wake=quick.wake),
             CheckIntent: partial(check_run_actions.handle, wake=quick.wake),
+            CiIntent: partial(intents.resume, wake=wake_campaigns),
             IssueIntent: issues.handle,
             CommentIntent: partial(comments.handle, wake=commands.wake),
             InstallationIntent: installations.handle,

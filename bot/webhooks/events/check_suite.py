@@ -1,11 +1,11 @@
-"""`check_suite`: all our checks of a commit were requested again."""
+"""`check_suite`: all our checks of a commit were requested again, or those of one App ended."""
 
 from __future__ import annotations
 
 from bot.webhooks.events import ParsedEvent, event
 from bot.webhooks.events.check_run import App
 from bot.webhooks.events.fields import ActionPayload, Payload, Sha
-from bot.webhooks.intents import CheckIntent
+from bot.webhooks.intents import CheckIntent, CiIntent
 
 
 class CheckSuite(Payload):
@@ -21,10 +21,12 @@ class CheckSuiteEvent(ActionPayload):
     check_suite: CheckSuite
 
 
-@event("check_suite", actions={"rerequested"})
+@event("check_suite", actions={"completed", "rerequested"})
 def check_suite(payload: bytes) -> ParsedEvent:
-    """The commit whose checks are to be done again."""
+    """The commit whose checks are to be done again, or are done."""
     fields = CheckSuiteEvent.model_validate_json(payload)
+    if fields.action == "completed":
+        return ParsedEvent(intents=(CiIntent(**fields.intent_fields(), head=fields.check_suite.head_sha),))
     intent = CheckIntent(
         **fields.intent_fields(),
         action=fields.action,

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from bot.campaigns.intents import resume
 from bot.commit_files import ReadFile
-from bot.errors import BrokenSourcesError, BuildFailedError, ProvisionError
+from bot.errors import BrokenSourcesError, BuildFailedError, BuildPendingError, ProvisionError
 from bot.store import findings
 from bot.store.models import CampaignState
 from bot.toolchains.registry import Folder
+from bot.webhooks.intents import CiIntent
 from tests.bot.campaigns import fakes
 from tests.bot.campaigns.conftest import World
 from tests.bot.campaigns.fakes import PlainReady, PlainSpec
@@ -51,6 +53,45 @@ class Provision:
             raise self.error(f"{spec.label}: ImportError: no name 'ops'")
         ready = fakes.provision(spec, data_dir, progress)
         return replace(ready, digest=fakes.digest_of("1")) if self.equal else ready
+
+
+class Building:
+    """CI that builds the wheel of one label until it is `done`."""
+
+    def __init__(self, label: str) -> None:
+        self.label, self.done = label, False
+
+    def __call__(self, spec: Any, data_dir: Any, progress: Any) -> PlainReady:
+        if spec.label == self.label and not self.done:
+            raise BuildPendingError("waiting for CI", 60.0)
+        return fakes.provision(spec, data_dir, progress)
+
+
+@pytest.mark.parametrize(("side", "label"), [("head", "standin==2"), ("base", "standin==1")])
+def test_the_end_of_ci_resumes_a_campaign_that_waits_for_its_wheel(
+    world: World, side: str, label: str
+) -> None:
+    ci, woken = Building(label), list[bool]()
+    world.use(provision=ci)
+    campaign_id = world.push()
+    world.run()
+    assert world.campaign(campaign_id).state == CampaignState.PROVISIONING
+    world.run()
+    assert world.campaign(campaign_id).state == CampaignState.PROVISIONING, "it is not due"
+    ci.done = True
+
+    def end(commit: str) -> int:
+        with world.database.transaction() as session:
+            intent = CiIntent(target="octo/compiler", head=commit)
+            return resume(session, intent, wake=lambda: woken.append(True))
+
+    assert end("3" * 40) == 0
+    assert woken == []
+    assert end({"head": "2" * 40, "base": "1" * 40}[side]) == 1
+    assert woken == [True]
+    world.run()
+    assert world.campaign(campaign_id).state == CampaignState.DONE
+    assert end("2" * 40) == 0, "nothing waits"
 
 
 def test_head_is_made_as_base_is(world: World) -> None:
