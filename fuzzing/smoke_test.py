@@ -42,7 +42,7 @@ def _onnx_model() -> Program:
     one = helper.make_tensor("one", TensorProto.FLOAT, (), [1.0])
     nodes = [helper.make_node("Add", ["x", "one"], ["sum"]), helper.make_node("Relu", ["sum"], ["y"])]
     graph = helper.make_graph(nodes, "smoke", [x], [y], [one])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7)
     return OnnxModel(model.SerializeToString(deterministic=True))
 
 

@@ -43,7 +43,7 @@ def _search(
         f"at most {max_probed(len(shas))} to try unless some are skipped"
     )
     if native := sources.out_of_reach(between):
-        progress(f"{native} commits change code that only a build has: not searched")
+        progress(f"{native} commits change compiler code that the toolchains leave out: not searched")
     answer = bisect(sources.query(query), between, shas)
     named = {
         key: describe_commit(sources.repository.message(answer[key])) if answer[key] else None

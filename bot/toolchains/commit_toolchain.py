@@ -1,4 +1,4 @@
-"""Toolchains made of a commit: checked before they count as made, and their failures kept.
+"""Toolchains are checked before they count as made, and the failures of the checks are kept.
 
 A folder of the cache holds the environment and a record, or in its place why the commit has none.
 """
@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from bot.errors import BrokenSourcesError, BuildFailedError, ProvisionError
 from bot.toolchains.cache import make_once
-from bot.toolchains.probe import compile_bytecode, probe
+from bot.toolchains.probe import ProbeResult, compile_bytecode, probe
 from bot.toolchains.registry import OnProgress, ReadyToolchain, ToolchainSpec
 from bot.toolchains.smoke import smoke_test
 from bot.toolchains.uses import hold
@@ -32,7 +32,8 @@ FAILURES: dict[str, type[ProvisionError]] = {
 _ROOTS_PATTERN = r"lib/python3[^/]*/site-packages"
 _TRACEBACK_LINES = 40
 
-#: Fills an empty folder with an environment; returns what a stranger needs to get the same.
+#: Fills an empty folder with an environment; returns what a stranger needs to get the same, with the
+#: "versions" of its packages where they are known.
 Fill = Callable[[Path], dict[str, Any]]
 
 
@@ -42,14 +43,28 @@ def make_checked(spec: ToolchainSpec, data_dir: Path, progress: OnProgress, fill
     Raises BrokenSourcesError, BuildFailedError: the commit's own fault, found again without a new attempt;
     and what `fill` raises, of which nothing stays.
     """
+
+    def make(partial: Path) -> dict[str, Any]:
+        record = _record(spec) | fill(partial)
+        return record | {"versions": _check(partial, spec, progress, record.get("versions"))}
+
+    folder, made = make_recorded(spec, data_dir, make)
+    progress(f"{spec.label}: {'made' if made else 'made before'}")
+    return folder
+
+
+def make_recorded(spec: ToolchainSpec, data_dir: Path, make: Fill) -> tuple[Path, bool]:
+    """The folder of a toolchain, and whether it was made now; `make` fills it and returns its record.
+
+    Raises as `make_checked`.
+    """
     folder = (data_dir / "toolchains").absolute() / spec.digest
     folder.parent.mkdir(parents=True, exist_ok=True)
     hold(folder)
 
-    def make(partial: Path) -> None:
+    def fill(partial: Path) -> None:
         try:
-            record = _record(spec) | fill(partial)
-            record["versions"] = _check(partial, spec, progress)
+            record = make(partial)
         except (BrokenSourcesError, BuildFailedError) as error:
             remove_tree(partial)
             partial.mkdir()
@@ -58,12 +73,11 @@ def make_checked(spec: ToolchainSpec, data_dir: Path, progress: OnProgress, fill
         else:
             (partial / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
 
-    made = make_once(folder, _usable, make)
-    progress(f"{spec.label}: {'made' if made else 'made before'}")
+    made = make_once(folder, _usable, fill)
     for name, kind in FAILURES.items():
         if (folder / name).is_file():
             raise kind((folder / name).read_text(encoding="utf-8"))
-    return folder
+    return folder, made
 
 
 def ready(spec: ToolchainSpec, folder: Path, *direct: str) -> ReadyToolchain:
@@ -101,23 +115,44 @@ def _usable(folder: Path) -> bool:
     return made or any((folder / name).is_file() for name in FAILURES)
 
 
-def _check(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> dict[str, str]:
+def _check(
+    folder: Path, spec: ToolchainSpec, progress: OnProgress, versions: dict[str, str] | None
+) -> dict[str, str]:
     """The versions of what is installed; raises BrokenSourcesError if the compiler cannot be imported, or
     fails the smoke test.
+
+    Where the versions are known, the smoke test is the only import that a working compiler costs.
     """
-    python = folder / "bin" / "python"
+    if versions is not None:
+        try:
+            check_smoke(folder, spec, progress)
+        except BrokenSourcesError:
+            _import_once(folder, spec, progress)  # its traceback says more
+            raise
+        return versions
+    found = _import_once(folder, spec, progress)
+    compile_bytecode(folder, found.sources)
+    check_smoke(folder, spec, progress)
+    return {"python": found.python, **found.packages}
+
+
+def _import_once(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> ProbeResult:
+    """What the environment holds; raises BrokenSourcesError if its compiler cannot be imported."""
     progress(f"{spec.label}: importing it once")
+    python, module = folder / "bin" / "python", backends.get(spec.backend).import_name
     try:
-        found = probe(python, backends.get(spec.backend).import_name, lines=_TRACEBACK_LINES)
+        return probe(python, module, lines=_TRACEBACK_LINES)
     except ProvisionError as error:
         why = _public(str(error), folder)
         raise BrokenSourcesError(f"{spec.label}: the compiler cannot be imported:\n{why}") from None
-    compile_bytecode(folder, found.sources)
+
+
+def check_smoke(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> None:
+    """Raises BrokenSourcesError if the compiler in an environment fails the smoke test."""
     progress(f"{spec.label}: running the smoke test")
-    failure = smoke_test(spec, python)
+    failure = smoke_test(spec, folder / "bin" / "python")
     if failure:
         raise BrokenSourcesError(f"{spec.label}: {_public(failure, folder)}")
-    return {"python": found.python, **found.packages}
 
 
 def _public(traceback: str, folder: Path) -> str:

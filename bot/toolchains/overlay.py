@@ -24,6 +24,7 @@ from bot.errors import BrokenSourcesError, ConfigError, ProvisionError
 from bot.toolchains import registry
 from bot.toolchains.commit_toolchain import RECORD, make_checked
 from bot.toolchains.installer import Installer
+from bot.toolchains.probe import compile_bytecode
 from bot.toolchains.registry import Folder, OnProgress, ReadyToolchain, ToolchainSpec, provisioner
 from bot.toolchains.source_digests import checked_files, folder_digest, source_of
 from bot.toolchains.wheel_pins import pin_release
@@ -124,12 +125,16 @@ class OverlayProvisioner:
         """
         wheel = replace(spec, provisioner="release", label=_wheel_label(spec), overlay=())
         ready = registry.get("release").provision(wheel, data_dir, progress)
+        released = Path(ready.python).parents[1]
 
         def fill(partial: Path) -> dict[str, Any]:
             progress(f"{spec.label}: laying the sources over the wheel")
-            _link_environment(Path(ready.python).parents[1], partial)
-            _lay_over(partial, spec)
-            return {}
+            _link_environment(released, partial)
+            written = _lay_over(partial, spec)
+            compile_bytecode(
+                partial, [str(path) for path in written if _has_bytecode(released, partial, path)]
+            )
+            return {"versions": dict(ready.versions)}
 
         python = str(make_checked(spec, data_dir, progress, fill) / "bin" / "python")
         return ReadyToolchain(spec, spec.digest, python, ready.versions, ready.requirements)
@@ -181,7 +186,9 @@ def _link(source: str, target: str) -> str:
     return target
 
 
-def _lay_over(folder: Path, spec: ToolchainSpec) -> None:
+def _lay_over(folder: Path, spec: ToolchainSpec) -> list[Path]:
+    """Puts the commit's files in their places; returns the files that it wrote."""
+    written: list[Path] = []
     commit = spec.commit
     assert commit is not None
     site = next(folder.glob(_ROOTS))
@@ -201,7 +208,15 @@ def _lay_over(folder: Path, spec: ToolchainSpec) -> None:
             remove_tree(place)  # links: the wheel's own environment keeps the files
         contents = source_of(commit).blobs(commit.target, commit.sha, [file.blob for file in files])
         for name, file, content in zip(names, files, contents, strict=True):
-            _write(place / name, content, executable=file.executable)
+            if _write(place / name, content, executable=file.executable):
+                written.append(place / name)
+    return written
+
+
+def _has_bytecode(released: Path, folder: Path, source: Path) -> bool:
+    """Whether a file is one that importing the released compiler loads, or is in its place."""
+    place = released / source.relative_to(folder).parent / "__pycache__"
+    return source.suffix == ".py" and any(place.glob(f"{source.stem}.*.pyc"))
 
 
 def _release_commit(commit: CommitFiles, spec: ToolchainSpec) -> str:
@@ -214,12 +229,14 @@ def _release_commit(commit: CommitFiles, spec: ToolchainSpec) -> str:
     return next(filter(None, tags), "")
 
 
-def _write(path: Path, content: bytes, *, executable: bool) -> None:
+def _write(path: Path, content: bytes, *, executable: bool) -> bool:
+    """Whether the file was written: not if it is as it should be."""
     if path.is_file() and not path.is_symlink() and path.read_bytes() == content:
-        return
+        return False
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)  # never through the link: the wheel's own file stays as it is
     path.write_bytes(content)
     path.chmod(0o755 if executable else 0o644)
     for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
         stale.unlink()
+    return True

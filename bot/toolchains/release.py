@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -18,15 +19,12 @@ from bot.config.defaults import PIN_FILES
 from bot.config.pins import Pin, find_pins
 from bot.config.sections import exact_pin
 from bot.errors import ConfigError, ProvisionError
-from bot.toolchains.cache import make_once
+from bot.toolchains.commit_toolchain import RECORD, check_smoke, make_recorded
 from bot.toolchains.installer import IndexUnreachableError, Installer, UnknownReleaseError
 from bot.toolchains.probe import compile_bytecode, probe
 from bot.toolchains.registry import OnProgress, ReadFile, ReadyToolchain, ToolchainSpec, provisioner
-from bot.toolchains.uses import hold
 from fuzzing import backends
 from fuzzing.cases.programs import get_kind
-
-_RECORD = "assay-toolchain.json"  # written last; a folder without it is not a toolchain
 
 
 @provisioner("release", configurable=True)
@@ -65,15 +63,12 @@ class ReleaseProvisioner:
         )
 
     def provision(self, spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> ReadyToolchain:
-        """The venv of this release, installed now or found from before."""
-        root = (data_dir / "toolchains").absolute()
-        root.mkdir(parents=True, exist_ok=True)
-        folder = root / spec.digest
-        hold(folder)
-        if make_once(folder, _usable, lambda partial: _build(partial, spec, progress)):
-            progress(f"{spec.label}: installed")
-        else:
-            progress(f"{spec.label}: installed before")
+        """The venv of this release, installed now or found from before.
+
+        Raises BrokenSourcesError if its compiler fails the smoke test: such a release accuses nobody.
+        """
+        folder, made = make_recorded(spec, data_dir, lambda partial: _build(partial, spec, progress))
+        progress(f"{spec.label}: installed{'' if made else ' before'}")
         return _load(folder, spec)
 
 
@@ -144,7 +139,7 @@ def _exact_pin(pins: list[Pin], file: str) -> Pin:
     return pins[0]
 
 
-def _build(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> None:
+def _build(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> dict[str, Any]:
     installer = Installer(folder.parent)
     progress(f"{spec.label}: installing {' '.join(spec.requirements)}")
     python = installer.make_venv(folder)
@@ -157,8 +152,9 @@ def _build(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> None:
     progress(f"{spec.label}: importing it once")
     found = probe(python, backends.get(spec.backend).import_name)
     compile_bytecode(folder, found.sources)
+    check_smoke(folder, spec, progress)
     wanted = [_name(item) for item in (*spec.requirements, *backends.get(spec.backend).packages)]
-    record = {
+    return {
         "label": spec.label,
         "versions": {"python": found.python, **found.packages},
         "requirements": [
@@ -166,7 +162,6 @@ def _build(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> None:
         ],
         "hashes": hashes,
     }
-    (folder / _RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
 
 
 def _with_advice(error: ProvisionError, spec: ToolchainSpec, installer: Installer) -> ProvisionError:
@@ -186,12 +181,7 @@ def _name(requirement: str) -> str:
     return canonicalize_name(Requirement(requirement).name)
 
 
-def _usable(folder: Path) -> bool:
-    # The interpreter is a link to the one the venv was made from, which an upgrade may have removed.
-    return (folder / _RECORD).is_file() and (folder / "bin" / "python").exists()
-
-
 def _load(folder: Path, spec: ToolchainSpec) -> ReadyToolchain:
-    record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     python = str(folder / "bin" / "python")
     return ReadyToolchain(spec, spec.digest, python, record["versions"], tuple(record["requirements"]))

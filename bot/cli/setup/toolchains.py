@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bot.cli.common.options import json_option
+from bot.cli.common.service_database import open_database
 from bot.config.units import parse_duration
 from bot.errors import UsageError
 from bot.reports.text import cut, one_line
 from bot.settings import load_settings
+from bot.store import campaigns
+from bot.store.database import missing_file
+from bot.store.models import Side
 from bot.terminal import echo
 from bot.toolchains import collection
 from bot.toolchains.collection import CachedToolchain
 
 _GIB = 1 << 30
 _LABEL = 90  # characters
+_CAMPAIGNS = 20  # that `why` names
 
 
 @click.group()
@@ -68,13 +74,14 @@ def gc(max_size: float | None, max_age: str | None, *, dry_run: bool, as_json: b
 @click.argument("digest")
 @json_option
 def why(digest: str, *, as_json: bool) -> None:
-    """Say how a toolchain was made, or why it does not work, and who uses it.
+    """Say how a toolchain was made, or why it does not work, who uses it and which campaigns tested it.
 
     DIGEST is the beginning of its digest, as a report and `assay toolchains list` show it.
     """
     one = collection.find(_root(), digest)
+    tested = _campaigns(one.folder.name)
     if as_json:
-        echo(json.dumps(one.to_json()))
+        echo(json.dumps(one.to_json() | {"campaigns": tested}))
         return
     echo(_line(one))
     if one.failure:
@@ -87,7 +94,29 @@ def why(digest: str, *, as_json: bool) -> None:
         echo(f"{len(record['hashes'])} wheels, checked against the index's hashes")
     for use in one.uses:
         echo(f"used {_time(use.at)} by {use.by}")
+    for campaign in tested:
+        echo("{side} of campaign {campaign} of {target}, commit {commit:.12}: {state}".format_map(campaign))
     echo("in use now" if one.held else "not in use now")
+
+
+def _campaigns(digest: str) -> list[dict[str, Any]]:
+    """The last campaigns of the service, if there is one here, that tested a toolchain."""
+    settings = load_settings()
+    if missing_file(settings.database_url) is not None:
+        return []
+    with open_database() as (_, database), database.reading() as session:
+        return [
+            {
+                "campaign": one.id,
+                "target": one.target,
+                "side": side.value,
+                "commit": one.head if side is Side.HEAD else one.base,
+                "state": one.state,
+            }
+            for one in campaigns.of_toolchain(session, digest, _CAMPAIGNS)
+            for side in Side
+            if digest == (one.head_toolchain if side is Side.HEAD else one.base_toolchain)
+        ]
 
 
 def _root() -> Path:

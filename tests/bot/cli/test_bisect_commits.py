@@ -20,6 +20,7 @@ from fuzzing.cases import Corpus
 from tests.bot.bisection.tiny_index import BACKEND, GOOD, NO_IMPORT, WRONG, make_index
 from tests.bot.cli.command_helpers import GOOD as CASE
 from tests.bot.toolchains.test_overlay import commit, git
+from tests.support.smoke import import_alone
 from tests.support.wheels import make_wheel
 
 pytestmark = pytest.mark.slow
@@ -46,7 +47,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Corpus(tmp_path / "data" / "corpus").add(CASE)
     monkeypatch.setattr(known_layouts, "layouts", lambda: (LAYOUT,))
     # The smoke test has other models than x + y.
-    monkeypatch.setattr(commit_toolchain, "smoke_test", lambda _spec, _python: "")
+    monkeypatch.setattr(commit_toolchain, "smoke_test", import_alone)
 
     def configuration(_given: Any) -> RepositoryConfig:
         return validate_configuration({"backend": "onnxruntime"}).model_copy(update={"backend": BACKEND})

@@ -15,6 +15,7 @@ import pytest
 from bot.artifacts import Artifacts
 from bot.cli import main
 from bot.errors import UsageError
+from bot.settings import load_settings
 from bot.store import Database, campaigns, now
 from bot.store.models import Campaign, CampaignState, Toolchain
 from bot.targets.dependencies import Dependencies, RetentionPolicy
@@ -147,6 +148,33 @@ def test_the_service_collects_by_itself(root: Path, tmp_path: Path) -> None:
     assert done.note.startswith("2 toolchains removed"), done.note
     assert left(root) == ["a"]
     assert not tree.exists()
+
+
+def test_why_names_the_campaigns_that_tested_it(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    database = Database(load_settings().database_url)
+    database.migrate()
+    with database.transaction() as session:
+        for digest in (OLD, NEWER):
+            row = Toolchain(digest=digest, backend="tvm", provisioner="overlay", label="", python="")
+            row.versions, row.requirements, row.created_at = {}, [], now()
+            session.add(row)
+        session.flush()
+        for head, base in ((OLD, NEWER), (NEWER, NEWER)):
+            done = Campaign(target="octo/tvm", head=head[:40], base=base[:40], trigger="push", state="done")
+            done.created_at = done.updated_at = now()
+            made, _ = campaigns.create(session, done)
+            made.head_toolchain, made.base_toolchain = head, base
+    database.close()
+    with pytest.raises(SystemExit):
+        main(["toolchains", "why", "aaaa"])
+    out = capsys.readouterr().out
+    assert "head of campaign 1 of octo/tvm, commit aaaaaaaaaaaa: done" in out
+    assert "campaign 2" not in out
+    with pytest.raises(SystemExit):
+        main(["toolchains", "why", "bbbb", "--json"])
+    tested = json.loads(capsys.readouterr().out)["campaigns"]
+    sides = [(one["campaign"], one["side"]) for one in tested]
+    assert sides == [(2, "head"), (2, "base"), (1, "base")]
 
 
 def test_the_commands(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

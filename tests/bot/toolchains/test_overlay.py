@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from dataclasses import replace
@@ -21,6 +22,7 @@ from bot.github.repositories import Repositories
 from bot.toolchains import ReadyToolchain, ToolchainSpec, commit_toolchain, registry
 from bot.toolchains.overlay import find_layout, release_series
 from tests.support import kills
+from tests.support.smoke import import_alone
 
 TARGET = "octo/tvm"
 MARKER = "python/tvm/relax/frontend/onnx/onnx_frontend.py"
@@ -85,7 +87,7 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             python = str(environment / "bin" / "python")
             return ReadyToolchain(spec, spec.digest, python, {"python": "3.11"}, spec.requirements)
 
-    monkeypatch.setattr(commit_toolchain, "smoke_test", lambda _spec, _python: "")
+    monkeypatch.setattr(commit_toolchain, "smoke_test", import_alone)
     monkeypatch.setattr(registry, "get", lambda name: Release() if name == "release" else real(name))
     return site
 
@@ -117,6 +119,19 @@ def test_sources_are_laid_over_the_wheel(checkout: Path, wheel: Path, tmp_path: 
     assert (wheel / "tvm" / "relax/frontend/onnx/onnx_frontend.py").read_text() == "NAME = 'released'\n"
     assert ready.requirements[0] == "apache-tvm==0.26.0"
     assert ready.spec.label == "apache-tvm 0.26.0 with python/tvm of the commit"
+
+
+def test_what_importing_the_release_loads_is_compiled(checkout: Path, wheel: Path, tmp_path: Path) -> None:
+    """No worker could write bytecode: each would compile it anew."""
+    cached = f"onnx_frontend.{sys.implementation.cache_tag}.pyc"
+    cache = Path("relax/frontend/onnx/__pycache__")
+    (wheel / "tvm" / cache).mkdir()
+    (wheel / "tvm" / cache / cached).write_bytes(b"of the release")
+    head = commit(checkout, {MARKER: "NAME = 'head'\n", "python/tvm/relax/frontend/onnx/new.py": "2\n"})
+    _, package = make(LocalRepository(checkout, tmp_path / "objects"), head, tmp_path / "data")
+    assert [path.name for path in (package / cache).iterdir()] == [cached]
+    assert (package / cache / cached).read_bytes().startswith(importlib.util.MAGIC_NUMBER)
+    assert (wheel / "tvm" / cache / cached).read_bytes() == b"of the release"
 
 
 def test_commits_with_equal_sources_are_one_toolchain(checkout: Path, wheel: Path, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from typing import ClassVar
 import pytest
 
 from bot.config import RepositoryConfig
-from bot.errors import ProvisionError
-from bot.toolchains import ReadyToolchain, ToolchainSpec, provision, resolve
+from bot.errors import BrokenSourcesError, ProvisionError
+from bot.toolchains import ReadyToolchain, ToolchainSpec, commit_toolchain, provision, resolve
 from fuzzing import backends
 from tests.support.wheels import make_wheel
 
@@ -56,6 +56,12 @@ def use_index(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("UV_NO_INDEX", "1")
     monkeypatch.setenv("UV_FIND_LINKS", str(folder))
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
+    pass_smoke_test(monkeypatch)
+
+
+def pass_smoke_test(monkeypatch: pytest.MonkeyPatch, failure: str = "") -> None:
+    """The tiny compilers here have no adapter that a process of its own could load."""
+    monkeypatch.setattr(commit_toolchain, "smoke_test", lambda _spec, _python: failure)
 
 
 def spec(version: str) -> ToolchainSpec:
@@ -85,6 +91,7 @@ def test_a_release_is_installed_once_and_runs(tmp_path: Path) -> None:
     assert steps == [
         "tinyc 1.0: installing tinyc==1.0",
         "tinyc 1.0: importing it once",
+        "tinyc 1.0: running the smoke test",
         "tinyc 1.0: installed",
     ]
     again = Steps()
@@ -177,12 +184,28 @@ def test_a_toolchain_whose_interpreter_is_gone_is_made_anew(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("index")
+def test_a_release_that_fails_the_smoke_test_accuses_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pass_smoke_test(monkeypatch, "the compiler fails on onnx relu(x + 1): crash in phase compile: boom")
+    for first in (True, False):
+        steps = Steps()
+        with pytest.raises(BrokenSourcesError, match="fails on onnx relu"):
+            provision(spec("1.0"), tmp_path, steps)
+        assert bool(steps) == first, "it is not installed again"
+    folder = tmp_path / "toolchains" / spec("1.0").digest
+    assert [path.name for path in folder.iterdir()] == ["assay-failure.txt"]
+
+
+@pytest.mark.usefixtures("index")
 def test_processes_that_want_one_release_install_it_once(tmp_path: Path) -> None:
     # Real processes with the real provisioner; the fake backend is registered in each.
     code = (
         "import sys; from pathlib import Path; from fuzzing import backends; from bot.toolchains import *\n"
         "from tests.bot.toolchains.test_release_provision import Tiny\n"
         "backends.get = lambda _: Tiny\n"
+        "from bot.toolchains import commit_toolchain\n"
+        "commit_toolchain.smoke_test = lambda *_: ''\n"
         "s = ToolchainSpec('release', 'tiny', ('tinyc==1.0',), 'tinyc 1.0')\n"
         "print('begun', flush=True); sys.stdin.readline(); provision(s, Path(sys.argv[1]), print)\n"
     )

@@ -31,6 +31,7 @@ from tests.bot.bisection.tiny_index import BACKEND, GOOD, WRONG, make_index
 from tests.bot.cli.command_helpers import GOOD as CASE
 from tests.bot.cli.test_bisect_commits import CODE, LAYOUT, NOTES
 from tests.bot.toolchains.test_overlay import commit, git
+from tests.support.smoke import import_alone
 from tests.support.wheels import make_wheel
 
 TARGET = "octo/tinyc"
@@ -72,7 +73,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     monkeypatch.setattr(known_layouts, "layouts", lambda: (LAYOUT,))
     monkeypatch.setattr(backends, "compilers", lambda: (BACKEND, "onnxruntime"))
     # The smoke test has other models than x + y.
-    monkeypatch.setattr(commit_toolchain, "smoke_test", lambda _spec, _python: "")
+    monkeypatch.setattr(commit_toolchain, "smoke_test", import_alone)
     return Repository(tmp_path / "git" / "octo" / "tinyc.git")
 
 
