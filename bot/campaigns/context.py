@@ -76,9 +76,14 @@ class Context:
             campaigns.add_seconds(campaign, self.step.state.value, elapsed)
         campaigns.move(campaign, state, self.services.clock.now(), reason)
 
-    def progress(self, done: int, total: int, note: str) -> None:
-        """Reports progress in cases or runs; total 0 if unknown."""
-        self.on_progress(Progress(self.campaign_id, self.step.state, done, total, note))
+    def progress(self, done: int, total: int, note: str, *, state: str = "", lasting: bool = False) -> None:
+        """Reports progress in cases or runs; total 0 if unknown.
+
+        state    the state that the work is charged to, if that is another one
+        lasting  whether the note is a result, which stays true
+        """
+        at = CampaignState(state) if state else self.step.state
+        self.on_progress(Progress(self.campaign_id, at, done, total, note, lasting))
 
     def heartbeat(self) -> None:
         """Renews the lease when due; raises LeaseLost or Interrupted if the step must end."""

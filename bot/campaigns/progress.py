@@ -18,6 +18,7 @@ class Progress:
 
     done, total  cases or runs; total 0 if unknown
     note         one line
+    lasting      whether the note is a result, to be shown at once and kept
     """
 
     campaign_id: int
@@ -25,6 +26,7 @@ class Progress:
     done: int
     total: int
     note: str
+    lasting: bool = False
 
 
 OnProgress = Callable[[Progress], None]

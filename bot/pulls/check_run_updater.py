@@ -6,7 +6,7 @@ follow the final one. After a kill, the next update continues from the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -17,6 +17,7 @@ import structlog
 from bot.campaigns.plan.planner import read_ranking
 from bot.campaigns.plan.ranking import Ranking
 from bot.campaigns.provenance import origin
+from bot.campaigns.run.confirmation import confirmed_regressions
 from bot.campaigns.run.shards import Environment, find_environment
 from bot.config import RepositoryConfig
 from bot.errors import InfrastructureError
@@ -64,7 +65,7 @@ class CheckRunUpdater:
         at = self._clock()
         since = self._last_run - MAX_END_DELAY if self._last_run is not None else at - GITHUB_STALE_AFTER
         with self._database.reading() as session:
-            present = {one.id: _describe_step(one) for one in pulls.unfinished_campaigns(session)}
+            present = {one.id: _describe_step(session, one) for one in pulls.unfinished_campaigns(session)}
             over = [campaign.id for campaign in pulls.ended_with_open_check_run(session, since)]
         due = [one for one, step in present.items() if self._is_due(one, step, at)]
         changed = sum(self._update(one, present[one], at) for one in due)
@@ -109,10 +110,26 @@ class CheckRunUpdater:
         outbox.post(session, [draft], campaign_id=campaign.id, issues_per_day=0, at=self._clock())
 
 
-def _describe_step(campaign: Campaign) -> str:
-    """The step of a campaign; a new one is posted at once. The first results count as a step."""
-    results = campaign.state == CampaignState.RUNNING.value and bool(campaign.clock.get(campaign.state))
-    return f"{campaign.state}{' at work' * _has_started(campaign)}{' with results' * results}"
+def _describe_step(session: Session, campaign: Campaign) -> str:
+    """The step of a campaign; a new one is posted at once.
+
+    While cases run, the first results and each confirmed regression count as a step.
+    """
+    results = regressions = ""
+    if campaign.state == CampaignState.RUNNING.value and campaign.clock.get(campaign.state):
+        results = " with results"
+        if CampaignState.CONFIRMING.value in campaign.clock:
+            regressions = f", {len(_confirmed(session, campaign))} regressions"
+    return f"{campaign.state}{' at work' * _has_started(campaign)}{results}{regressions}"
+
+
+def _confirmed(session: Session, campaign: Campaign) -> dict[str, Outcome]:
+    """Case → outcome at head, of the regressions that are confirmed so far."""
+    config = RepositoryConfig.from_json(campaign.config)
+    head, base = (find_environment(session, campaign, config, side) for side in (Side.HEAD, Side.BASE))
+    if head is None or base is None:
+        return {}
+    return confirmed_regressions(session, campaign.id, config.repeats, head, base)
 
 
 def _has_started(campaign: Campaign) -> bool:
@@ -142,13 +159,15 @@ def read_progress(session: Session, campaign: Campaign, corpus: Path) -> Campaig
     assert head is not None
     counts = outcomes.counts(session, campaign.id, head.key)
     done = sum(counts.values())
+    confirmed = _confirmed(session, campaign)
     return replace(
         seen,
         toolchains=tuple(_list_toolchains(session, head, base)),
         done=done,
         compared=0 if base is None else outcomes.ran(session, campaign.id, base.key),
         counts=counts,
-        failing=tuple(islice(_list_failing(session, campaign, head, base, corpus), MAX_LISTED)),
+        failing=tuple(islice(_list_failing(session, campaign, head, base, corpus, confirmed), MAX_LISTED)),
+        regressions=len(confirmed),
         failures=sum(cases for verdict, cases in counts.items() if verdict.is_failure),
         remaining_s=_estimate_remaining(campaign, config.budget, done, seen.planned)
         if state is CampaignState.RUNNING
@@ -173,13 +192,21 @@ def _estimate_remaining(campaign: Campaign, budget: float, done: int, planned: i
 
 
 def _list_failing(
-    session: Session, campaign: Campaign, head: Environment, base: Environment | None, corpus: Path
+    session: Session,
+    campaign: Campaign,
+    head: Environment,
+    base: Environment | None,
+    corpus: Path,
+    confirmed: Mapping[str, Outcome],
 ) -> Iterator[FailingCase]:
-    """Failures at head in rank order, those that pass at base first."""
+    """Failures at head in rank order: confirmed regressions, then those that pass at base, then others."""
     outcome_pairs = outcomes.outcome_pairs(session, campaign.id, head.key, None if base is None else base.key)
     later: list[FailingCase] = []
+    for _, outcome in sorted(confirmed.items()):
+        passing = Verdict.PASS.value
+        yield replace(_describe_failure(corpus, outcome, None), base=passing, confirmed=True)
     for at_head, at_base in outcome_pairs:
-        if not at_head.verdict.is_failure:
+        if not at_head.verdict.is_failure or at_head.case in confirmed:
             continue
         if at_base is None or at_base.verdict is Verdict.PASS:
             yield _describe_failure(corpus, at_head, at_base)

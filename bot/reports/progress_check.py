@@ -1,6 +1,7 @@
 """The check run of a campaign that has not ended.
 
-It lists failures at head without blaming the change, since base may not have run yet.
+It lists failures at head, first the regressions that fresh runs of both sides have confirmed. It does not
+blame the change for others, since base may not have run yet.
 """
 
 from __future__ import annotations
@@ -24,12 +25,17 @@ from fuzzing.outcomes import Verdict
 
 @dataclass(frozen=True)
 class FailingCase:
-    """A case that fails at head; `base` is its result at base, "" while unknown."""
+    """A case that fails at head.
+
+    base       its result at base, "" while unknown
+    confirmed  whether fresh runs of both sides show that it is a regression
+    """
 
     test: str
     operator: str
     summary: str
     base: str
+    confirmed: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,8 @@ class CampaignProgress:
     planned         cases in the plan, 0 before there is one; `done` of them have an outcome at head
     compared        cases with an outcome at base
     counts          verdict at head → cases
-    failing         the first failing cases in rank order, of `failures` in all
+    failing         the first failing cases, confirmed ones first, then in rank order; of `failures` in all
+    regressions     cases that are confirmed regressions
     touched         operators that the change touches, the most certain first
     remaining_s     estimated seconds to run the rest at head, None if unknown
     toolchains      "head" and "base" with the labels of installed toolchains
@@ -70,6 +77,7 @@ class CampaignProgress:
     counts: Mapping[Verdict, int] = field(default_factory=dict)
     failing: Sequence[FailingCase] = ()
     failures: int = 0
+    regressions: int = 0
     ranking: Ranking | None = None
     touched: Sequence[TouchedOperator] = ()
     remaining_s: float | None = None
@@ -133,7 +141,8 @@ def title(progress: CampaignProgress) -> str:
         )
         return f"Queued: {before}"
     ran, failing = pluralize(progress.done, "case"), thousands(progress.failures)
-    return {
+    found = f"{pluralize(progress.regressions, 'regression')} so far. " if progress.regressions else ""
+    return found + {
         CampaignState.PLANNING: "Planning: collecting and ranking cases",
         CampaignState.PROVISIONING: f"Installing toolchains for {pluralize(progress.planned, 'case')}",
         CampaignState.RUNNING: f"Running: {progress.done:,} of {pluralize(progress.planned, 'case')}, "

@@ -233,9 +233,8 @@ class _OutcomeWriter(EventSink):
         self._charged = self._written = present
         self._runs = []
         done = self._total - len(self._awaited)
-        context.progress(
-            done, self._total, f"{done} of {self._total} runs at {shard_options.environment.side.value}"
-        )
+        note = f"{done} of {self._total} runs at {shard_options.environment.side.value}"
+        context.progress(done, self._total, note, state=shard_options.step)
 
 
 def load_outcomes(context: Context, environment: Environment, cases: list[str]) -> dict[str, Outcome]:

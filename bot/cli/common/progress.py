@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from bot.campaigns.progress import Progress as Step
 from bot.cli.common.console import stderr
@@ -46,7 +46,8 @@ class ProgressBars:
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._tasks: dict[str, int] = {}
+        self._tasks: dict[str, TaskID] = {}
+        self._current = ""
         self._last_shown = ("", "", 0.0)
         self._started = time.monotonic()
 
@@ -64,7 +65,9 @@ class ProgressBars:
     def __call__(self, step: Step) -> None:
         """Shows the progress of a step."""
         name = _STEP_NAMES.get(step.state.value, step.state.value)
-        if self._console.is_terminal:
+        if step.lasting:
+            self._print(step.note)
+        elif self._console.is_terminal:
             self._update_bar(name, step)
         else:
             self._print_line(name, step)
@@ -74,12 +77,15 @@ class ProgressBars:
         self(Step(0, CampaignState.PROVISIONING, 0, 0, note))
 
     def _update_bar(self, name: str, step: Step) -> None:
-        if name not in self._tasks:
+        if name != self._current:
             self._finish_tasks()
+            self._current = name
+        if name not in self._tasks:
             self._tasks[name] = self._bars.add_task(name, total=None, count="")
+        self._bars.tasks[self._tasks[name]].stop_time = None  # a step may be interrupted by the next one
         count = f"{step.done:,}/{step.total:,}" if step.total else ""
         total = step.total or None
-        self._bars.update(self._tasks[name], completed=step.done, total=total, count=count)  # type: ignore[arg-type]
+        self._bars.update(self._tasks[name], completed=step.done, total=total, count=count)
 
     def _finish_tasks(self) -> None:
         """Stops the bars of finished steps."""
@@ -95,12 +101,11 @@ class ProgressBars:
         if name == last and present - at < LINE_INTERVAL_S and not ended:
             return
         self._last_shown = (name, step.note, present)
-        self._console.print(
-            f"[{present - self._started:6.1f} s] {name}: {step.note}".removesuffix(": "),
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
+        self._print(f"{name}: {step.note}".removesuffix(": "))
+
+    def _print(self, text: str) -> None:
+        seconds = time.monotonic() - self._started
+        self._console.print(f"[{seconds:6.1f} s] {text}", highlight=False, markup=False, soft_wrap=True)
 
 
 class StatusLine:

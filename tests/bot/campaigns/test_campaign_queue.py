@@ -105,6 +105,41 @@ def test_fresh_repeats_go_out_in_growing_shards_of_both_sides(world: World) -> N
     ], "the hang has shown itself once, alone and with more patience"
 
 
+def test_the_first_regression_is_told_while_cases_are_still_to_run(world: World) -> None:
+    rows = _found_within(world, 300.0)
+    assert {test: row.classification for test, row in rows.items()} == {
+        test: classification.value for test, (classification, _) in EXPECTED.items()
+    }
+    shards = world.runner.shards
+    at_head = [at for at, shard in enumerate(shards) if shard.toolchain == HEAD.toolchain and not shard.fresh]
+    late = at_head[1]
+    assert IDS["Not_changed_once"] in shards[late].cases, "it has not run yet"
+    told = [
+        (step.state, step.note, step.lasting)
+        for step in world.progress
+        if step.lasting or (step.state is CampaignState.RUNNING and step.done == step.total > 0)
+    ]
+    first = (CampaignState.RUNNING, "regression: Add_regressed: Add_regressed: crash", True)
+    assert told.index(first) < told.index((CampaignState.RUNNING, "4 of 4 runs at head", False))
+    early = [shard for shard in shards[:late] if shard.fresh]
+    assert [(shard.toolchain, shard.cases) for shard in early] == [
+        (HEAD.toolchain, (IDS["Add_regressed"],)),
+        (digest_of("1"), (IDS["Add_regressed"],)),
+    ]
+    assert [note for _, note, lasting in told if lasting].count(first[1]) == 1, "told once"
+    assert len([note for _, note, lasting in told if lasting]) == 3, "one for each group that confirms one"
+
+
+def test_without_a_base_nothing_is_confirmed_early(world: World) -> None:
+    world.runner.seconds = 1.0
+    world.push(base="")
+    world.run()
+    assert not any(step.lasting for step in world.progress)
+    head_first = [shard.fresh for shard in world.runner.shards]
+    assert head_first[0] is False
+    assert len(world.runner.shards[0].cases) == len(TESTS)
+
+
 def test_only_the_repeats_at_head_look_for_who_is_to_blame(world: World) -> None:
     world.push()
     world.run()

@@ -42,6 +42,18 @@ def test_each_step_is_a_line_that_says_how_far_it_came(width: int) -> None:
     assert ("━" in lines[1]) is (width >= 72)
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_result_is_a_line_of_its_own_at_once(terminal: bool) -> None:
+    file = StringIO()
+    found = "regression: test_lppool: crash"
+    with ProgressBars(Console(file=file, force_terminal=terminal, width=200)) as progress_bars:
+        progress_bars(STEPS[2])
+        progress_bars(Progress(1, CampaignState.RUNNING, 0, 0, found, lasting=True))
+        assert f"s] {found}" in file.getvalue()
+        progress_bars(STEPS[2])
+    assert file.getvalue().count(found) == 1
+
+
 def test_elsewhere_it_is_a_line_for_each_step() -> None:
     file = StringIO()
     with ProgressBars(Console(file=file, width=500)) as progress_bars:

@@ -12,7 +12,7 @@ from bot.pulls.check_run_updater import CheckRunUpdater
 from bot.reports.check_runs import build_untested_check_run, check_run_key
 from bot.store import Session, campaigns, outbox, outcomes, pulls
 from bot.store.models import Campaign, CampaignState, Effect, Side, Toolchain
-from fuzzing.cases import Corpus
+from fuzzing.cases import Corpus, TestCase
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 from tests.bot.pulls.pulls_kit import TARGET, PullHarness, head, pull_intent
 from tests.bot.reports.sample_campaign import case_named
@@ -65,6 +65,16 @@ def ran(harness: PullHarness, *verdicts: str, version: str = "2") -> None:
         outcomes.record(session, found, harness.clock.now())
 
 
+def repeated(harness: PullHarness, side: Side, case: TestCase, verdict: str) -> None:
+    """Three fresh runs of a case gave this verdict."""
+    version = "2" if side is Side.HEAD else "1"
+    outcome = Outcome(
+        case.id, "openvino", version * 64, "CPU", Verdict(verdict), Phase.CONVERT, verdict, {}, Evidence()
+    )
+    with harness.database.transaction() as session:
+        outcomes.record_repeats(session, 1, side, enumerate([outcome] * 3))
+
+
 def check(harness: PullHarness) -> Effect:
     (only,) = harness.effects()
     return only
@@ -113,6 +123,23 @@ def test_what_fails_is_listed_and_nothing_is_claimed(queued: PullHarness) -> Non
     rows = [line for line in summary.split("\n") if line.startswith("| `test_")]
     assert [row.split("|")[-2].strip() for row in rows] == ["pass", "not run yet", "wrong result"]
     assert "`crash @octocat`" in summary, "in a code span, which GitHub links nothing in"
+
+
+def test_a_regression_that_fresh_runs_confirm_is_told_at_once(queued: PullHarness) -> None:
+    provision(queued)
+    ran(queued, "crash", "crash")
+    ran(queued, "pass", "pass", version="1")
+    begin(queued, CampaignState.RUNNING, clock={"running": 10.0, "confirming": 1.0})
+    assert update_due(queued, 1) == "Running: 2 of 5 cases, 2 fail so far"
+    repeated(queued, Side.HEAD, CASES[1], "crash")
+    assert update_due(queued, 1) == "Running: 2 of 5 cases, 2 fail so far", "half of the evidence"
+    repeated(queued, Side.BASE, CASES[1], "pass")
+    assert update_due(queued, 1) == "1 regression so far. Running: 2 of 5 cases, 2 fail so far"
+    summary = check(queued).payload["output"]["summary"]
+    rows = [line for line in summary.split("\n") if line.startswith("| `test_")]
+    assert [row.split("|")[-2].strip() for row in rows] == ["pass (**confirmed**)", "pass"]
+    assert "`test_Mod`" in rows[0], "it comes first"
+    assert "Confirmed regressions fail in fresh runs at head and pass in fresh runs at base." in summary
 
 
 def test_how_long_it_takes_is_told_from_what_has_run(queued: PullHarness) -> None:

@@ -1,0 +1,116 @@
+"""Confirming failures: what fails at head and passes at base is repeated in fresh processes on both sides.
+
+The step `running` confirms a few while most cases have still to run, the step `confirming` the others. Both
+are charged to the budget of the latter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+from bot.campaigns.classify.classification import CaseResults, RerunCounts, classify
+from bot.campaigns.classify.resource_failures import RETRY_LIMIT_FACTOR, needs_rerun
+from bot.campaigns.context import Context
+from bot.campaigns.provenance import origin
+from bot.campaigns.run.repeats import growing_groups, one_of_each_first, repeat
+from bot.campaigns.run.shards import Environment, ShardOptions, load_outcomes, run_pending
+from bot.campaigns.services import Config
+from bot.store import outcomes
+from bot.store.campaigns import Session
+from bot.store.models import CampaignState, Classification, Side
+from fuzzing.outcomes import Outcome, Verdict
+
+STEP = CampaignState.CONFIRMING.value
+ACCUSING = tuple(verdict for verdict in Verdict if verdict.is_failure)
+
+
+def confirm_first(context: Context, config: Config, head: Environment, base: Environment) -> None:
+    """Confirms one failure that was not repeated before, of a new signature if there is one."""
+    failing = _regressed_cases(context, config, head, base)
+    with context.reading() as (session, campaign):
+        repeated = outcomes.agreement(session, campaign.id, head.side, head.key)
+    first = islice((case for case in failing if case not in repeated), 1)
+    _confirm(context, config, head, base, list(first))
+
+
+def confirm_all(context: Context, config: Config, head: Environment, base: Environment) -> None:
+    """Confirms every failure, within the budget.
+
+    Both sides of a few are repeated before the next ones: half of the evidence accuses nobody.
+    """
+    failing = _regressed_cases(context, config, head, base)
+    for group in growing_groups(failing, context.settings.workers):
+        _confirm(context, config, head, base, group)
+
+
+def repeat_failures(context: Context, config: Config, head: Environment, cases: Sequence[str]) -> None:
+    """Repeats failures at head, and looks for the component at fault.
+
+    Hangs and out-of-memory failures run alone first, with higher limits; those that pass are not repeated.
+    """
+    options = ShardOptions(head, STEP, config.budget, ablate=True)
+    suspicious = [
+        case for case, outcome in load_outcomes(context, head, list(cases)).items() if needs_rerun(outcome)
+    ]
+    repeat(context, config, replace(options, limit_factor=RETRY_LIMIT_FACTOR), suspicious, runs=1)
+    with context.reading() as (session, campaign):
+        runs = outcomes.agreement(session, campaign.id, head.side, head.key)
+    reproduced = [case for case in cases if case not in suspicious or runs.get(case) == (1, 1)]
+    repeat(context, config, options, reproduced)
+
+
+def confirmed_regressions(
+    session: Session, campaign_id: int, repeats: int, head: Environment, base: Environment
+) -> dict[str, Outcome]:
+    """Case → outcome at head, of the regressions that no further run is needed for."""
+    head_runs = outcomes.agreement(session, campaign_id, Side.HEAD, head.key)
+    base_runs = outcomes.agreement(session, campaign_id, Side.BASE, base.key)
+    found = {}
+    for case in head_runs.keys() & base_runs.keys():
+        at_head, at_base = (outcomes.get(session, case, one.key) for one in (head, base))
+        if at_head is None or not at_head.verdict.is_failure:
+            continue
+        runs = RerunCounts(*head_runs[case]), RerunCounts(*base_runs[case])
+        seen = classify(CaseResults(at_head, at_base, *runs, repeats=repeats, compared=True))
+        if seen is not None and seen.classification is Classification.REGRESSION:
+            found[case] = at_head
+    return found
+
+
+def _regressed_cases(context: Context, config: Config, head: Environment, base: Environment) -> list[str]:
+    """Runs base on what fails at head; the cases that pass there, one of each signature before others."""
+    run_pending(context, config, ShardOptions(base, STEP, config.budget), head.key, ACCUSING)
+    with context.reading() as (session, campaign):
+        regressed = [
+            at_head.case
+            for at_head, at_base in outcomes.outcome_pairs(session, campaign.id, head.key, base.key)
+            if at_head.verdict.is_failure and at_base is not None and at_base.verdict is Verdict.PASS
+        ]
+    return one_of_each_first(context, head, regressed)
+
+
+def _confirm(
+    context: Context, config: Config, head: Environment, base: Environment, cases: list[str]
+) -> None:
+    """Repeats cases at head, then at base those that failed alike there; tells which are new regressions."""
+    before = _regressions(context, config, head, base)
+    repeat_failures(context, config, head, cases)
+    with context.reading() as (session, campaign):
+        runs = outcomes.agreement(session, campaign.id, head.side, head.key)
+    agreed = [case for case in cases if config.repeats <= runs.get(case, (0, 0))[1] == runs[case][0]]
+    repeat(context, config, ShardOptions(base, STEP, config.budget), agreed)
+    after = _regressions(context, config, head, base)
+    new = [after[case] for case in cases if case in after.keys() - before.keys()]
+    if new:
+        more = f" (and {len(new) - 1} more)" if len(new) > 1 else ""
+        line = f"regression: {origin(context.corpus, new[0].case).test}: {new[0].summary}{more}"
+        context.progress(0, 0, line, lasting=True)
+
+
+def _regressions(
+    context: Context, config: Config, head: Environment, base: Environment
+) -> dict[str, Outcome]:
+    with context.reading() as (session, campaign):
+        return confirmed_regressions(session, campaign.id, config.repeats, head, base)
