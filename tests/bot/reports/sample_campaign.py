@@ -70,7 +70,7 @@ def case_named(test: str, operator: str) -> TestCase:
     return TestCase(OnnxModel(model), (("x", values),), origin, (("y", values),))
 
 
-_cases: dict[str, TestCase] = {}  # those that were made, by id
+made_cases: dict[str, TestCase] = {}  # those that were made, by id
 
 
 def outcome(case: str, verdict: Verdict, phase: Phase, summary: str, evidence: Evidence) -> Outcome:
@@ -90,7 +90,7 @@ def finding(
     reason: str = "",
 ) -> FindingView:
     case = case_named(test, operator)
-    _cases[case.id] = case
+    made_cases[case.id] = case
     evidence = evidence or Evidence("RuntimeError", f"{operator} is not what this converter expects")
     seen = outcome(case.id, verdict, phase, title.partition(": ")[2], evidence)
     at_head = seen if classification is not Classification.FIXED else None
@@ -270,15 +270,15 @@ def describe(ids: Collection[str]) -> Mapping[str, ProgramText]:
     text = '<ir_version: 9, opset_import: ["" : 20]>\n{} (float[2,2] x) => (float[2,2] y) {{\n  y = {}(x)\n}}'
     found = {}
     for case in ids:
-        if case in _cases:
-            shown = text.format(_cases[case].provenance.test, _cases[case].provenance.operator)
+        if case in made_cases:
+            shown = text.format(made_cases[case].provenance.test, made_cases[case].provenance.operator)
             found[case] = ProgramText(shown, f'model = onnx.parser.parse_model("""\n{shown}\n""")')
     return found
 
 
 def report() -> Report:
     seen = view()
-    return build_report(seen, _cases.__getitem__, describe)
+    return build_report(seen, made_cases.__getitem__, describe)
 
 
 def config(mode: str = "dry-run") -> SimpleNamespace:

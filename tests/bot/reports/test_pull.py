@@ -50,7 +50,7 @@ def of_pull(*findings: Any, **changes: Any) -> Report:
     )
     if findings:
         view = replace(view, findings=list(findings))
-    return build_report(view, sample_campaign.CASES.__getitem__, sample_campaign.describe)
+    return build_report(view, sample_campaign.made_cases.__getitem__, sample_campaign.describe)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,9 @@ def at_head(number: int, *findings: Any) -> Report:
         sample_campaign.view(), pull=NUMBER, trigger=f"pull_request:{NUMBER}", head=f"{number:040x}"
     )
     return build_report(
-        replace(view, findings=list(findings)), sample_campaign.CASES.__getitem__, sample_campaign.describe
+        replace(view, findings=list(findings)),
+        sample_campaign.made_cases.__getitem__,
+        sample_campaign.describe,
     )
 
 

@@ -165,7 +165,7 @@ def test_hostile_text_does_not_become_markup() -> None:
         sample_campaign.view(), findings=[found], ref=hostile, library=hostile, skipped={hostile: 1}
     )
     made = build_report(
-        view, sample_campaign.CASES.__getitem__, lambda ids: dict.fromkeys(ids, ProgramText(hostile))
+        view, sample_campaign.made_cases.__getitem__, lambda ids: dict.fromkeys(ids, ProgramText(hostile))
     )
     assert "script" not in Page(renderer.html(made)).tags
     (group,) = made.groups
@@ -190,7 +190,7 @@ def test_bodies_keep_to_the_limits_of_github(size: int) -> None:
     found = replace(found, head=replace(found.head, evidence=evidence), title="t" * size + "!")
     view = replace(sample_campaign.view(), findings=[found] * 300)
     made = build_report(
-        view, sample_campaign.CASES.__getitem__, lambda ids: dict.fromkeys(ids, ProgramText("p" * size))
+        view, sample_campaign.made_cases.__getitem__, lambda ids: dict.fromkeys(ids, ProgramText("p" * size))
     )
     (group,) = made.groups
     group = replace(group, script=group.script + "#" * size)
@@ -211,7 +211,9 @@ def test_half_a_secret_at_a_cut_is_no_leak() -> None:
     log = key + "x" * 10
     evidence = Evidence("E", "m" * 3_980 + " ghp_0123456789abcdefghijABCDEFGHIJ012345", log=log)
     found = replace(found, head=replace(found.head, evidence=evidence))
-    made = build_report(replace(sample_campaign.view(), findings=[found]), sample_campaign.CASES.__getitem__)
+    made = build_report(
+        replace(sample_campaign.view(), findings=[found]), sample_campaign.made_cases.__getitem__
+    )
     body = issue.issue_body(made, made.groups[0])
     assert "c2VjcmV0" not in body
     assert "ghp_" not in body
