@@ -1,4 +1,4 @@
-"""`python -m fuzzing.migrate SOURCE --corpus DIR [--part I/N] [--seed S] [--count N] …`: converts a
+"""`python -m fuzzing.migrate SOURCE --corpus DIR [--part I/N …] [--seed S] [--count N] …`: converts a
 library's tests to cases.
 
 Prints one JSON object a line on stdout, progress on stderr:
@@ -7,7 +7,8 @@ Prints one JSON object a line on stdout, progress on stderr:
     {"event": "search", "models": N, "curve": […], …}     see fuzzing.generate.graph_search.record
     {"event": "end", "cases": N, "new": N, "skipped": {REASON: COUNT}, "library": …, "version": …}
 An instance is what ranking uses: `fuzzing.prioritize.instances`. Cases already in the corpus are listed and
-counted, not rewritten. --part 2/4 migrates the second of four parts, which together are the source.
+counted, not rewritten. --part 2/4 migrates the second of four parts, which together are the source; several
+parts are migrated in turn, with an end event each.
 Exit codes: 0 done, 2 usage error, 3 infrastructure error.
 """
 
@@ -38,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzzing.migrate", description="Make cases of tests.")
     parser.add_argument("source", help="the case source, such as onnx-node-tests")
     parser.add_argument("--corpus", required=True, type=Path, help="the folder that keeps the cases")
-    parser.add_argument("--part", default="", metavar="I/N", help="only part I of N, by the tests' names")
+    parser.add_argument(
+        "--part", action="append", default=[], metavar="I/N", help="only part I of N, by the tests' names"
+    )
     parser.add_argument("--seed", type=int, help="of a generated source [default: 0]")
     parser.add_argument("--count", type=int, help="of a generated source: models, or calls of each API")
     parser.add_argument("--blocks", type=int, help="of each model of graph-search [default: 1 to 10]")
@@ -52,8 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = {name: value for name, value in wanted.items() if value is not None}
 
     def work() -> None:
-        part, source = Part.parse(given.part) if given.part else None, sources.get(given.source)
-        run(source, Corpus(given.corpus), part, options=options)
+        parts, source = [Part.parse(text) for text in given.part], sources.get(given.source)
+        for part in parts or [None]:
+            run(source, Corpus(given.corpus), part, options=options)
 
     return run_main(parser.prog, work)
 

@@ -21,11 +21,11 @@ def migrate(part: Part | None = None, seed: int = SEED, count: int = MUTANTS) ->
     """The mutants of the seed, in order."""
     import torch
 
-    from fuzzing.mutate.programs.mutant_names import format_test_name
+    from fuzzing.mutate.programs.mutant_names import format_seed_name
 
     torch.set_num_threads(1)
     for number in range(count):
-        if part is None or part.contains(format_test_name(number, seed)):
+        if part is None or part.contains(format_seed_name(number, seed)):
             yield make_case(number, seed)
 
 

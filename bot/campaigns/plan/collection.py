@@ -1,6 +1,7 @@
 """Collecting: missing parts of sources are migrated by several processes, within a time limit.
 
-A complete part becomes a catalog, so a limit or a kill costs only the parts in progress; the next campaign
+A process migrates several parts of one source in turn, since it needs seconds to import the library. A
+complete part becomes a catalog, so a limit or a kill costs only the parts in progress; the next campaign
 continues. A part that is cut off keeps its cases and gets twice the time when it is retried: every part
 completes eventually, at less than twice its cost.
 """
@@ -10,9 +11,10 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -34,6 +36,8 @@ SHARE, LEAST_S = 0.2, 60.0
 FIRST_CASES_S = 50.0
 #: Parts of a source that may fail before its others are left alone: a missing library fails them all.
 FAILURES = 2
+#: Parts of a process while other sources wait for their turn.
+_PARTS_IN_TURN = 4
 _POLL_S = 0.2  # how soon a stop or the end of the time is noticed
 MAX_FAILURE = 300  # characters of a failure in reports; the log has all
 _PROGRESS_EVERY = 100  # cases of a part between progress events
@@ -56,6 +60,21 @@ def missing(cases: Iterable[CaseSource]) -> list[CatalogPart]:
     missing_parts = [[part for part in one.parts() if not part.path.exists()] for one in cases]
     in_turn = [part for parts in zip_longest(*missing_parts) for part in parts if part is not None]
     return sorted(in_turn, key=lambda part: part.partial.exists())
+
+
+def group_parts(parts: Iterable[CatalogPart], processes: int) -> list[tuple[CatalogPart, ...]]:
+    """The parts in groups of one source each, sources in turn; order is kept otherwise."""
+    by_source: dict[str, list[CatalogPart]] = defaultdict(list)
+    for part in parts:
+        by_source[part.source].append(part)
+    size = max(1, -(-sum(map(len, by_source.values())) // processes))
+    if len(by_source) > 1:
+        size = min(size, _PARTS_IN_TURN)
+    groups = [
+        [tuple(of_source[start : start + size]) for start in range(0, len(of_source), size)]
+        for of_source in by_source.values()
+    ]
+    return [group for in_turn in zip_longest(*groups) for group in in_turn if group is not None]
 
 
 @dataclass
@@ -88,7 +107,8 @@ class Collector:
         end = None if seconds is None else self.monotonic() + seconds
         work = _CollectionRun(self, end, on_event, stop, len(parts))
         with ThreadPoolExecutor(self.processes, thread_name_prefix="collecting") as pool:
-            futures = {pool.submit(copy_context().run, work.part, part) for part in parts}
+            groups = group_parts(parts, self.processes)
+            futures = {pool.submit(copy_context().run, work.group, group) for group in groups}
             try:
                 _await(futures, work)
             except BaseException:
@@ -144,25 +164,18 @@ class _CollectionRun:
         self._active: dict[threading.Event, float | None] = {}  # how to stop each part, and when
         self._halted = False
 
-    def part(self, part: CatalogPart) -> None:
-        """Migrates one part, unless time is over or its source is given up."""
-        begun = self._collector.monotonic()
-        with self._lock:
-            if self._is_over(begun) or self._collector.is_given_up(part.source):
-                return
-            stop = threading.Event()
-            self._active[stop] = self._deadline(part, begun)
-        try:
-            self._migrate(part, begun, stop)
-        except _PART_ERRORS as error:
-            with self._lock:
-                self._collector.record_failure(part, error)
-        except BaseException:
-            self._halted = True  # here, before this thread takes the next part
-            raise
-        finally:
-            with self._lock:
-                del self._active[stop]
+    def group(self, parts: Sequence[CatalogPart]) -> None:
+        """Migrates parts of one source in turn, unless time is over or the source is given up."""
+        left = deque(parts)
+        while left and self._may_begin(left[0]):
+            try:
+                self._migrate(left)
+            except _PART_ERRORS as error:  # costs one part: another process goes on with the next
+                with self._lock:
+                    self._collector.record_failure(left.popleft() if left else parts[-1], error)
+            except BaseException:
+                self._halted = True  # here, before this thread takes the next group
+                raise
 
     def stop_expired(self) -> None:
         """Stops the parts whose time is over, or all on a stop."""
@@ -176,38 +189,106 @@ class _CollectionRun:
         self._halted = True
         self.stop_expired()
 
-    def _deadline(self, part: CatalogPart, begun: float) -> float | None:
-        return None if self._end is None else max(self._end, begun + 2 * part.cut_after())
+    def begin(self, part: CatalogPart, stop: threading.Event) -> bool:
+        """Whether the process that `stop` ends may go on with this part; sets its deadline."""
+        present = self._collector.monotonic()
+        with self._lock:
+            if self._is_over(present):
+                return False
+            self._active[stop] = None if self._end is None else max(self._end, present + 2 * part.cut_after())
+            return True
+
+    def complete(self, part: CatalogPart, count: int) -> None:
+        """Counts a part as done."""
+        with self._lock:
+            self._done += 1
+        self.report(f"{_part_name(part)} migrated: {count} cases")
+
+    def report(self, note: str) -> None:
+        """Sends a progress event."""
+        self._on_event({"note": note, "done": self._done, "total": self._total})
+
+    def _may_begin(self, part: CatalogPart) -> bool:
+        with self._lock:
+            over = self._is_over(self._collector.monotonic())
+            return not over and not self._collector.is_given_up(part.source)
 
     def _is_over(self, present: float) -> bool:
         late = self._end is not None and present >= self._end
         return late or self._halted or self._stop.is_set()
 
-    def _migrate(self, part: CatalogPart, begun: float, stop: threading.Event) -> None:
-        arguments = [part.source, "--corpus", str(self._collector.corpus), *part.options]
-        if part.of > 1:
+    def _migrate(self, left: deque[CatalogPart]) -> None:
+        """Runs a process for these parts; takes out those that are done, and all once time is over."""
+        first, stop = left[0], threading.Event()
+        arguments = [first.source, "--corpus", str(self._collector.corpus), *first.options]
+        for part in left if first.of > 1 else ():
             arguments += ["--part", f"{part.number}/{part.of}"]
-        with _CatalogWriter(part) as writer:
+        try:
+            with _PartsInTurn(self, left, stop, self._collector.monotonic) as parts:
+                self._collector.run_tool("fuzzing.migrate", arguments, parts.take, stop)
+                parts.finish()
+        finally:
+            with self._lock:
+                self._active.pop(stop, None)
 
-            def take(event: dict[str, Any]) -> None:
-                if writer.add(event) and writer.count % _PROGRESS_EVERY == 0:
-                    self._report_progress(f"{writer.count} cases migrated from {_part_name(part)}")
 
-            self._collector.run_tool("fuzzing.migrate", arguments, take, stop)
-            if writer.ended:
-                writer.keep()
-                with self._lock:
-                    self._done += 1
-                self._report_progress(f"{_part_name(part)} migrated: {writer.count} cases")
-            elif not stop.is_set():
+class _PartsInTurn:
+    """Writes the events of a process that migrates parts in turn: each part ends with an end event.
+
+    left  the parts that are not done; emptied once time is over
+    stop  ends the process
+    """
+
+    def __init__(
+        self,
+        work: _CollectionRun,
+        left: deque[CatalogPart],
+        stop: threading.Event,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._work, self._left, self._stop, self._monotonic = work, left, stop, monotonic
+        self._files = ExitStack()
+        self._writer: _CatalogWriter | None = None
+        self._begun = 0.0
+
+    def __enter__(self) -> _PartsInTurn:
+        self._begin()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._files.close()
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Writes an event into the catalog of its part."""
+        if self._writer is None:
+            return
+        part = self._left[0]
+        if self._writer.add(event) and self._writer.count % _PROGRESS_EVERY == 0:
+            self._work.report(f"{self._writer.count} cases migrated from {_part_name(part)}")
+        if self._writer.ended:
+            self._writer.keep()
+            self._left.popleft()
+            self._work.complete(part, self._writer.count)
+            self._begin()
+
+    def finish(self) -> None:
+        """Keeps what a part gave before it was cut off; raises InfrastructureError if nothing cut it off."""
+        if self._writer is not None:
+            if not self._stop.is_set():
                 raise InfrastructureError(
-                    f"the migration of {_part_name(part)} ended without an end event; see its log"
+                    f"the migration of {_part_name(self._left[0])} ended without an end event; see its log"
                 )
-            else:
-                writer.keep_partial(self._collector.monotonic() - begun)
+            self._writer.keep_partial(self._monotonic() - self._begun)
+        self._left.clear()
 
-    def _report_progress(self, note: str) -> None:
-        self._on_event({"note": note, "done": self._done, "total": self._total})
+    def _begin(self) -> None:
+        """Opens the next part's catalog; stops the process if there is no time for it."""
+        self._files.close()
+        self._writer, self._begun = None, self._monotonic()
+        if self._left and self._work.begin(self._left[0], self._stop):
+            self._writer = self._files.enter_context(_CatalogWriter(self._left[0]))
+        elif self._left:
+            self._stop.set()
 
 
 def _part_name(part: CatalogPart) -> str:

@@ -148,14 +148,11 @@ class Inductor(Backend):
 
     def _first_arguments(self, built: torch_programs.Built, inputs: Named) -> List[Any]:
         """The arguments of the first call; see `first_call`."""
-        import torch
-
         if self._first_call != "same":
-            with torch.no_grad():
-                try:
-                    built.module(*self._other_arguments(built, inputs))
-                except Exception:  # noqa: BLE001 - the program takes no such inputs
-                    return built.arrange(inputs, self._device)
+            try:
+                built.call(self._other_arguments(built, inputs))
+            except Exception:  # noqa: BLE001 - the program, or its backward, takes no such inputs
+                return built.arrange(inputs, self._device)
             return self._other_arguments(built, inputs)
         return built.arrange(inputs, self._device)
 

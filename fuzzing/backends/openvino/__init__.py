@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -25,11 +26,13 @@ class _Model(NamedTuple):
 
     feeds        values of its inputs, in order; None to match an ONNX model's by name
     by_position  whether its output names differ from the program's
+    names        of the inputs that have `feeds`; empty if unknown
     """
 
     model: Any
     feeds: Any
     by_position: bool
+    names: Sequence[str] = ()
 
 
 @register
@@ -169,9 +172,10 @@ class OpenVino(Backend):
         graph = torch_graphs.capture(built, inputs, self._capture)
         if any(dtype.startswith("complex") for dtype in torch_graphs.output_dtypes(graph)):
             raise Unsupported("OpenVINO gives no complex tensors")
+        names = torch_graphs.input_names(graph)
         for name in torch_graphs.operators(graph) if self.instrumentation.record else ():
             self.instrumentation.note("converter", name)
-        return _Model(self._ov.convert_model(graph), feeds, by_position=True)
+        return _Model(self._ov.convert_model(graph), feeds, by_position=True, names=names)
 
     def compile(self, model: _Model) -> _Model:
         """The device's compiled model."""
@@ -241,6 +245,9 @@ class OpenVino(Backend):
         ports = list(executable.model.inputs)
         if executable.feeds is None:
             return _match_ports(ports, dict(inputs))
+        named = dict(zip(executable.names, executable.feeds))
+        if len(ports) < len(named):  # the frontend drops inputs that nothing reads
+            return _match_ports(ports, named)
         if len(ports) != len(executable.feeds):
             raise Unsupported(f"the compiled model has {len(ports)} of {len(executable.feeds)} inputs")
         return list(zip(ports, executable.feeds))

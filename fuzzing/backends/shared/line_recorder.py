@@ -65,16 +65,18 @@ class _Recorder:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._tracers: Dict[CodeType, Any] = {}  # None: not of the package, or all lines have run
+        # By id; each keeps its code alive. None: not of the package, or all lines have run.
+        self._tracers: Dict[int, List[Any]] = {}
         self._lines: Dict[str, Set[int]] = {}
 
     def enter(self, frame: FrameType, event: str, argument: Any) -> Any:
         """The trace function of calls; returns that of the function's lines."""
         del event, argument
         code = frame.f_code
-        if code not in self._tracers:
-            self._tracers[code] = self._trace(code)
-        return self._tracers[code]
+        known = self._tracers.get(id(code))  # code that Dynamo makes may have no hash
+        if known is None:
+            known = self._tracers[id(code)] = [code, self._trace(code)]
+        return known[1]
 
     def _trace(self, code: CodeType) -> Any:
         path = code.co_filename
@@ -89,7 +91,7 @@ class _Recorder:
                 found.add(frame.f_lineno)
                 left.discard(frame.f_lineno)
                 if not left:
-                    self._tracers[code] = None
+                    self._tracers[id(code)][1] = None
             return line
 
         return line

@@ -92,6 +92,14 @@ def _involves_other_code(trace: Optional[TracebackType]) -> bool:
     return False
 
 
+def input_names(graph: Any) -> List[str]:
+    """The names of an ExportedProgram's inputs, in order; [] for other graphs and if one is a number."""
+    if not hasattr(graph, "graph_signature"):
+        return []
+    names = graph.graph_signature.user_inputs
+    return list(names) if all(isinstance(name, str) for name in names) else []
+
+
 def output_dtypes(graph: Any) -> List[str]:
     """Element types of a captured graph's outputs, by torch's names; unknown ones left out."""
     if hasattr(graph, "graph_signature"):

@@ -8,11 +8,18 @@ from fuzzing.cases import Provenance
 
 #: The case source of mutants.
 SOURCE = "torchprobe"
+#: Mutants of one seed. Making a seed takes as long as three mutations; fewer seeds have fewer operators.
+MUTANTS_OF_SEED = 2
 
 
 def format_test_name(number: int, seed: int) -> str:
     """The name of a mutant within its source."""
     return f"{seed}/{number}"
+
+
+def format_seed_name(number: int, seed: int) -> str:
+    """The name of a mutant's seed program: those of one seed are made in one part of the source."""
+    return f"{seed}/seed/{number // MUTANTS_OF_SEED}"
 
 
 def parse_test_name(provenance: Provenance) -> tuple[int, int] | None:

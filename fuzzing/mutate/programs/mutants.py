@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from fuzzing.mutate.programs import mutations
+from fuzzing.mutate.programs.mutant_names import MUTANTS_OF_SEED
 from fuzzing.mutate.programs.mutations import Parameters, Proposal
 from fuzzing.mutate.programs.profile import Profile, profile
 from fuzzing.mutate.programs.program_tree import ProgramTree
 from fuzzing.mutate.programs.seeds import Seed, make_seed
 from fuzzing.rng import Rng, derive_seed
 
-#: Mutants of one seed. Making a seed takes as long as three mutations; fewer seeds have fewer operators.
-_MUTANTS = 2
 #: Applied mutations of a mutant.
 _STEPS = (1, 5)
 #: Proposals until one fits: a mutation that finds no place draws another, or another mutation does.
@@ -53,7 +52,7 @@ class Mutant:
 @lru_cache(maxsize=64)
 def make_mutant(number: int, seed: int) -> Mutant:
     """Mutant `number` of a seed; equal for equal arguments, in any process."""
-    start = _make_start(derive_seed(seed, "torchprobe", number // _MUTANTS))
+    start = _make_start(derive_seed(seed, "torchprobe", number // MUTANTS_OF_SEED))
     rng = Rng(derive_seed(seed, "mutations", number))
     program, recorded, steps = start.program, start.recorded, list[Step]()
     for left in reversed(range(rng.between(*_STEPS))):

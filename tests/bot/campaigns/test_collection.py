@@ -23,26 +23,37 @@ ALL = list(IDS.values())
 
 
 class Migrations:
-    """`fuzzing.migrate` of any source: part I of N gives each N-th case; `act` says what else happens."""
+    """`fuzzing.migrate` of any source: part I of N gives each N-th case; `act` says what else happens.
+
+    calls      the parts, in the order in which they began
+    processes  their sources, one item for each process
+    """
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.processes: list[str] = []
         self.act: Callable[[str, OnEvent, threading.Event], bool] = lambda *_: True
 
     def __call__(self, module: str, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         assert (module, args[1]) == ("fuzzing.migrate", "--corpus")
-        source, number, of = args[0], 1, 1
-        if len(args) > 3:
-            assert args[3] == "--part"
-            number, of = map(int, args[4].split("/"))
+        self.processes.append(args[0])
+        assert args[3::2] == ["--part"] * (len(args[3:]) // 2)
+        parts = [map(int, text.split("/")) for text in args[4::2]] or [(1, 1)]
+        for number, of in parts:
+            if stop.is_set() or not self._migrate(args[0], number, of, on_event, stop):
+                return
+
+    def _migrate(self, source: str, number: int, of: int, on_event: OnEvent, stop: threading.Event) -> bool:
         name = source if of == 1 else f"{source} {number}"
         self.calls.append(name)
         for case_id in ALL[number - 1 :: of]:
             on_event(
                 {"event": "case", "id": case_id, "test": "t", "operator": "Op", "instance": {"id": case_id}}
             )
-        if self.act(name, on_event, stop):
-            on_event({"event": "end", "library": "lib", "version": "2", "skipped": {"odd": number}})
+        if not self.act(name, on_event, stop):
+            return False
+        on_event({"event": "end", "library": "lib", "version": "2", "skipped": {"odd": number}})
+        return True
 
 
 class DemoRepository:
@@ -111,9 +122,18 @@ def test_several_processes_give_what_one_gives(stage: DemoRepository, tmp_path: 
     assert sorted(other.tool.calls) == sorted(stage.tool.calls)
 
 
-def test_sources_take_turns(stage: DemoRepository) -> None:
+def test_sources_take_turns(stage: DemoRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collection, "_PARTS_IN_TURN", 2)
     stage.collect("many", "whole", "more")
-    assert stage.tool.calls[:5] == ["many 1", "whole", "more 1", "many 2", "more 2"]
+    assert stage.tool.calls[:6] == ["many 1", "many 2", "whole", "more 1", "more 2", "many 3"]
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_a_source_alone_starts_each_process_once(stage: DemoRepository, processes: int) -> None:
+    stage.processes = processes
+    stage.collect("many")
+    assert len(stage.tool.processes) == -(-PARTS // -(-PARTS // processes))
+    assert sorted(stage.tool.calls) == ["many 1", "many 2", "many 3", "many 4"]
 
 
 def test_a_catalogue_keeps_what_ranking_and_history_need(stage: DemoRepository) -> None:
@@ -219,6 +239,7 @@ def test_a_failed_part_costs_that_part(stage: DemoRepository) -> None:
     stage.tool.act = act
     [account] = stage.collect("many")
     assert (account.whole, account.failed) == (3, "killed by SIGSEGV")
+    assert stage.tool.processes == ["many", "many"], "another process goes on with the next part"
 
 
 def test_where_everything_fails_the_first_failure_is_raised(stage: DemoRepository) -> None:
@@ -253,14 +274,14 @@ def test_a_bug_of_ours_stops_everything(stage: DemoRepository) -> None:
 
     def act(name: str, _on_event: OnEvent, stop: threading.Event) -> bool:
         both.wait()
-        if name == "many 2":
+        if name == "many 3":
             raise InternalError("no such part")
         return not stop.wait(600)
 
     stage.processes, stage.tool.act = 2, act
     with pytest.raises(InternalError, match="no such part"):
         stage.collect("many", seconds=None)
-    assert sorted(stage.tool.calls) == ["many 1", "many 2"]
+    assert sorted(stage.tool.calls) == ["many 1", "many 3"]
 
 
 def test_the_limit_is_a_share_of_the_budget_or_a_minute() -> None:

@@ -283,12 +283,15 @@ class InParts(Tools):
         self.parts: list[str] = []
 
     def migrate(self, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
-        self.parts.append(args[4])
-        self._world.clock.advance(self._seconds)
-        number, of = map(int, args[4].split("/"))
-        for case_id in IN_ORDER[number - 1 :: of]:
-            on_event({"event": "case", "id": case_id, "operator": NAMES[case_id].split("_")[0]})
-        on_event({"event": "end", "library": "standin", "version": "1", "skipped": {}})
+        for part in args[4::2]:
+            if stop.is_set():
+                return
+            self.parts.append(part)
+            self._world.clock.advance(self._seconds)
+            number, of = map(int, part.split("/"))
+            for case_id in IN_ORDER[number - 1 :: of]:
+                on_event({"event": "case", "id": case_id, "operator": NAMES[case_id].split("_")[0]})
+            on_event({"event": "end", "library": "standin", "version": "1", "skipped": {}})
 
 
 @pytest.fixture

@@ -77,10 +77,12 @@ def torch_cases() -> dict[str, TestCase]:
     add = TorchCall("torch.add", (TensorArg("x"), TensorArg("y")))
     transposed = TorchCall("torch.neg", (TensorArg("x", strides=(1, 3)),))
     two = TorchProgram("def forward(x):\n    return (x + 1, None, (x * 2,))\n")
+    unread = TorchProgram("def forward(x, y, z):\n    y.sum()\n    return x - z\n")
     return {
         "call": program_case(add, x=floats(2, 3), y=floats(3)),
         "strides": program_case(transposed, x=floats(3, 2)),
         "two outputs": program_case(two, x=floats(2, 2)),
+        "unread input": program_case(unread, x=floats(2), y=floats(2), z=floats(1)),
     }
 
 

@@ -237,6 +237,18 @@ def test_the_first_call_may_have_other_inputs(first_call: str, seen: list[int]) 
     assert sizes.array().tolist() == seen
 
 
+def test_the_first_call_has_the_same_inputs_where_the_library_cannot_differentiate_others() -> None:
+    """The forward run of a scatter may have more elements than indices; its derivative may not."""
+    scatter = "torch.zeros(3).scatter_reduce(0, torch.arange(3), x, 'sum')"
+    text = f"import torch\n\n\ndef forward(x):\n    return {scatter}\n"
+    x = Tensor.of(np.array([1, 2, 3], np.float32))
+    backend = backends.get("inductor")()
+    backend.load("CPU", {"torch_backend": "eager", "first_call": "shape", "backward": "on"})
+    given: Named = [("x", x)]
+    found = dict(backend.run(backend.compile(backend.convert(TorchProgram(text), given)), given))
+    assert found["0"] == x
+
+
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # Dynamo asks each argument for it
 @pytest.mark.parametrize("torch_backend", ["eager", "aot_eager"])
 def test_gradients_are_outputs_on_request(torch_backend: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,16 @@ def test_an_exception_keeps_the_lines_before_it() -> None:
         json.loads("[1] 2")
     assert len(how.notes) == 2
     assert sys.gettrace() is None
+
+
+def test_code_without_a_hash_is_traced() -> None:
+    """Code that Dynamo makes may have a dict among its constants."""
+    code = json.loads.__code__
+    own = types.FunctionType(code.replace(co_consts=(*code.co_consts, {})), json.loads.__globals__)
+    how = Instrumentation(coverage=True)
+    with note_lines(how, "json"):
+        own("[1]", cls=json.JSONDecoder)
+    assert any("decoder.py" in name for _, name in how.notes)
 
 
 @pytest.mark.parametrize(
