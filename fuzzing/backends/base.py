@@ -97,6 +97,7 @@ class Backend:
     name             value of `--backend`
     package          distribution on the Python package index
     import_name      the module that must be importable
+    traced           folders of the package whose lines coverage notes; empty for all
     kinds            the program kinds it takes
     options          settings with their allowed values, the default first
     ablation         levels from the least of the compiler to all of it; () if nothing can be switched off
@@ -117,6 +118,7 @@ class Backend:
     name: ClassVar[str]
     package: ClassVar[str]
     import_name: ClassVar[str]
+    traced: ClassVar[tuple[str, ...]] = ()
     kinds: ClassVar[tuple[str, ...]] = ("OnnxModel", "EquivalentModels")
     devices: ClassVar[tuple[str, ...]] = ("CPU",)
     options: ClassVar[dict[str, tuple[str, ...]]] = {}

@@ -128,7 +128,7 @@ class Worker:
 
         assert case_request.instrumentation is not None
         backend.instrumentation = Instrumentation(**case_request.instrumentation)
-        with note_lines(backend.instrumentation, backend.import_name.partition(".")[0]):
+        with note_lines(backend.instrumentation, backend.import_name.partition(".")[0], backend.traced):
             number, marks, outputs, caught, _ = self._run_case(phases, case_request)
         notes = backend.instrumentation.notes
         backend.instrumentation = Instrumentation()

@@ -55,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = {name: value for name, value in wanted.items() if value is not None}
 
     def work() -> None:
-        parts, source = [Part.parse(text) for text in given.part], sources.get(given.source)
+        parts: list[Part | None] = [Part.parse(text) for text in given.part]
+        source = sources.get(given.source)
         for part in parts or [None]:
             run(source, Corpus(given.corpus), part, options=options)
 

@@ -160,7 +160,8 @@ class _Arguments:
 @click.option(
     "--reward",
     type=click.Choice(names.rewards()),
-    help="What graph-search rewards; all but coverage run its models on the installed compiler meanwhile.",
+    help="What graph-search rewards; all but coverage run its models on the installed compiler meanwhile. "
+    "torchprobe has compiler-coverage.",
 )
 @click.option(
     "--ablation",

@@ -54,6 +54,7 @@ class Inductor(Backend):
     name: ClassVar[str] = "inductor"
     package: ClassVar[str] = "torch"
     import_name: ClassVar[str] = "torch"
+    traced: ClassVar[Tuple[str, ...]] = ("_dynamo", "_functorch", "_inductor")
     kinds: ClassVar[Tuple[str, ...]] = ("TorchCall", "TorchProgram", "EquivalentPair")
     devices: ClassVar[Tuple[str, ...]] = ("CPU", "CUDA")
     options: ClassVar[Dict[str, Tuple[str, ...]]] = {

@@ -18,13 +18,19 @@ _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 
 
 @contextmanager
-def note_lines(instrumentation: Instrumentation, package: str) -> Iterator[None]:
-    """Notes the lines of a package that run in the block, on this thread: one note for each file."""
+def note_lines(
+    instrumentation: Instrumentation, package: str, folders: Tuple[str, ...] = ()
+) -> Iterator[None]:
+    """Notes the lines of a package that run in the block, on this thread: one note for each file.
+
+    folders  of the package, to note their lines only
+    """
     found = importlib.util.find_spec(package) if instrumentation.coverage else None
     if found is None or not found.submodule_search_locations:
         yield
         return
-    recorder = _Recorder(os.path.join(found.submodule_search_locations[0], ""))  # noqa: PTH118 - as frames do
+    root = os.path.join(found.submodule_search_locations[0], "")  # noqa: PTH118 - as frames do
+    recorder = _Recorder(root, folders)
     before = sys.gettrace()
     sys.settrace(recorder.enter)
     try:
@@ -58,13 +64,14 @@ def parse_lines(text: str) -> Tuple[str, List[int]]:
 
 
 class _Recorder:
-    """The lines of functions in files below `folder`.
+    """The lines of functions in files below `folder`, or below those named `inner` in it.
 
     Tracing costs time at each line, so a function whose lines have all run is not traced again.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, inner: Tuple[str, ...] = ()) -> None:
         self._folder = folder
+        self._inner = tuple(os.path.join(folder, name, "") for name in inner) or folder  # noqa: PTH118
         # By id; each keeps its code alive. None: not of the package, or all lines have run.
         self._tracers: Dict[int, List[Any]] = {}
         self._lines: Dict[str, Set[int]] = {}
@@ -80,7 +87,7 @@ class _Recorder:
 
     def _trace(self, code: CodeType) -> Any:
         path = code.co_filename
-        if not path.startswith(self._folder):
+        if not path.startswith(self._inner):
             return None
         found = self._lines.setdefault(path[len(self._folder) :], set())
         left = {line for _, line in dis.findlinestarts(code) if line}

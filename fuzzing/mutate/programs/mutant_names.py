@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from fuzzing.cases import Provenance
 
@@ -10,11 +11,26 @@ from fuzzing.cases import Provenance
 SOURCE = "torchprobe"
 #: Mutants of one seed. Making a seed takes as long as three mutations; fewer seeds have fewer operators.
 MUTANTS_OF_SEED = 2
+_NAME = re.compile(r"(?P<seed>\d{1,18})/(?P<number>\d{1,18})(?P<extensions>(?:\+\d{1,9}){0,16})")
 
 
-def format_test_name(number: int, seed: int) -> str:
-    """The name of a mutant within its source."""
-    return f"{seed}/{number}"
+class MutantName(NamedTuple):
+    """What a mutant is made from.
+
+    extensions  of mutant `number`: each adds a mutation, which it selects and seeds
+    """
+
+    number: int
+    seed: int
+    extensions: tuple[int, ...] = ()
+
+    def format(self) -> str:
+        """Its name within the source."""
+        return f"{self.seed}/{self.number}" + "".join(f"+{one}" for one in self.extensions)
+
+    def extend(self, extension: int) -> MutantName:
+        """The name of this mutant with one more mutation."""
+        return self._replace(extensions=(*self.extensions, extension))
 
 
 def format_seed_name(number: int, seed: int) -> str:
@@ -22,7 +38,10 @@ def format_seed_name(number: int, seed: int) -> str:
     return f"{seed}/seed/{number // MUTANTS_OF_SEED}"
 
 
-def parse_test_name(provenance: Provenance) -> tuple[int, int] | None:
-    """The number and seed of a mutant; None if the case is from another source."""
-    found = re.fullmatch(r"(\d{1,18})/(\d{1,18})", provenance.test)
-    return (int(found[2]), int(found[1])) if found and provenance.source == SOURCE else None
+def parse_test_name(provenance: Provenance) -> MutantName | None:
+    """The name of a mutant; None if the case is from another source."""
+    found = _NAME.fullmatch(provenance.test) if provenance.source == SOURCE else None
+    if found is None:
+        return None
+    extensions = tuple(map(int, found["extensions"].split("+")[1:]))
+    return MutantName(int(found["number"]), int(found["seed"]), extensions)

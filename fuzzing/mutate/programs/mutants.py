@@ -50,13 +50,18 @@ class Mutant:
 
 
 @lru_cache(maxsize=64)
-def make_mutant(number: int, seed: int) -> Mutant:
-    """Mutant `number` of a seed; equal for equal arguments, in any process."""
+def make_mutant(number: int, seed: int, extensions: tuple[int, ...] = ()) -> Mutant:
+    """A mutant by its name's parts (`MutantName`); equal for equal arguments, in any process.
+
+    An extension that finds no place in the program leaves it as it is.
+    """
+    if extensions:
+        return _extend(make_mutant(number, seed, extensions[:-1]), number, seed, extensions)
     start = _make_start(derive_seed(seed, "torchprobe", number // MUTANTS_OF_SEED))
     rng = Rng(derive_seed(seed, "mutations", number))
     program, recorded, steps = start.program, start.recorded, list[Step]()
     for left in reversed(range(rng.between(*_STEPS))):
-        found = _mutate(program, recorded, rng, len(steps) + 1)
+        found = _mutate(program, recorded, rng, len(steps) + 1, mutations.names())
         if found is None:
             break
         program, step = found
@@ -67,6 +72,20 @@ def make_mutant(number: int, seed: int) -> Mutant:
             except Exception:  # noqa: BLE001 - the step was unsound, which `find_difference` reports
                 break
     return Mutant(start.seed, tuple(steps), program.text)
+
+
+def _extend(parent: Mutant, number: int, seed: int, extensions: tuple[int, ...]) -> Mutant:
+    program, names = ProgramTree.parse(parent.text), mutations.names()
+    rng = Rng(derive_seed(seed, "extension", number, *extensions))
+    try:
+        recorded = profile(program, parent.seed.tensors)
+    except Exception:  # noqa: BLE001 - a step was unsound, which `find_difference` reports
+        return parent
+    wanted = names[extensions[-1] % len(names)]
+    found = _mutate(program, recorded, rng, len(parent.steps) + 1, (wanted,))
+    if found is None:
+        return parent
+    return Mutant(parent.seed, (*parent.steps, found[1]), found[0].text)
 
 
 @dataclass(frozen=True)
@@ -97,11 +116,12 @@ def apply_steps(text: str, steps: Sequence[Step]) -> tuple[str, tuple[Step, ...]
 
 
 def _mutate(
-    program: ProgramTree, recorded: Profile, rng: Rng, number: int
+    program: ProgramTree, recorded: Profile, rng: Rng, number: int, names: Sequence[str]
 ) -> tuple[ProgramTree, Step] | None:
+    """The program after one of these mutations; None if none drawn finds a place."""
     proposal = Proposal(program, recorded, rng, number)
     for _ in range(_PROPOSALS):
-        name = rng.choice(mutations.names())
+        name = rng.choice(names)
         parameters = mutations.get(name).propose(proposal)
         if parameters is None:
             continue

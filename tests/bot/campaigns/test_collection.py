@@ -38,8 +38,8 @@ class Migrations:
         assert (module, args[1]) == ("fuzzing.migrate", "--corpus")
         self.processes.append(args[0])
         assert args[3::2] == ["--part"] * (len(args[3:]) // 2)
-        parts = [map(int, text.split("/")) for text in args[4::2]] or [(1, 1)]
-        for number, of in parts:
+        for text in args[4::2] or ["1/1"]:
+            number, of = map(int, text.split("/"))
             if stop.is_set() or not self._migrate(args[0], number, of, on_event, stop):
                 return
 

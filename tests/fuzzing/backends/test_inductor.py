@@ -237,6 +237,7 @@ def test_the_first_call_may_have_other_inputs(first_call: str, seen: list[int]) 
     assert sizes.array().tolist() == seen
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # Dynamo asks each argument for it
 def test_the_first_call_has_the_same_inputs_where_the_library_cannot_differentiate_others() -> None:
     """The forward run of a scatter may have more elements than indices; its derivative may not."""
     scatter = "torch.zeros(3).scatter_reduce(0, torch.arange(3), x, 'sum')"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email.mime.text
 import json
 import sys
 import types
@@ -41,10 +42,19 @@ def test_an_exception_keeps_the_lines_before_it() -> None:
     assert sys.gettrace() is None
 
 
+def test_lines_of_some_folders_are_noted() -> None:
+    how = Instrumentation(coverage=True)
+    with note_lines(how, "email", ("mime",)):
+        email.mime.text.MIMEText("text").as_string()
+    assert {parse_lines(name)[0] for _, name in how.notes} >= {"mime/text.py", "mime/base.py"}
+    assert all(parse_lines(name)[0].startswith("mime/") for _, name in how.notes)
+
+
 def test_code_without_a_hash_is_traced() -> None:
     """Code that Dynamo makes may have a dict among its constants."""
     code = json.loads.__code__
     own = types.FunctionType(code.replace(co_consts=(*code.co_consts, {})), json.loads.__globals__)
+    own.__kwdefaults__ = json.loads.__kwdefaults__
     how = Instrumentation(coverage=True)
     with note_lines(how, "json"):
         own("[1]", cls=json.JSONDecoder)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from fuzzing.cases import TestCase
-from fuzzing.migrate import sources
+from fuzzing.cases import TestCase, TorchProgram
+from fuzzing.errors import UsageError
+from fuzzing.migrate import sources, torchprobe
 from fuzzing.migrate.source_parts import Part, migrate_source
 from fuzzing.migrate.torchprobe import make_case
+from fuzzing.mutate.programs import mutations
+from fuzzing.mutate.programs.guide import Guide
+from fuzzing.mutate.programs.mutant_names import MutantName, parse_test_name
 from fuzzing.mutate.programs.mutants import Mutant, apply_steps, make_mutant
 from fuzzing.mutate.programs.soundness import find_difference
 from fuzzing.reduce.engine import CLEAN, SAME, reduce
 from fuzzing.reduce.programs import SPEC, Script
+from fuzzing.rng import Rng
+from tests.fuzzing.backends.backend_kit import floats, program_case
 
 SEED = 5
 
@@ -51,6 +58,74 @@ def test_the_source_has_equal_cases_in_parts_and_whole() -> None:
     ]
     assert len(whole) == 4
     assert sorted(whole) == sorted(parts)
+
+
+def test_an_extended_mutant_has_its_name_and_is_sound() -> None:
+    parent = MutantName(3, SEED)
+    child = parent.extend(7 * len(mutations.names()) + mutations.names().index("carriers"))
+    case = make_case(*child)
+    assert isinstance(case, TestCase)
+    assert parse_test_name(case.provenance) == child
+    made = make_mutant(*child)
+    assert made.steps[:-1] == make_mutant(*parent).steps
+    assert made.steps[-1].mutation == "carriers"
+    make_mutant.cache_clear()
+    assert make_mutant(*child).text == made.text
+    assert apply_steps(made.seed.text, made.steps) == (made.text, made.steps)
+
+
+def test_new_lines_make_a_parent_and_its_mutations_more_likely() -> None:
+    guide, fresh = Guide(), MutantName(0, SEED)
+    assert guide.choose(fresh, Rng(0)) == fresh
+    found = {number: make_mutant(number, SEED) for number in range(4)}
+    lines = {("_dynamo/a.py", 1), ("_dynamo/a.py", 2)}
+    assert guide.record(MutantName(1, SEED), found[1], lines) == 2
+    for _ in range(30):
+        assert guide.record(MutantName(2, SEED), found[2], lines) == 0
+    drawn = [guide.choose(fresh, Rng(number)) for number in range(400)]
+    extended = [name for name in drawn if name.extensions]
+    assert {name._replace(extensions=()) for name in extended} == {MutantName(1, SEED)}
+    assert 120 < len(extended) < 280
+    names = Counter(mutations.names()[name.extensions[0] % len(mutations.names())] for name in extended)
+    barren = {step.mutation for step in found[2].steps} - {step.mutation for step in found[1].steps}
+    rich = {step.mutation for step in found[1].steps}
+    assert max(names[name] for name in barren) < min(names[name] for name in rich)
+
+
+class Words:
+    """In place of the compiler, whose run takes seconds: a mutant reaches its words."""
+
+    def __init__(self, backend: str) -> None:
+        assert backend == "inductor"
+
+    def trace(self, case: TestCase) -> set[tuple[str, int]]:
+        assert isinstance(case.program, TorchProgram)
+        return {(word, 0) for word in case.program.text.split()}
+
+    def close(self) -> None:
+        pass
+
+
+def test_what_a_mutant_reaches_decides_what_becomes_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torchprobe, "LineTracer", Words)
+    monkeypatch.setattr(torchprobe, "_SAMPLED", 1.0)
+    guided = list(torchprobe.migrate(seed=SEED, count=6, reward=torchprobe.GUIDED, feedback="inductor"))
+    assert all(isinstance(case, TestCase) for case in guided)
+    names = [parse_test_name(case.provenance) for case in guided if isinstance(case, TestCase)]
+    assert any(name is not None and name.extensions for name in names)
+    with pytest.raises(UsageError, match="compiler-coverage alone"):
+        next(torchprobe.migrate(reward="pass", feedback="inductor"))
+
+
+@pytest.mark.compiler_inductor
+def test_a_traced_mutant_reaches_lines_of_the_compiler() -> None:
+    tracer = torchprobe.LineTracer("inductor")
+    try:
+        lines = tracer.trace(program_case(TorchProgram("def forward(x):\n    return x + 1\n"), x=floats(2)))
+    finally:
+        tracer.close()
+    assert {"_dynamo", "_functorch"} <= {path.partition("/")[0] for path, _ in lines}
+    assert not any(path.startswith("nn/") for path, _ in lines)
 
 
 def test_reduction_leaves_out_the_mutations_that_the_bug_does_not_need() -> None:
