@@ -1,7 +1,8 @@
 """Runs the linters that a repository configures on a proposed test: ruff, black and flake8.
 
-All are run through ruff, which Assay has: its formatter writes what black writes, and it implements flake8's
-own rules. Only the settings below are read; see `code_style`.
+Black itself is run where it is installed, else ruff's formatter, which differs from it in a few places
+(docs.astral.sh/ruff/formatter/black). Flake8's own rules are run through ruff, which has them. Only the
+settings below are read; see `code_style`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import configparser
 import difflib
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -57,10 +59,30 @@ def _format(proposal: Proposal, tool: str, settings: Mapping[str, Any], style: C
     form = settings.get("format")
     if isinstance(form, dict) and "*" in form.get("exclude", ()):
         return ""
-    kept = _changed(proposal.after, format_code(proposal.after, style)) & _added(proposal)
-    name = "black" if tool == "black" else "ruff format"
+    own = _black(proposal.after, style) if tool == "black" else None
+    formatted = format_code(proposal.after, style) if own is None else own
+    kept = _changed(proposal.after, formatted) & _added(proposal)
+    name = "ruff format" if own is None else "black"
     result = f"changes line {min(kept)}" if kept else "changes nothing"
     return f"`{name}` at {style.line_length} columns {result}"
+
+
+def _black(text: str, style: CodeStyle) -> str | None:
+    """The text as black writes it; None if it is not installed."""
+    quotes = ["--skip-string-normalization"] if style.quotes == "preserve" else []
+    options = ["--quiet", "--line-length", str(style.line_length), *quotes, "-"]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "black", "--config", os.devnull, *options],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if not done.returncode else None
 
 
 def _added(proposal: Proposal) -> set[int]:

@@ -11,6 +11,8 @@ from bot.proposals.writer import Place
 from tests.bot.proposals.regressions import cumsum, regression
 from tests.bot.proposals.test_writers import tree_of
 
+#: Ruff joins the two strings, black does not.
+BLACK = 'def test_it():\n    x = "a" "b"\n    assert x\n'
 GOOD = "def test_it():\n    x = 1\n    assert x\n"
 BAD = "import os\n\n\ndef test_it():\n  assert   1\n"
 FLAKE8 = "[flake8]\nmax-line-length = 100\nextend-ignore =\n    E203,  # black\n    B007\n"
@@ -27,6 +29,8 @@ def checks(before: str | None, after: str, **files: str) -> tuple[str, ...]:
     [
         (GOOD, {}, []),
         (GOOD, {"pyproject_toml": "[tool.black]\n"}, ["`black` at 88 columns changes nothing"]),
+        (BLACK, {"pyproject_toml": "[tool.black]\n"}, ["`black` at 88 columns changes nothing"]),
+        (BLACK, {"ruff_toml": ""}, ["`ruff format` at 88 columns changes line 2"]),
         (BAD, {"pyproject_toml": "[tool.black]\n"}, ["`black` at 88 columns changes line 5"]),
         (
             BAD,
