@@ -7,16 +7,18 @@ open ──merged──▶ merged
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from bot.store import audit
-from bot.store.models import Proposal, ProposalState
+from bot.store.models import Effect, Proposal, ProposalState
 
 PULL_REQUEST = "pull_request"  # the kind of effect that opens one
+BRANCH_REWRITE = "branch_rewrite"  # the kind that writes its branch anew
 _MERGED = "merged"
 
 
@@ -30,6 +32,18 @@ def in_state(session: Session, target: str, state: ProposalState) -> Sequence[Pr
     """The proposals of a target in a state, oldest first."""
     query = select(Proposal).where(Proposal.target == target, Proposal.state == state.value)
     return session.scalars(query.order_by(Proposal.id)).all()
+
+
+def of_pull(session: Session, target: str, number: int) -> Proposal | None:
+    """The open proposal of a pull request."""
+    query = select(Proposal).where(Proposal.target == target, Proposal.number == number)
+    return session.scalars(query.where(Proposal.state == ProposalState.OPEN.value)).one_or_none()
+
+
+def last_commit(session: Session, proposal: Proposal) -> Mapping[str, Any] | None:
+    """The commit that its branch got last (`bot.github.effects.pull_request`); None if that was deleted."""
+    effect = session.get(Effect, proposal.effect)
+    return effect.payload["commit"] if effect is not None else None
 
 
 def ending(session: Session, target: str, signature: str) -> str:

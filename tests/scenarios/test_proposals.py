@@ -34,10 +34,12 @@ def push(deployment: Deployment, repository: RepositoryDouble, release: str, con
     deployment.wait_until_idle()
 
 
-def ask(deployment: Deployment, repository: RepositoryDouble, issue: Issue) -> str:
-    """What is answered to `/assay propose`."""
+def ask(
+    deployment: Deployment, repository: RepositoryDouble, issue: Issue, command: str = "/assay propose"
+) -> str:
+    """What is answered to a command."""
     known = {one.id for one in repository.comments(issue.number)}
-    repository.comment(issue.number, "ada", "/assay propose")
+    repository.comment(issue.number, "ada", command)
     deployment.wait_until_idle()
     answers = [one for one in repository.comments(issue.number) if one.id not in known]
     output = "\n".join(one.body for one in answers if one.author.type == "Bot")
@@ -69,6 +71,12 @@ def test_a_test_is_proposed_once_and_never_again_after_it_was_closed(
     assert b"def test_add_compile():" in written
 
     assert f"#{pull.number} proposes a test for this bug" in ask(deployment, repository, issue)
+    repository.commit({"op.cc": "3\n"}, message="Change op.cc")
+    deployment.wait_until_idle()
+    output = ask(deployment, repository, pull, "/assay rebase")
+    assert "its branch moves to " in output
+    (commit,) = repository.record.git.between(repository.head(), repository.head(pull.pull.head_ref))
+    assert repository.record.git.read(commit.sha, "tests/test_compiler_regressions.py") == written
     repository.close_pull(pull.number, by="ada")
     deployment.wait_until_idle()
     (row,) = rows(deployment, repository)

@@ -64,15 +64,24 @@ class PullRequest(EffectKind):
 
 
 def _create_branch(api: ApiRequester, target: str, branch: str, commit: Mapping[str, Any]) -> None:
-    """A branch with one commit on `commit.parent` that writes one file."""
-    repository = api.repository(target)
+    api.repository(target).create_git_ref(f"refs/heads/{branch}", create_commit(api, target, commit))
+
+
+def create_commit(api: ApiRequester, target: str, commit: Mapping[str, Any]) -> str:
+    """The id of a new commit on `commit.parent` that writes one file."""
     parent = GitCommit(api, attributes={"sha": commit["parent"]}, completed=True)
+    author = InputGitAuthor(**commit["author"]) if commit.get("author") else NotSet
+    tree = _tree(api, create_tree(api, target, commit))
+    made = api.repository(target).create_git_commit(commit["message"], tree, [parent], author)
+    return _sha(raw(made))
+
+
+def create_tree(api: ApiRequester, target: str, commit: Mapping[str, Any]) -> str:
+    """The id of the tree of such a commit; the same files give the same id."""
+    repository = api.repository(target)
     base = _sha(raw(repository.get_git_commit(commit["parent"])), "tree")
     file = InputGitTreeElement(commit["path"], _FILE_MODE, "blob", commit["content"])
-    tree = repository.create_git_tree([file], _tree(api, base))
-    author = InputGitAuthor(**commit["author"]) if commit.get("author") else NotSet
-    made = repository.create_git_commit(commit["message"], _tree(api, _sha(raw(tree))), [parent], author)
-    repository.create_git_ref(f"refs/heads/{branch}", _sha(raw(made)))
+    return _sha(raw(repository.create_git_tree([file], _tree(api, base))))
 
 
 def _tree(api: ApiRequester, sha: str) -> GitTree:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from bot.reports.bug_facts import collect_bug_facts
 from bot.reports.bug_page import BugFacts
 from bot.reports.report import idempotency_key
 from bot.store import Session, campaigns, outbox, proposals, targets
-from bot.store.models import Bug, BugState, Campaign
+from bot.store.models import Bug, BugState, Campaign, ProposalState
 from bot.store.models import Proposal as ProposalRow
 from bot.store.outbox import EffectDraft
 
@@ -38,12 +38,16 @@ _FIXED = frozenset({BugState.FIXED, BugState.VERIFIED, BugState.CLOSED})
 
 @dataclass(frozen=True)
 class _Request:
-    """A bug, what is known of it, and the newest campaign, whose commit the test is written for."""
+    """A bug, what is known of it, and the newest campaign, whose commit the test is written for.
+
+    replaces  the commit of the open pull request that is written anew; None for a first proposal
+    """
 
     known: BugCase
     facts: BugFacts
     newest: Campaign
     config: RepositoryConfig
+    replaces: Mapping[str, Any] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -70,18 +74,26 @@ def propose_test(job_context: JobContext) -> None:
         subjects, not wanted.sign_off and asks_for_sign_off(tree), check_proposal(proposal, tree)
     )
     with job_context.transaction() as (session, job):
-        _require_wanted(session, bug, request.config)
-        key = idempotency_key(
-            proposals.PULL_REQUEST, targets.stable_name(session, target), bug.signature, job.key
-        )
+        kind = proposals.PULL_REQUEST if request.replaces is None else proposals.BRANCH_REWRITE
+        key = idempotency_key(kind, targets.stable_name(session, target), bug.signature, job.key)
         texts = write_text(regression, proposal, proof, bug.id, bug.title, key, habits)
-        proposals.record(session, _row(job_context, bug, proposal, proof, texts, key))
-        base = request.newest.ref.removeprefix("refs/heads/")
         written = _commit(proposal, texts, commit, wanted.sign_off or "")
-        draft = _draft(target, key, texts, base, written, bug.id)
         at = job_context.services.clock.now()
+        if request.replaces is None:
+            _require_wanted(session, bug, request.config)
+            proposals.record(session, _row(job_context, bug, proposal, proof, texts, key))
+            base = request.newest.ref.removeprefix("refs/heads/")
+            draft = _draft(target, key, texts, base, written, bug.id)
+        else:
+            row = _open(session, bug)
+            payload = {"head": row.branch, "commit": written, "replaces": dict(request.replaces)}
+            draft = EffectDraft(kind, key, target, payload, bug_id=bug.id)
+            row.effect, row.proof, row.updated_at = key, proof.to_json(), at
         outbox.post(session, [draft], campaign_id=request.newest.id, issues_per_day=0, at=at)
-        summary = f"{proposal.name} of {proposal.path} passes on {proof.good.label}; a pull request follows"
+        follows = (
+            "a pull request follows" if request.replaces is None else f"its branch moves to {commit[:12]}"
+        )
+        summary = f"{proposal.name} of {proposal.path} passes on {proof.good.label}; {follows}"
         job_context.done(
             session, job, summary, test=proposal.name, path=proposal.path, answer=text.plain(summary)
         )
@@ -94,10 +106,16 @@ def _load(job_context: JobContext) -> _Request:
         if newest is None:
             raise RefusalError("no commit of the repository was tested yet")
         config = RepositoryConfig.from_json(newest.config)
-        _require_wanted(session, known.bug, config)
+        replaces = None
+        if job_context.job_spec.arguments.get("rebase"):
+            replaces = proposals.last_commit(session, _open(session, known.bug))
+            if replaces is None:
+                raise RefusalError("the commit of this branch is not known any more: rebase it by hand")
+        else:
+            _require_wanted(session, known.bug, config)
         facts = collect_bug_facts(session, known.bug, job_context.corpus)
         session.expunge_all()
-    return _Request(known, facts, newest, config)
+    return _Request(known, facts, newest, config, replaces)
 
 
 def _require_wanted(session: Session, bug: Bug, config: RepositoryConfig) -> None:
@@ -108,6 +126,14 @@ def _require_wanted(session: Session, bug: Bug, config: RepositoryConfig) -> Non
         )
     if why := proposals.obstacle(session, bug.target, bug.signature, config.proposals.open):
         raise RefusalError(why)
+
+
+def _open(session: Session, bug: Bug) -> ProposalRow:
+    """The open proposal for a bug. Raises RefusalError if it was closed or merged meanwhile."""
+    row = proposals.find(session, bug.target, bug.signature)
+    if row is None or row.state != ProposalState.OPEN.value or row.number is None:
+        raise RefusalError("the pull request with this test is not open any more")
+    return row
 
 
 def _run_tool(

@@ -25,6 +25,7 @@ from tests.github.repository_double import RepositoryDouble
 from tests.github.server import Fault
 
 NAME, KEY, BRANCH, PATH = "octo/compiler", "p" * 32, "assay/bug-1-test-relu-nan", "tests/test_relu.py"
+REBASE = "r" * 32
 TEST = "def test_relu_nan():\n    assert True\n"
 
 
@@ -154,6 +155,63 @@ def test_what_people_add_to_the_branch_stays(
     sender.later()
     assert repository.head(BRANCH) == theirs
     assert len(repository.pulls) == 1
+
+
+def rebase(store: Database, repository: RepositoryDouble, parent: str) -> None:
+    """Posts the branch on a newer commit, in place of the one that it got when the test was proposed."""
+    last = row(store, KEY).payload["commit"]
+    newer = last | {"parent": repository.head(), "content": TEST + "# newer\n"}
+    assert last["parent"] == parent
+    payload = {"head": BRANCH, "commit": newer, "replaces": last}
+    post(store, EffectDraft("branch_rewrite", REBASE, NAME, payload))
+
+
+@pytest.mark.parametrize("path", ["git/commits", f"git/refs/heads/{BRANCH}"])
+@pytest.mark.parametrize("arrived", [None, True, False])
+def test_a_rebase_puts_the_test_on_the_newer_commit(
+    arrived: bool | None,
+    path: str,
+    store: Database,
+    repository: RepositoryDouble,
+    sender: Sender,
+    github: GitHubDouble,
+) -> None:
+    propose(store, repository)
+    sender.drain()
+    parent = repository.head()
+    newer = repository.commit({"op.cc": "2\n"})
+    rebase(store, repository, parent)
+    if arrived is not None:
+        github.faults.append(Fault(0, arrived=arrived, path=f"/repos/.*/{path}"))
+    sender.drain()
+    sender.later()
+    assert row(store, REBASE).state == "sent"
+    (commit,) = repository.record.git.between(newer, repository.head(BRANCH))
+    assert commit.message == "Add a test"
+    assert repository.record.git.read(commit.sha, PATH) == f"{TEST}# newer\n".encode()
+    assert repository.record.git.read(commit.sha, "op.cc") == b"2\n"
+
+
+@pytest.mark.parametrize("amended", [True, False])
+def test_a_rebase_keeps_what_people_changed(
+    amended: bool, store: Database, repository: RepositoryDouble, sender: Sender
+) -> None:
+    propose(store, repository)
+    sender.drain()
+    parent, git = repository.head(), repository.record.git
+    if amended:  # the same message on the same parent, with another file
+        tree = git.tree_with(git.describe(parent).tree, {PATH: TEST, "more.py": "x = 1\n"})
+        git.point(f"refs/heads/{BRANCH}", git.commit_of(tree, [parent], "Add a test", "ada"))
+    else:
+        repository.commit({PATH: "def test_better(): pass\n"}, branch=BRANCH, author="ada")
+    theirs = repository.head(BRANCH)
+    repository.commit({"op.cc": "2\n"})
+    rebase(store, repository, parent)
+    sender.drain()
+    assert repository.head(BRANCH) == theirs
+    there = row(store, REBASE)
+    assert there.state == "failed"
+    assert "commits that Assay did not make" in there.reason
 
 
 def test_one_that_was_closed_meanwhile_is_not_opened_again(
