@@ -72,7 +72,8 @@ def planted_start(plants: Sequence[Plant]) -> str:
 
     Processes that the compiler starts import the modules as they are.
     """
-    edits = json.dumps([(one.module, one.right, one.wrong) for one in plants])
+    different = dict.fromkeys((one.module, one.right, one.wrong) for one in plants)
+    edits = json.dumps(list(different))
     return f"{_START}\n\nplant(json.loads({edits!r}))\n"
 
 
@@ -127,7 +128,7 @@ def _torch(api: str, *arguments: object, **keywords: object) -> TestCase:
     """A call of torch; arrays among the arguments are its inputs x0, x1, …"""
     given = {f"x{at}": one for at, one in enumerate(arguments) if isinstance(one, np.ndarray)}
     words = tuple(TensorArg(f"x{at}") if f"x{at}" in given else one for at, one in enumerate(arguments))
-    call = TorchCall(api, words, kwargs=tuple(sorted(keywords.items())))  # type: ignore[arg-type]
+    call = TorchCall(api, words, kwargs=tuple(sorted(keywords.items())))
     values = tuple((name, Tensor.of(one)) for name, one in given.items())
     return TestCase(call, values, Provenance("torch-api", "f", api, "torch", "2"))
 
