@@ -15,11 +15,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from bot.store import audit
-from bot.store.models import Effect, Proposal, ProposalState
+from bot.store.models import Effect, EffectState, Proposal, ProposalState
 
 PULL_REQUEST = "pull_request"  # the kind of effect that opens one
 BRANCH_REWRITE = "branch_rewrite"  # the kind that writes its branch anew
 _MERGED = "merged"
+_NOT_SENT = frozenset({EffectState.FAILED, EffectState.HELD})
 
 
 def find(session: Session, target: str, signature: str) -> Proposal | None:
@@ -43,7 +44,11 @@ def of_pull(session: Session, target: str, number: int) -> Proposal | None:
 def last_commit(session: Session, proposal: Proposal) -> Mapping[str, Any] | None:
     """The commit that its branch got last (`bot.github.effects.pull_request`); None if that was deleted."""
     effect = session.get(Effect, proposal.effect)
-    return effect.payload["commit"] if effect is not None else None
+    if effect is None:
+        return None
+    stays = effect.kind == BRANCH_REWRITE and EffectState(effect.state) in _NOT_SENT
+    commit: Mapping[str, Any] = effect.payload["replaces" if stays else "commit"]
+    return commit
 
 
 def ending(session: Session, target: str, signature: str) -> str:

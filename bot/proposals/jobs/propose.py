@@ -106,6 +106,7 @@ def _load(job_context: JobContext) -> _Request:
         if newest is None:
             raise RefusalError("no commit of the repository was tested yet")
         config = RepositoryConfig.from_json(newest.config)
+        _require_enabled(config)
         replaces = None
         if job_context.job_spec.arguments.get("rebase"):
             replaces = proposals.last_commit(session, _open(session, known.bug))
@@ -118,12 +119,16 @@ def _load(job_context: JobContext) -> _Request:
     return _Request(known, facts, newest, config, replaces)
 
 
-def _require_wanted(session: Session, bug: Bug, config: RepositoryConfig) -> None:
-    """Raises RefusalError if the repository does not want a test for the bug now."""
+def _require_enabled(config: RepositoryConfig) -> None:
+    """Raises RefusalError if the repository does not ask for tests."""
     if not config.proposals.enabled:
         raise RefusalError(
             "this repository does not ask for tests: set `proposals: {enabled: true}` in .github/assay.yml"
         )
+
+
+def _require_wanted(session: Session, bug: Bug, config: RepositoryConfig) -> None:
+    """Raises RefusalError if no test may be proposed for the bug now."""
     if why := proposals.obstacle(session, bug.target, bug.signature, config.proposals.open):
         raise RefusalError(why)
 

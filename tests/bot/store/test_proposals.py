@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.store import Database, Session, proposals
-from bot.store.models import Base, Proposal
+from bot.store.models import Base, Effect, Proposal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -78,3 +78,27 @@ def test_what_github_refuses_may_be_proposed_again(store: Database) -> None:
         assert obstacle(session, "a") == ""
         again = add(session, "a", 8)
         assert proposals.find(session, "o/n", "a") is again
+
+
+def test_the_last_commit_is_what_the_branch_got(store: Database) -> None:
+    first, second = {"message": "first"}, {"message": "second"}
+    with store.transaction() as session:
+        row = add(session, "a", 7)
+        assert proposals.last_commit(session, row) is None, "its effect was deleted"
+        assert proposals.of_pull(session, "o/n", 7) is row
+        assert proposals.of_pull(session, "o/n", 8) is None
+        payload = {"commit": second, "replaces": first}
+        effect = Effect(
+            key="k",
+            kind=proposals.BRANCH_REWRITE,
+            target="o/n",
+            payload=payload,
+            state="sent",
+            created_at=NOW,
+        )
+        session.add(effect)
+        row.effect = effect.key
+        session.flush()
+        assert proposals.last_commit(session, row) == second
+        for effect.state in ("failed", "held"):
+            assert proposals.last_commit(session, row) == first
