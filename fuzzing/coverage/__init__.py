@@ -1,4 +1,4 @@
-"""How much of a set of operators a set of ONNX models covers: Isra's eleven metrics in both readings.
+"""How much of a set of operators a set of ONNX models covers: Isra's metrics and those of graph fuzzing.
 
 `docs/coverage.md` defines them. Models are read one at a time (`models`), each becomes what it shows
 (`observations`), and a `Tally` keeps no more of it than the metrics need; tallies of several processes merge.

@@ -22,7 +22,7 @@ from typing import Any
 from onnx import TensorProto
 
 from fuzzing.coverage import files, operators
-from fuzzing.coverage.metrics import metrics_of, observe_operators
+from fuzzing.coverage.metrics import metrics_of, observe_operators, operator_levels
 from fuzzing.coverage.tally import Tally
 from fuzzing.entry_point import emit_event, emit_event_now, note, run_main
 from fuzzing.errors import UsageError
@@ -75,7 +75,7 @@ def _progress(text: str) -> None:
 
 def to_json(tally: Tally) -> dict[str, Any]:
     """All figures of a tally; docs/coverage.md names its parts."""
-    observations = tally.observations
+    observations, levels = tally.observations, operator_levels(tally)
     pairs: dict[str, dict[str, int]] = {}
     for (producer, consumer), count in sorted(observations.edges.items()):
         pairs.setdefault(producer, {})[consumer] = count
@@ -85,7 +85,9 @@ def to_json(tally: Tally) -> dict[str, Any]:
         "nodes": tally.nodes,
         "metrics": metrics_of(tally),
         "by_operator": {
-            name: {"allowed": sorted(tally.operators.in_degrees[name])} | asdict(seen)
+            name: {"allowed": sorted(tally.operators.in_degrees[name])}
+            | asdict(seen)
+            | {"olc": levels[name]["OLC"]}
             for name, seen in observe_operators(tally).items()
         },
         "pairs": pairs,

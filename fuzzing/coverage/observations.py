@@ -13,15 +13,13 @@ from dataclasses import dataclass, field, fields
 from fuzzing.coverage.models import Attributes, Node, Scope, Shape, TensorType
 from fuzzing.coverage.operators import OperatorSet
 
-#: Larger out-degrees count as this one, smaller ones than the other (Isra, criterion.py: every operator's
-#: out-degrees are 1 to 12).
-MAX_OUT_DEGREE = 12
-MIN_OUT_DEGREE = 1
 #: How Isra's release names the nodes that it appends (g.py): a Flatten for each loose end, then a Concat.
 _CLOSING = ("flatten_", "concat_outputs")
 
 Pair = tuple[str, str]
 Triple = tuple[str, str, str]
+#: An operator with what one of its nodes has: its attributes, and the shape of each input.
+Vector = tuple[str, Attributes, tuple["Shape | None", ...]]
 
 
 def is_appended(node: Node) -> bool:
@@ -44,6 +42,7 @@ class Observations:
     out_degrees_released  the same with appended nodes
     attributes    operators with the attributes of their nodes
     inputs        operators with the shapes of single inputs of their nodes
+    vectors       operators with the attributes and the shapes of all inputs of a node
     types         what is known of consumed tensors → how often it is consumed
     """
 
@@ -58,6 +57,7 @@ class Observations:
     out_degrees_released: set[tuple[str, int]] = field(default_factory=set)
     attributes: set[tuple[str, Attributes]] = field(default_factory=set)
     inputs: set[tuple[str, Shape]] = field(default_factory=set)
+    vectors: set[Vector] = field(default_factory=set)
     types: Counter[TensorType] = field(default_factory=Counter)
 
     @property
@@ -110,8 +110,15 @@ class _ScopeObserver:
         observations, members, in_degree = self._facts, self._members, self._operators.in_degree
         observations.operators.update([node.operator for node in members])
         observations.types.update([one for node in members for one in node.types])
-        observations.attributes.update([(node.operator, node.attributes) for node in members])
-        seen = {(node.operator, node.types) for node in members}
+        nodes = {(node.operator, node.attributes, node.types) for node in members}
+        observations.vectors.update(
+            [
+                (operator, attributes, tuple([one.shape for one in types]))
+                for operator, attributes, types in nodes
+            ]
+        )
+        observations.attributes.update([(operator, attributes) for operator, attributes, _ in nodes])
+        seen = {(operator, types) for operator, _, types in nodes}
         observations.inputs.update(
             [(operator, one.shape) for operator, types in seen for one in types if one.shape is not None]
         )
@@ -151,8 +158,7 @@ class _ScopeObserver:
         observations.out_degrees_released.update(degrees)
 
 
-def _degrees(members: list[Node], consumed: Counter[str]) -> list[tuple[str, int]]:
-    """Operators with how often their outputs are consumed, within the limits."""
+def _degrees(members: list[Node], consumed: Counter[str]) -> set[tuple[str, int]]:
+    """Operators with how often their outputs are consumed."""
     times = consumed.get
-    found = {(node.operator, sum([times(name, 0) for name in node.outputs])) for node in members}
-    return [(name, max(MIN_OUT_DEGREE, min(MAX_OUT_DEGREE, degree))) for name, degree in found]
+    return {(node.operator, sum([times(name, 0) for name in node.outputs])) for node in members}

@@ -14,12 +14,15 @@ Of a set of models each is the mean over all operators, and OLC the weighted mea
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 #: Distinct vectors of an operator that count as all there are (the paper's n_maxspc).
 MAX_SPC = 200
+
+#: The out-degrees that any operator may have (paper).
+OUT_DEGREES = frozenset(range(6))
 
 #: The weight of the newest use in `novelty`: that of some ten uses together is two thirds.
 _RECENT = 0.1
@@ -49,15 +52,52 @@ class DegreeBounds(NamedTuple):
     out_degrees: frozenset[int]
 
 
+class OperatorCounts(NamedTuple):
+    """What is seen of one operator: distinct in- and out-degrees that it may have, successors, vectors."""
+
+    in_degrees: int
+    out_degrees: int
+    successors: int
+    vectors: int
+
+    def shares(self, bounds: DegreeBounds, operators: int, max_spc: int = MAX_SPC) -> dict[str, float]:
+        """The five shares; `operators` is how many there are. An operator that occurs has a vector."""
+        return {
+            "OTC": float(self.vectors > 0),
+            "IDC": self.in_degrees / len(bounds.in_degrees),
+            "ODC": self.out_degrees / len(bounds.out_degrees),
+            "SEC": self.successors / operators,
+            "SPC": min(1.0, self.vectors / max_spc),
+        }
+
+
+def add_olc(shares: Mapping[str, float], weights: Mapping[str, float] | None = None) -> dict[str, float]:
+    """The five shares and their weighted mean, OLC; a weight that is missing is 1."""
+    weight = {name: (weights or {}).get(name, 1.0) for name in METRICS}
+    mean = sum(weight[name] * shares[name] for name in METRICS) / sum(weight.values())
+    return {**shares, "OLC": mean}
+
+
+def mean_shares(
+    rows: Sequence[Mapping[str, float]], weights: Mapping[str, float] | None = None
+) -> dict[str, float]:
+    """The shares of a set of models, from those of each operator."""
+    return add_olc({name: sum(row[name] for row in rows) / len(rows) for name in METRICS}, weights)
+
+
 @dataclass
 class _Seen:
     in_degrees: set[int] = field(default_factory=set)
     out_degrees: set[int] = field(default_factory=set)
     successors: set[str] = field(default_factory=set)
     vectors: set[Hashable] = field(default_factory=set)
-    occurs: bool = False
     novelty: float = 1.0
     share: float | None = None  # OLC, until a fact is added
+
+    def count(self) -> OperatorCounts:
+        return OperatorCounts(
+            len(self.in_degrees), len(self.out_degrees), len(self.successors), len(self.vectors)
+        )
 
 
 class OperatorLevelCoverage:
@@ -87,8 +127,7 @@ class OperatorLevelCoverage:
         if bounds is None:
             return 0
         seen = self._seen[use.operator]
-        before, vectors = self._count(seen), len(seen.vectors)
-        seen.occurs = True
+        before = seen.count()
         if use.in_degree in bounds.in_degrees:
             seen.in_degrees.add(use.in_degree)
         if len(use.successors) in bounds.out_degrees:
@@ -96,15 +135,16 @@ class OperatorLevelCoverage:
         seen.successors.update(name for name in use.successors if name in self.operators)
         if len(seen.vectors) < self.max_spc:
             seen.vectors.add(use.vector)
-        seen.novelty += ((len(seen.vectors) > vectors) - seen.novelty) * _RECENT
-        gain = self._count(seen) - before
+        after = seen.count()
+        seen.novelty += ((after.vectors > before.vectors) - seen.novelty) * _RECENT
+        gain = sum(after) - sum(before) + (not before.vectors)
         if gain:
             seen.share = None
         return gain
 
     def occurs(self, name: str) -> bool:
         """Whether a model has the operator."""
-        return self._seen[name].occurs
+        return bool(self._seen[name].vectors)
 
     def novelty(self, name: str) -> float:
         """The share of an operator's recent uses that had a new vector; 1 if it was never used."""
@@ -121,34 +161,11 @@ class OperatorLevelCoverage:
             seen.share = self.of_operator(name)["OLC"]
         return seen.share
 
-    @staticmethod
-    def _count(seen: _Seen) -> int:
-        return (
-            seen.occurs
-            + len(seen.in_degrees)
-            + len(seen.out_degrees)
-            + len(seen.successors)
-            + len(seen.vectors)
-        )
-
     def of_operator(self, name: str) -> dict[str, float]:
         """The five shares of one operator, and OLC."""
-        seen, bounds = self._seen[name], self.operators[name]
-        return self._with_olc(
-            {
-                "OTC": float(seen.occurs),
-                "IDC": len(seen.in_degrees) / len(bounds.in_degrees),
-                "ODC": len(seen.out_degrees) / len(bounds.out_degrees),
-                "SEC": len(seen.successors) / len(self.operators),
-                "SPC": min(1.0, len(seen.vectors) / self.max_spc),
-            }
-        )
+        counts, bounds = self._seen[name].count(), self.operators[name]
+        return add_olc(counts.shares(bounds, len(self.operators), self.max_spc), self.weights)
 
     def of_set(self) -> dict[str, float]:
         """The five shares of all operators, and OLC."""
-        rows = [self.of_operator(name) for name in self.operators]
-        return self._with_olc({name: sum(row[name] for row in rows) / len(rows) for name in METRICS})
-
-    def _with_olc(self, shares: dict[str, float]) -> dict[str, float]:
-        total = sum(self.weights.values())
-        return shares | {"OLC": sum(self.weights[name] * shares[name] for name in METRICS) / total}
+        return mean_shares([self.of_operator(name) for name in self.operators], self.weights)

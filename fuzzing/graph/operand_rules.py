@@ -352,7 +352,29 @@ def _mod(given: Operands) -> bool:
     return divisor is None or bool(divisor.all())
 
 
+def _division(given: Operands) -> bool:
+    """Integers are not divided by 0, which has no quotient among them."""
+    divisor = given.value(1)
+    return divisor is None or given.dtype(0).startswith(("float", "bfloat")) or bool(divisor.all())
+
+
+def _divides_by_scale(place: int, given: Operands) -> bool:
+    """No scale that divides is 0: no integer stands for 0 / 0. A power of two as a type of its own has no 0."""
+    scale = given.value(place)
+    return scale is None or given.dtype(place).startswith("float8") or bool(scale.all())
+
+
 def _quantization(given: Operands) -> bool:
+    """Scales are not 0; besides, as for the inverse."""
+    return _divides_by_scale(1, given) and _dequantization(given)
+
+
+def _quantized_product(given: Operands) -> bool:
+    """The scale of the result is not 0."""
+    return _divides_by_scale(6, given)
+
+
+def _dequantization(given: Operands) -> bool:
     """A zero point for each scale; a scale for all, for each index of the axis, or for each block."""
     x, scale, zero = given.shape(0), given.shape(1), given.shape(2)
     if scale is None:
@@ -448,7 +470,8 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "ConstantOfShape": _vectors(0),
     "Conv": _convolution,
     "DeformConv": _kernel_fits,
-    "DequantizeLinear": _quantization,
+    "DequantizeLinear": _dequantization,
+    "Div": _division,
     "Expand": _vectors(1),
     "GRU": _recurrent(3),
     "Gather": _gather,
@@ -465,6 +488,8 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "NegativeLogLikelihoodLoss": _loss,
     "NonMaxSuppression": _non_max_suppression,
     "Pad": _vectors(1, 3),
+    "QLinearConv": _quantized_product,
+    "QLinearMatMul": _quantized_product,
     "QuantizeLinear": _quantization,
     "RMSNormalization": _layer_normalization,
     "RNN": _recurrent(1),

@@ -155,7 +155,8 @@ def _print(columns: Sequence[Column]) -> None:
     print("| models | " + " | ".join(f"{column.tally.models:,}" for column in columns) + " |")
     print("| s, by the clock | " + " | ".join(f"{column.seconds:.1f}" for column in columns) + " |")
     for metric in METRICS:
-        reading = metric.released
+        if (reading := metric.released) is None:
+            continue
         values = [reading.value(column.tally) for column in columns]
         reported = [f"{value:.2%}" if reading.unit == SHARE else f"{value:,.2f}" for value in values]
         print(f"| {metric.abbreviation} | " + " | ".join(reported) + " |")

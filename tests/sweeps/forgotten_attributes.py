@@ -1,12 +1,12 @@
 """Forgotten attributes: how many regressions of TVM's ONNX converters mutants find and node tests do not.
 
-`python -m tests.sweeps.forgotten_attributes [--mutants N] [--only OPERATOR]`
+`python -m tests.sweeps.forgotten_attributes [--mutants N] [--only OPERATOR] [--part I/N]`
 
 A regression is planted by rewriting the installed converters' source: all `attr.get("name", default)` of one
 converter ignore the model, so that it always sees the default. A case finds it if its result is right with
 the installed converter and wrong, or an error, with the planted one. Node tests come first; mutants of them
 (`onnx-mutants`, N for each test) only for what they do not find. Prints one line for each regression. Takes
-half an hour.
+half an hour; `--part 2/6` is the second sixth of the regressions.
 """
 
 from __future__ import annotations
@@ -222,6 +222,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--mutants", type=int, default=3)
     parser.add_argument("--only", default="")
+    parser.add_argument("--part", default="1/1", metavar="I/N")
     given = parser.parse_args(arguments)
     tests = _node_tests()
     plants = [
@@ -229,6 +230,8 @@ def main(arguments: Sequence[str]) -> int:
         for plant in find_plants()
         if any(name in tests for name in plant.operators) and given.only in ("", *plant.operators)
     ]
+    part, parts = map(int, given.part.split("/"))
+    plants = plants[part - 1 :: parts]
     by_tests = by_mutants = 0
     for plant in plants:
         own = [test for name in plant.operators for test in tests.get(name, ())]

@@ -69,19 +69,23 @@ def stderr(*, soft_wrap: bool = False) -> Console:
 
 
 def metrics_table(metrics: Mapping[str, Mapping[str, Any]]) -> Table:
-    """A table of the metrics of `fuzzing.coverage`, in both readings."""
-    table = Table("metric", "paper", "released", "what it counts", box=None, pad_edge=False)
-    for column in table.columns[1:3]:
+    """A table of the metrics of `fuzzing.coverage`, in all readings."""
+    table = Table("metric", "paper", "released", "graph fuzzing", "what it counts", box=None, pad_edge=False)
+    for column in table.columns[1:4]:
         column.justify = "right"
     for name, metric in metrics.items():
-        table.add_row(
-            name, format_metric(metric["paper"]), format_metric(metric["released"]), escape(metric["meaning"])
-        )
+        readings = [format_metric(metric.get(one)) for one in ("paper", "released", "graph_fuzzing")]
+        table.add_row(name, *readings, escape(metric["meaning"]))
     return table
 
 
-def format_metric(reading: Mapping[str, Any]) -> str:
-    """A metric's value for people: `98.27 %`, `618.4`; never rounded to 0 or 100 %."""
+def format_metric(reading: Mapping[str, Any] | None) -> str:
+    """A metric's value for people: `98.27 %`, `618.4`, "" for a reading that does not have it.
+
+    Never rounded to 0 or 100 %.
+    """
+    if reading is None:
+        return ""
     value = float(reading["value"])
     if reading["unit"] != "share":
         return f"{value:,.2f}"

@@ -46,8 +46,8 @@ def command(paths: tuple[Path, ...], operators: str, jobs: int, as_json: bool, r
     """Measure what a set of ONNX models covers.
 
     A PATH is a model, or a folder with *.onnx files at any depth, such as a corpus. Prints Isra's eleven
-    metrics in two readings: as the paper defines them and as its released code counts them. Files that are
-    not models are listed and left out.
+    metrics in two readings: as the paper defines them and as its released code counts them. A third is the
+    operator-level coverage of graph-based fuzzing. Files that are not models are listed and left out.
     """
     if report is not None:
         _prepare(report)

@@ -22,6 +22,7 @@ BAR_ROW, BAR_COLUMNS = 17, 3
 HISTOGRAM = (350, 190)  # width and height of one
 MAX_BARS = 20
 _PAIRS_LISTED = 30
+_READINGS = ("paper", "released", "graph_fuzzing")
 _FILES_LISTED = 50
 
 
@@ -111,7 +112,7 @@ def html(result: Mapping[str, Any]) -> str:
         missing=sorted(name for name, one in operators if not one["nodes"]),
         rows=operators,
         metrics=[
-            (name, one, format_metric(one["paper"]), format_metric(one["released"]))
+            (name, one, *(format_metric(one.get(reading)) for reading in _READINGS))
             for name, one in result["metrics"].items()
         ],
         all_pairs=len(operators) ** 2,

@@ -10,11 +10,9 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
-from fuzzing.coverage.operator_level import DegreeBounds
+from fuzzing.coverage.operator_level import OUT_DEGREES, DegreeBounds
 from fuzzing.errors import InternalError
 
-#: The out-degrees of every operator (paper).
-OUT_DEGREES = frozenset(range(6))
 #: The folders of subgraphs: the paper's three, and patterns that today's compilers fuse.
 PAPER, FUSION = "paper", "fusion"
 

@@ -65,7 +65,7 @@ def test_a_folder_is_measured_and_what_is_no_model_left_out(
     assert (end["event"], end["models"], end["broken"], end["operators"]) == ("end", 5, 2, "isra")
     assert end["nodes"] == sum(range(10, 15)) == sum(one["nodes"] for one in end["by_operator"].values())
     assert end["nodes_of"] == {str(nodes): 1 for nodes in range(10, 15)}
-    assert " ".join(end["metrics"]) == "OTC IDC ODC SEC DEC SPC NOO NOT NOP NTR NSA"
+    assert " ".join(end["metrics"]) == "OTC IDC ODC SEC DEC SPC NOO NOT NOP NTR NSA OLC"
     assert end["closing"] > 5
     assert set(end["dtypes"]) == {"float"}
     assert set(end["ranks"]) == {"2"}

@@ -1,4 +1,4 @@
-"""The eleven metrics: worked examples, counted by hand from the definitions in docs/coverage.md."""
+"""The metrics: worked examples, counted by hand from the definitions in docs/coverage.md."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import onnx.checker
 import pytest
 from onnx import ModelProto, helper
 
-from fuzzing.coverage import METRICS, GraphCounts, OperatorSet, Tally, extract_scopes, metrics_of, operators
-from fuzzing.coverage.metrics import MAX_SPC, observe_operators
+from fuzzing.coverage import GraphCounts, OperatorSet, Tally, extract_scopes, metrics_of, operators
+from fuzzing.coverage.metrics import MAX_SPC, observe_operators, operator_levels
 from tests.fuzzing.coverage.coverage_kit import SIX, build_tally, first_model, model_of, named, second_model
 
 UNARY = OperatorSet("unary", {"Relu": frozenset({1}), "Abs": frozenset({1})})
 
 
 def values(tally: Tally, reading: str) -> dict[str, float]:
-    return {name: metric[reading]["value"] for name, metric in metrics_of(tally).items()}
+    return {name: metric[reading]["value"] for name, metric in metrics_of(tally).items() if reading in metric}
 
 
 def test_the_examples_are_valid_models() -> None:
@@ -72,6 +72,21 @@ def test_all_eleven_as_the_release_counts() -> None:
     )
 
 
+def test_all_six_of_graph_fuzzing() -> None:
+    tally, _ = build_tally(SIX, first_model(), second_model())
+    shares = {
+        "OTC": 5 / 6,
+        "IDC": 3.7 / 6,
+        "ODC": (2 + 3 + 1 + 1 + 2) / 6 / 6,  # Relu 1 3, Add 0 1 2, Concat 1, Abs 0, Split 1 2; of 0 to 5
+        "SEC": 7 / 6**2,
+        "SPC": (1 + 2 + 1 + 2 + 2) / 200 / 6,  # Relu (2,3), Add (2,3) (1,3), Concat, Abs (5,3) (2,3), Split
+    }
+    expected = shares | {"OLC": sum(shares.values()) / 5}
+    assert values(tally, "graph_fuzzing") == pytest.approx(expected)
+    relu = {"OTC": 1, "IDC": 1, "ODC": 2 / 6, "SEC": 2 / 6, "SPC": 1 / 200, "OLC": (2 + 4 / 6 + 1 / 200) / 5}
+    assert operator_levels(tally)["Relu"] == pytest.approx(relu)
+
+
 def test_an_operators_row() -> None:
     tally, _ = build_tally(SIX, first_model(), second_model())
     split = observe_operators(tally)["Split"]
@@ -82,9 +97,10 @@ def test_an_operators_row() -> None:
 
 
 def test_nothing_measured_is_zero_everywhere() -> None:
-    for reading in ("paper", "released"):
-        assert set(values(Tally(SIX), reading).values()) == {0.0}
-    assert len(METRICS) == 11
+    for reading, count in (("paper", 11), ("released", 11), ("graph_fuzzing", 6)):
+        found = values(Tally(SIX), reading)
+        assert len(found) == count
+        assert set(found.values()) == {0.0}
 
 
 #: What Isra's generator never makes of its own table: Concat and the like of one input, Conv and Gemm of
@@ -125,7 +141,10 @@ def test_out_degrees_stop_at_twelve_and_in_degrees_at_five() -> None:
         )
     )
     tally.add(extract_scopes(ModelProto(graph=graph)))
-    assert tally.observations.out_degrees == {("Abs", 12), ("Relu", 1), ("Sum", 1)}
+    assert tally.observations.out_degrees == {("Abs", 14), ("Relu", 1), ("Sum", 0)}
+    rows = observe_operators(tally)
+    assert {name: row.out_degrees for name, row in rows.items()} == {"Abs": 1, "Relu": 1, "Sum": 1}
+    assert {name: row.out_degrees_to_five for name, row in rows.items()} == {"Abs": 0, "Relu": 1, "Sum": 1}
     assert tally.observations.in_degrees == {("Abs", 1), ("Relu", 1), ("Sum", 5)}
 
 
@@ -144,7 +163,7 @@ def test_operators_outside_the_set_neither_count_nor_connect() -> None:
     assert (figures.nodes, figures.edges) == (3, 1)
     assert tally.observations.edges == {("Relu", "Abs"): 1}
     assert tally.observations.outside == {"Neg": 1}
-    assert tally.observations.out_degrees == {("Relu", 1), ("Abs", 1)}  # Neg consumes a, too
+    assert tally.observations.out_degrees == {("Relu", 1), ("Abs", 0)}  # Neg consumes a, too
     assert tally.nodes == 4
 
 

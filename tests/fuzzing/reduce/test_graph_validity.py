@@ -88,6 +88,20 @@ OUTSIDE = {
     "a scale for each index of another axis": state_of(
         "(uint8[1,3] x, float[2] s) => (float[1,3] y) { y = DequantizeLinear(x, s) }"
     ),
+    "a scale of 0 that divides": state_of(
+        "(float[2] x) => (uint8[2] y) <float s = {0}> { y = QuantizeLinear(x, s) }", 21
+    ),
+    "a scale of 0 that is an input": state_of(
+        "(float[2] x, float[2] s) => (uint8[2] y) { y = QuantizeLinear<axis = 0>(x, s) }",
+        s=np.array([1, 0], np.float32),
+    ),
+    "a quantized product whose scale is 0": state_of(
+        "(uint8[2,2] x, float s, uint8 z) => (uint8[2,2] y) <float t = {0}> "
+        "{ y = QLinearMatMul(x, s, z, x, s, z, t, z) }"
+    ),
+    "integers divided by 0": state_of(
+        "(int64[2] x, int64[2] d) => (int64[2] y) { y = Div(x, d) }", d=np.array([1, 0])
+    ),
     "more queries' heads than keys divide": state_of(
         "(float[1,3,2,4] q, float[1,2,2,4] k, float[1,2,2,4] v) => (float[1,3,2,4] y) "
         "{ y = Attention(q, k, v) }",
@@ -138,6 +152,8 @@ INSIDE = (
     "(float[2,3] x) => (float[2,1] y) <int64[1] a = {-1}> { y = ReduceSum(x, a) }",
     "(float[2,3] x, float[3] s) => (float[2,3] y) { y = LayerNormalization(x, s) }",
     "(uint8[1,2] x, float[2] s) => (float[1,2] y) { y = DequantizeLinear(x, s) }",
+    "(uint8[2] x) => (float[2] y) <float s = {0}> { y = DequantizeLinear(x, s) }",
+    "(float[2] x) => (float[2] y) <float[2] d = {1, 0}> { y = Div(x, d) }",
     "(float[2] x) => (float8e4m3fn[2] y) { y = Cast<saturate = 0, to = 17>(x) }",
     "(int64 a) => (int64[n] y) { y = Range(a, a, a) }",
     "(uint8[2] x, float s, uint8[1] z) => (float[2] y) { y = DequantizeLinear(x, s, z) }",
