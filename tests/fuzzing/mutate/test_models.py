@@ -51,7 +51,7 @@ def drawn(name: str, count: int = 60) -> list[ModelMutant]:
 
 
 def test_every_kind_of_mutation_gives_valid_mutants() -> None:
-    assert base.names() == ("initializers", "opsets", "parameters", "ranks", "shapes", "types")
+    assert base.names() == ("groups", "initializers", "opsets", "parameters", "ranks", "shapes", "types")
     assert {name for name in base.names() if drawn(name)} == set(base.names()) - {"ranks"}
 
 
@@ -69,6 +69,15 @@ def test_parameters_change_one_attribute() -> None:
         assert len(changed) == 1
         seen.update(changed)
     assert {"alpha", "strides", "pads"} <= seen.keys()
+
+
+def test_groups_change_with_channels_and_filters() -> None:
+    for mutant in drawn("groups", 12):
+        group = mutant.graph.nodes[0].attributes["group"]
+        assert mutant.values[0].shape == (1, 2 * group, 5, 5)
+        assert mutant.graph.constants[1].array.shape == (3 * group, 2, 3, 3)
+        halves = mutant.values[0].array()[:, :4]
+        assert np.array_equal(halves[:, 2:], halves[:, :2] / 2)
 
 
 def test_types_change_together() -> None:
