@@ -106,8 +106,7 @@ class TreeChooser:
         """The blocks of the next model."""
         leaf = self._select()
         path = [node.block for node in leaf.path() if node.block is not None]
-        shares = {name: self._coverage.share(name) for name in self._coverage.operators}
-        node = TreeNode(self._lowest(path, shares, rng), leaf, leaf.depth + 1)
+        node = TreeNode(self._lowest(path, rng), leaf, leaf.depth + 1)
         leaf.children.append(node)
         kept = math.ceil(count * PATH_SHARE)
         blocks = [one.block for one in node.path() if one.block is not None][-kept:]
@@ -135,8 +134,18 @@ class TreeChooser:
             node = max(growing, key=potential)
         return node
 
-    def _lowest(self, taken: Sequence[Block], shares: Mapping[str, float], rng: Rng) -> Block:
-        """The operator of the lowest coverage that is in none of `taken`, or a subgraph that contains it."""
+    def _lowest(self, taken: Sequence[Block], rng: Rng) -> Block:
+        """The operator of the lowest coverage that is in none of `taken`, or a subgraph that contains it.
+
+        An operator that only subgraphs have counts until it occurs: its neighbors there are fixed, so its
+        coverage stays low however often it is chosen.
+        """
+        coverage = self._coverage
+        shares = {
+            name: coverage.share(name)
+            for name in coverage.operators
+            if name in self._corpus.blocks or not coverage.occurs(name)
+        }
         used = {name for block in taken for name in block.operators}
         free = {name: share for name, share in shares.items() if name not in used} or dict(shares)
         least = min(free.values())

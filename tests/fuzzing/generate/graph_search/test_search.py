@@ -7,6 +7,7 @@ from collections import Counter
 import onnx
 import pytest
 
+from fuzzing.coverage.operator_level import OperatorUse
 from fuzzing.errors import UsageError
 from fuzzing.generate import generators
 from fuzzing.generate.graph_search.blocks import FUSION, PAPER, Block, load_corpus
@@ -98,6 +99,24 @@ def test_the_tree_keeps_to_its_limits() -> None:
         assert node.block is None or set(node.block.operators) - set(taken)
         waiting += node.children
     assert nodes - 1 >= 60
+
+
+def test_the_tree_expands_an_operator_of_subgraphs_only_until_it_occurs() -> None:
+    made = search()
+    operators, blocks = made.corpus.operators, made.corpus.blocks
+    inside = next(name for name in operators if name not in blocks)
+
+    def use(name: str, successors: tuple[str, ...] = ()) -> list[OperatorUse]:
+        return [OperatorUse(name, degree, successors, 0) for degree in operators[name].in_degrees]
+
+    for name in operators.keys() - {inside}:
+        made.coverage.add(use(name))
+    assert inside in made.chooser.choose(1, Rng(0)).blocks[0].operators
+    made.coverage.add(use(inside))
+    for name in blocks.keys() & operators.keys() - {"Tanh"}:
+        made.coverage.add(use(name, ("Tanh",)))
+    assert made.coverage.share(inside) == made.coverage.share("Tanh")
+    assert {made.chooser.choose(1, Rng(seed)).blocks[0].name for seed in range(3)} == {"Tanh"}
 
 
 def test_potential_prefers_the_unvisited_then_the_rewarded() -> None:
