@@ -359,7 +359,7 @@ def _division(given: Operands) -> bool:
 
 
 def _divides_by_scale(place: int, given: Operands) -> bool:
-    """No scale that divides is 0: no integer stands for 0 / 0. A power of two as a type of its own has no 0."""
+    """No scale that divides is 0: no integer stands for 0 / 0. Scales of eight bits are powers of two."""
     scale = given.value(place)
     return scale is None or given.dtype(place).startswith("float8") or bool(scale.all())
 
