@@ -74,6 +74,7 @@ def test_parameters_change_one_attribute() -> None:
 def test_groups_change_with_channels_and_filters() -> None:
     for mutant in drawn("groups", 12):
         group = mutant.graph.nodes[0].attributes["group"]
+        assert isinstance(group, int)
         assert mutant.values[0].shape == (1, 2 * group, 5, 5)
         assert mutant.graph.constants[1].array.shape == (3 * group, 2, 3, 3)
         halves = mutant.values[0].array()[:, :4]
