@@ -110,7 +110,10 @@ def read(given: dict[str, Any]) -> object:
         if not os.path.isdir(name) or given["level"] != "namespaces":
             done.append(name)
         else:
-            done += [f"{name}/{one}" for one in os.listdir(name) if f"{name}/{one}" in given["private"]]
+            inside = set(os.listdir(name))
+            done += [f"{name}/{one}" for one in inside if f"{name}/{one}" in given["private"]]
+            if inside >= set(given["listed"].get(name, "-")):
+                done.append(f"all of {name}")
     return done
 
 
@@ -134,6 +137,23 @@ def send_datagrams(given: dict[str, Any]) -> object:
                 continue
             done.append((kind, address))
     return done
+
+
+def make_ring(given: dict[str, Any]) -> object:
+    """The errno of io_uring_setup(2): a ring makes sockets and connects them without the system calls."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    made = libc.syscall(425, 1, ctypes.create_string_buffer(120))  # of struct io_uring_params
+    return "made" if made >= 0 else ctypes.get_errno()
+
+
+def limits(given: dict[str, Any]) -> object:
+    """The limits of each process: size of a file, of a core file, private memory, number of processes."""
+    import resource
+
+    names = ("FSIZE", "CORE", "DATA", "NPROC")
+    return [resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[1] for name in names]
 
 
 def processes(given: dict[str, Any]) -> object:
@@ -221,7 +241,8 @@ def compile_natively(given: dict[str, Any]) -> object:
 PROBES = {
     probe.__name__: probe_runner.source(probe)
     for probe in (
-        write_everywhere, harm, read, write_where_allowed, connect, send_datagrams, processes, interfaces,
-        regain, privileges, spy, signal_parent, identity, environment, compile_natively,
+        write_everywhere, harm, read, write_where_allowed, connect, send_datagrams, make_ring, limits,
+        processes, interfaces, regain, privileges, spy, signal_parent, identity, environment,
+        compile_natively,
     )
 }  # fmt: skip

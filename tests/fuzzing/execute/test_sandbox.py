@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import socket
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import fuzzing
+from fuzzing.execute.limits import Limits
 from fuzzing.execute.sandbox import landlock
 from fuzzing.execute.sandbox.isolation import LANDLOCK, NAMESPACES
 from fuzzing.execute.sandbox.kernel import NotPermitted
@@ -94,6 +96,12 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
                 "/run",
                 "/tmp",
             ],
+            # What stands in them outside; too few names might all lead to a folder that is allowed.
+            "listed": {
+                str(name): names
+                for name in (Path.home(), "/var", "/run")
+                if len(names := os.listdir(name)) > 3
+            },
             "servers": reachable,
             "datagrams": datagrams,
             "level": request.param,
@@ -121,6 +129,18 @@ def test_nothing_of_the_users_can_be_read(seen: Seen) -> None:
 
 def test_no_datagram_leaves(seen: Seen) -> None:
     assert seen.answers["send_datagrams"] == "[]"
+
+
+def test_no_ring_makes_sockets(seen: Seen) -> None:
+    assert seen.answers["make_ring"] == str(errno.ENOSYS)
+
+
+def test_every_process_has_limits(seen: Seen) -> None:
+    of_files, of_cores, of_memory, of_processes = map(int, seen.answers["limits"].strip("[]").split(","))
+    given = Limits()
+    assert (of_files, of_cores, of_memory) == (given.file_bytes, 0, 4 * given.memory_bytes)
+    if seen.level == NAMESPACES:  # where the kernel counts them apart from the user's others
+        assert of_processes == 4096
 
 
 def test_other_processes_cannot_be_seen(seen: Seen) -> None:
