@@ -20,6 +20,7 @@ from contextlib import suppress
 from bot.errors import InfrastructureError
 from bot.logs import configure
 from bot.page_contents import PageRequest, make_page
+from bot.processes import BACKGROUND_NICENESS
 from bot.settings import Settings, dump_settings
 from bot.store import Database
 
@@ -108,6 +109,7 @@ def main() -> int:
     """Answers requests, a line each, until the input ends."""
     pages = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no page
+    os.nice(BACKGROUND_NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     settings = Settings(**json.loads(sys.stdin.readline()))
     configure(settings.log_format, settings.log_level)

@@ -56,6 +56,8 @@ NETWORK_VARIABLES = (
     "GIT_SSL_CAINFO",
 )
 
+#: Niceness of the service's other processes: a third of the web server's share of a processor (sched(7)).
+BACKGROUND_NICENESS = 5
 GRACE_S = 5.0  # between SIGTERM and SIGKILL
 #: What a program may print, in bytes; git gives the files of a commit in one answer.
 MAX_OUTPUT = 256 << 20

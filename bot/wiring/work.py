@@ -19,6 +19,7 @@ from bot.errors import AssayError
 from bot.logs import configure
 from bot.loop import FAULTS
 from bot.metrics import Metrics
+from bot.processes import BACKGROUND_NICENESS
 from bot.settings import Settings
 from bot.store import Database
 from bot.wiring.service import service
@@ -30,6 +31,7 @@ def main() -> int:
     """Works until its input ends; 1 if it cannot start."""
     reports = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no report
+    os.nice(BACKGROUND_NICENESS)
     stopping = _stop_on_signals()
     settings = Settings(**json.loads(_read_line(sys.stdin.fileno())))
     configure(settings.log_format, settings.log_level)

@@ -1,16 +1,17 @@
 """Hostile packages, cases, payloads and connections against a live service: what gets out, and what it costs.
 
-While deliveries arrive at a steady rate, four attackers work at once: wheels that attack when they are
-installed and imported, cases that attack from inside a worker, signed and unsigned payloads made to break a
-reader, and clients that hold connections open. Printed: what got out of the sandbox, the slowest
-acknowledgement, wrong answers, and the processes and files that are left. Exit code 1 if anything got out,
-was left behind or doubled, or an acknowledgement took longer than the limit.
+While deliveries arrive at a steady rate, five attackers work at once: wheels that attack when they are
+installed and imported, cases that attack from inside a worker, signed and unsigned payloads and texts made to
+break a reader, clients that hold connections open, and readers of pages full of hostile texts. Printed: what
+got out of the sandbox, the slowest acknowledgement, wrong answers, and the processes and files that are left.
+Exit code 1 if anything got out, was left behind or doubled, or an acknowledgement took longer than the limit.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -20,12 +21,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from bot.store import Database
+from bot.store.models import Bug, Target
 from fuzzing import backends
 from fuzzing.execute.supervisor import Supervisor
+from tests import hostile_texts
 from tests.benchmarks import webhooks
 from tests.benchmarks.webhooks import Client, Sample
 from tests.bot.toolchains import test_hostile_toolchain as packages
@@ -35,8 +40,13 @@ from tests.fuzzing.execute.hostile_probes import PROBES
 from tests.support import hostile
 from tests.support.live_service import processes
 
+PUBLIC = "octo-org/public"
 LIMIT_MS = 1000.0  # the slowest acknowledgement that is allowed meanwhile
 HALF_OPEN, SLOW_BODIES = 1100, 120
+TEXT_LENGTH = 60_000  # GitHub's comments have at most 65,536 characters
+HOSTILE_BUGS = 100  # on the page of a repository
+#: Answers to requests for pages: made, more wait than may, beyond the limits of its process.
+_PAGE_ANSWERS = (200, 503)
 #: Probes that answer with a list of what they reached; an empty one is what is wanted.
 _LISTING_PROBES = ("write_everywhere", "harm", "connect", "regain")
 
@@ -58,6 +68,7 @@ def hostile_bodies(rng: random.Random) -> Iterator[tuple[str, bytes]]:
         "/assay run " + "9" * 5000,
         "\u202e@everyone ![](//e) <!-- assay:x -->" * 200,
         "\0" * 100,
+        *(hostile_texts.repeat(unit, TEXT_LENGTH) for unit in hostile_texts.UNITS),
     )
     while True:
         text = rng.choice(texts)
@@ -85,6 +96,38 @@ async def send_payloads(client: Client, damage: Damage, seed: int, until: float)
         if status >= 500:
             damage.got_out.append(f"{event} of {len(body)} bytes was answered with {status}")
         await asyncio.sleep(0.1)
+
+
+def fill_pages(url: str) -> None:
+    """A public repository with bugs whose titles and reasons are hostile texts."""
+    database = Database(url)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    with database.transaction() as session:
+        session.add(Target(name=PUBLIC, private=False))
+        for number in range(HOSTILE_BUGS):
+            text = hostile_texts.repeat(hostile_texts.UNITS[number % len(hostile_texts.UNITS)], TEXT_LENGTH)
+            session.add(
+                Bug(
+                    target=PUBLIC,
+                    signature=f"{number:016x}",
+                    title=text,
+                    reason=text,
+                    first_seen=at,
+                    last_seen=at,
+                )
+            )
+    database.close()
+
+
+async def read_pages(client: Client, damage: Damage, until: float) -> None:
+    """Requests for pages, one after the other; an answer that no page has counts as damage."""
+    paths = itertools.cycle(("/", f"/repositories/{PUBLIC}"))
+    while time.perf_counter() < until:
+        path = next(paths)
+        status, body = await client.send(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        damage.tried += 1
+        if status not in _PAGE_ANSWERS or b"<script" in body:
+            damage.got_out.append(f"{path} was answered with {status}, {len(body)} bytes")
 
 
 async def hold_connections(address: tuple[str, int], damage: Damage, until: float) -> None:
@@ -171,15 +214,16 @@ def _temporary_files(folder: Path) -> Iterator[None]:
 
 async def attack_service(
     address: tuple[str, int], options: argparse.Namespace
-) -> tuple[Sample, Damage, Damage]:
-    """Deliveries, and beside them the payloads and the held connections."""
+) -> tuple[Sample, Damage, Damage, Damage]:
+    """Deliveries, and beside them the payloads, the held connections and the pages."""
     until = time.perf_counter() + options.seconds
-    payloads, connections = Damage(), Damage()
+    payloads, connections, page_damage = Damage(), Damage(), Damage()
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(hold_connections(address, connections, until))
         tasks.create_task(send_payloads(Client(*address), payloads, options.seed, until))
+        tasks.create_task(read_pages(Client(*address), page_damage, until))
         sent = tasks.create_task(deliver(Client(*address), options.rate, int(options.rate * options.seconds)))
-    return sent.result(), payloads, connections
+    return sent.result(), payloads, connections, page_damage
 
 
 def main(argv: Sequence[str]) -> int:
@@ -194,16 +238,21 @@ def main(argv: Sequence[str]) -> int:
         root, temporary, data = (Path(folder) / name for name in ("loot", "tmp", "data"))
         for one in (root, temporary, data):
             one.mkdir()
-        with _temporary_files(temporary):
-            with webhooks.service(data, f"sqlite:///{data}/assay.db") as address:
+        url = f"sqlite:///{data}/assay.db"
+        with _temporary_files(temporary), pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ASSAY_PUBLIC_URL", "https://assay.example/")
+            with webhooks.service(data, url) as address:
+                fill_pages(url)
                 threads = [
                     _in_thread(attack_by_packages, root / "packages", package_damage),
                     _in_thread(attack_by_cases, root / "cases", case_damage),
                 ]
-                sample, payload_damage, connection_damage = asyncio.run(attack_service(address, options))
+                sample, payload_damage, connection_damage, page_damage = asyncio.run(
+                    attack_service(address, options)
+                )
                 for thread in threads:
                     thread.join()
-                counts = webhooks.wait_until_read(f"sqlite:///{data}/assay.db")
+                counts = webhooks.wait_until_read(url)
             left = [
                 f"process {pid}: {words[:80]}"
                 for pid, words in processes(temporary).items()
@@ -213,6 +262,7 @@ def main(argv: Sequence[str]) -> int:
     return _report(sample, counts, left, {
         "packages": package_damage, "cases": case_damage,
         "payloads": payload_damage, "connections": connection_damage,
+        "pages": page_damage,
     })  # fmt: skip
 
 

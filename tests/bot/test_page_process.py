@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from bot import page_process
 from bot.errors import InfrastructureError, InternalError
 from bot.page_contents import PageRequest, make_page
 from bot.page_process import PageProcess
+from bot.processes import BACKGROUND_NICENESS
 from bot.reports import templates
 from bot.settings import Settings
 from bot.store import Database
@@ -35,6 +37,10 @@ def database(settings: Settings) -> Iterator[Database]:
     database.close()
 
 
+def niceness(pid: int) -> int:
+    return os.getpriority(os.PRIO_PROCESS, pid)
+
+
 @pytest.fixture
 def pages() -> Iterator[PageProcess]:
     made = PageProcess()
@@ -51,6 +57,8 @@ def test_pages_are_those_that_this_process_would_make(
         assert page == make_page(settings, database, request)
         assert page is not None
         assert "octo/open" in page
+    assert pages._process is not None
+    assert niceness(pages._process.pid) == min(19, niceness(0) + BACKGROUND_NICENESS)
     assert pages.make(settings, database, {"repository": "octo/none"}) is None
 
 

@@ -14,6 +14,7 @@ from bot.app import build
 from bot.errors import InfrastructureError, SettingsError
 from bot.loop import FAULTS
 from bot.metrics import Metrics
+from bot.processes import BACKGROUND_NICENESS
 from bot.service import Service
 from bot.settings import Settings
 from bot.store import Database, inbox, now
@@ -42,6 +43,8 @@ def test_deliveries_are_read_by_another_process_and_by_the_next_one_if_it_is_kil
         wait_for(lambda: "pending" not in states(database), "the first delivery", timeout_s=40)
         assert states(database) == {"done": 1}
         assert work._process is not None
+        nice, own = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (work._process.pid, 0))
+        assert nice == min(19, own + BACKGROUND_NICENESS)
         os.kill(killed := work._process.pid, signal.SIGKILL)
         wait_for(lambda: work._process is None or work._process.pid != killed, "its end")
         arrive(database, "d-2")
