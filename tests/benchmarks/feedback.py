@@ -64,12 +64,13 @@ def main(argv: Sequence[str]) -> int:
     while (search := min(searches, key=lambda one: one.spent)).spent < given.seconds:
         search.advance(compiled)
     compiled.close()
-    tracer, reached = LineTracer("inductor"), dict[str, set[tuple[str, int]]]()
+    reached: dict[str, set[tuple[str, int]]] = {}
     for search in searches:
+        tracer = LineTracer("inductor")  # a new one, as some lines run once in a process
         reached[search.name] = set().union(*map(tracer.trace, search.cases))
+        tracer.close()
         found = len(reached[search.name])
         print(f"{search.name:9} {len(search.cases)} mutants, {found} lines, {len(search.failures)} failures")
-    tracer.close()
     only = [len(reached[one] - reached[other]) for one, other in (tuple(reached), tuple(reached)[::-1])]
     print(f"lines of one alone: guided {only[0]}, unguided {only[1]}; {machine()}")
     return 0
