@@ -32,8 +32,3 @@ def modules() -> tuple[str, ...]:
 def methods() -> tuple[str, ...]:
     """Those that are methods of tensors."""
     return tuple(api for api in documented() if api.startswith("torch.Tensor."))
-
-
-def writes_input(api: str) -> bool:
-    """Whether an API overwrites its first tensor, as names with a last underscore do."""
-    return api.endswith("_")

@@ -35,11 +35,6 @@ class Decomposition:
 _SCALARS = {"zero": 0.0, "one": 1.0, "two": 2.0, "half": 0.5, "minus_one": -1.0, "eps": 1e-5}
 
 
-def _same_shapes(editor: Editor, node: NodeProto) -> bool:
-    shapes = {editor.type(name).shape for name in node.input}
-    return len(shapes) == 1 and None not in shapes
-
-
 def _two_inputs(_: Editor, node: NodeProto) -> bool:
     return len(node.input) == 2
 
