@@ -85,6 +85,7 @@ class Collector:
     run_tool   `Services.run_tool`
     processes  how many migrations run at a time
     monotonic  a clock, in seconds
+    patience   seconds to go on beyond the time given, while there is no case at all
     failed     source → why a part of it could not be migrated
     """
 
@@ -92,6 +93,7 @@ class Collector:
     run_tool: RunTool
     processes: int
     monotonic: Callable[[], float]
+    patience: float = 0.0
     failed: dict[str, str] = field(default_factory=dict)
     _failures: Counter[str] = field(default_factory=Counter)
     _errors: list[Exception] = field(default_factory=list)
@@ -101,11 +103,13 @@ class Collector:
     ) -> None:
         """Migrates `parts`, in order, for at most `seconds`; None for no limit.
 
+        A library may take longer than that to import on a busy machine. If the first case comes late, half of
+        the time is left from then on.
+
         Sends {"note", "done", "total"} events. A failing part is logged and recorded in `failed`. Raises what
         is no infrastructure failure, after the rest is stopped.
         """
-        end = None if seconds is None else self.monotonic() + seconds
-        work = _CollectionRun(self, end, on_event, stop, len(parts))
+        work = _CollectionRun(self, seconds, on_event, stop, len(parts))
         with ThreadPoolExecutor(self.processes, thread_name_prefix="collecting") as pool:
             groups = group_parts(parts, self.processes)
             futures = {pool.submit(copy_context().run, work.group, group) for group in groups}
@@ -156,9 +160,16 @@ class _CollectionRun:
     """One round of collecting, shared by the threads that each watch a process."""
 
     def __init__(
-        self, collector: Collector, end: float | None, on_event: OnEvent, stop: threading.Event, total: int
+        self,
+        collector: Collector,
+        seconds: float | None,
+        on_event: OnEvent,
+        stop: threading.Event,
+        total: int,
     ) -> None:
-        self._collector, self._end, self._on_event, self._stop = collector, end, on_event, stop
+        self._collector, self._seconds, self._on_event, self._stop = collector, seconds, on_event, stop
+        self._end = None if seconds is None else collector.monotonic() + seconds
+        self._has_cases = collector.patience <= 0
         self._total, self._done = total, 0
         self._lock = threading.Lock()
         self._active: dict[threading.Event, float | None] = {}  # how to stop each part, and when
@@ -181,8 +192,9 @@ class _CollectionRun:
         """Stops the parts whose time is over, or all on a stop."""
         present = self._collector.monotonic()
         with self._lock:
+            more = 0.0 if self._has_cases else self._collector.patience
             for stop, end in self._active.items():
-                if self._stop.is_set() or self._halted or (end is not None and present >= end):
+                if self._stop.is_set() or self._halted or (end is not None and present >= end + more):
                     stop.set()
 
     def halt(self) -> None:
@@ -197,6 +209,17 @@ class _CollectionRun:
                 return False
             self._active[stop] = None if self._end is None else max(self._end, present + 2 * part.cut_after())
             return True
+
+    def note_case(self) -> None:
+        """Moves the end if the first case comes when time is over."""
+        if self._has_cases:
+            return
+        present = self._collector.monotonic()
+        with self._lock:
+            self._has_cases = True
+            if self._seconds is not None and self._is_over(present):
+                self._end = later = present + self._seconds / 2
+                self._active = {stop: end and max(end, later) for stop, end in self._active.items()}
 
     def complete(self, part: CatalogPart, count: int) -> None:
         """Counts a part as done."""
@@ -263,8 +286,10 @@ class _PartsInTurn:
         if self._writer is None:
             return
         part = self._left[0]
-        if self._writer.add(event) and self._writer.count % _PROGRESS_EVERY == 0:
-            self._work.report(f"{self._writer.count} cases migrated from {_part_name(part)}")
+        if self._writer.add(event):
+            self._work.note_case()
+            if self._writer.count % _PROGRESS_EVERY == 0:
+                self._work.report(f"{self._writer.count} cases migrated from {_part_name(part)}")
         if self._writer.ended:
             self._writer.keep()
             self._left.popleft()

@@ -48,13 +48,20 @@ def collect_cases(
 ) -> tuple[list[CaseSource], list[SourceReport]]:
     """The sources of a configuration after collecting for at most `seconds`, and how far each is.
 
+    Half of the budget may be spent until the first case is there.
+
     Raises ProvisionError if a source needs a missing library, unless it is one of several default sources;
     the failure of a source if there is no case at all.
     """
     cases = list(context.services.catalogs(context.corpus, config.sources))
     cases, left_out = _split_available(cases, config)
+    begun = any(part.path.exists() or part.partial.exists() for one in cases for part in one.parts())
     collector = Collector(
-        context.corpus, context.services.run_tool, context.settings.workers, context.services.clock.monotonic
+        context.corpus,
+        context.services.run_tool,
+        context.settings.workers,
+        context.services.clock.monotonic,
+        patience=0.0 if begun else config.budget / 2,
     )
     parts = collection.missing(cases)
     if parts and seconds > 0:

@@ -27,17 +27,20 @@ class Migrations:
 
     calls      the parts, in the order in which they began
     processes  their sources, one item for each process
+    begin      what happens before the first case of a process
     """
 
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.processes: list[str] = []
         self.act: Callable[[str, OnEvent, threading.Event], bool] = lambda *_: True
+        self.begin: Callable[[threading.Event], object] = lambda _: None
 
     def __call__(self, module: str, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         assert (module, args[1]) == ("fuzzing.migrate", "--corpus")
         self.processes.append(args[0])
         assert args[3::2] == ["--part"] * (len(args[3:]) // 2)
+        self.begin(stop)
         for text in args[4::2] or ["1/1"]:
             number, of = map(int, text.split("/"))
             if stop.is_set() or not self._migrate(args[0], number, of, on_event, stop):
@@ -60,10 +63,10 @@ class DemoRepository:
     def __init__(self, corpus: Path) -> None:
         self.corpus, self.clock, self.tool = corpus, ManualClock(), Migrations()
         self.notes: list[dict[str, Any]] = []
-        self.processes = 1
+        self.processes, self.patience = 1, 0.0
 
     def collector(self) -> Collector:
-        return Collector(self.corpus, self.tool, self.processes, self.clock.monotonic)
+        return Collector(self.corpus, self.tool, self.processes, self.clock.monotonic, self.patience)
 
     def collect(
         self, *sources: str, seconds: float | None = 10.0, stop: threading.Event | None = None
@@ -177,6 +180,38 @@ def test_a_part_that_was_cut_off_gets_twice_the_time(stage: DemoRepository) -> N
     [account] = stage.collect("whole", seconds=1)
     assert allowed == [True] * 19, "19 s pass within 2 * 10 s"
     assert account.whole == 1
+
+
+@pytest.mark.parametrize(("patience", "whole"), [(0.0, 0), (15.0, 2)])
+def test_an_import_that_outlasts_the_time_still_gives_cases(
+    stage: DemoRepository, patience: float, whole: int
+) -> None:
+    """The library takes 20 of 10 s; from the first case on there are 5 s more, for two parts of 3 s."""
+    stage.patience = patience
+
+    def begin(stop: threading.Event) -> None:
+        stage.clock.advance(20.0)
+        assert stop.wait(2 * collection._POLL_S if patience else 600) is not bool(patience)
+
+    def act(*_: object) -> bool:
+        stage.clock.advance(3.0)
+        return True
+
+    stage.tool.begin, stage.tool.act = begin, act
+    [account] = stage.collect("many", seconds=10)
+    assert (account.whole, bool(account.cases)) == (whole, whole > 0)
+
+
+def test_patience_ends(stage: DemoRepository) -> None:
+    stage.patience = 15.0
+
+    def begin(stop: threading.Event) -> None:
+        stage.clock.advance(25.0)
+        assert stop.wait(600)
+
+    stage.tool.begin = begin
+    [account] = stage.collect("many", seconds=10)
+    assert account.cases == 0
 
 
 def test_a_worse_attempt_does_not_forget_what_a_better_one_gave(stage: DemoRepository) -> None:

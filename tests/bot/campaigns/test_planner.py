@@ -16,6 +16,7 @@ from bot.campaigns.plan import catalog, planner
 from bot.campaigns.plan.collection import FIRST_CASES_S, SHARE
 from bot.campaigns.plan.planner import COLLECTING, RANKING_TIMEOUT_S
 from bot.campaigns.plan.ranking import CaseOrder, find_suites, merge_order
+from bot.campaigns.steps import running
 from bot.errors import InfrastructureError, ProvisionError, RunnerError
 from bot.runners.protocol import OnEvent
 from bot.store import campaigns
@@ -343,7 +344,8 @@ def test_collecting_takes_its_share_and_goes_on_next_time(world: World) -> None:
 
 
 @pytest.mark.usefixtures("four_parts")
-def test_collecting_is_part_of_the_budget(world: World) -> None:
+def test_collecting_is_part_of_the_budget(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "FIRST_CONFIRMED_AFTER_S", 1000.0)  # one shard runs all
     configure(world, budget=100.0)
     world.settings = fakes.PlainSettings(world.settings.data_dir, workers=1)
     world.use(run_tool=InParts(world, 15.0))
