@@ -76,10 +76,13 @@ def candidate_bugs(raw: Signature, bugs: Iterable[KnownBug]) -> list[KnownBug]:
 def underlying_bug(raw: Signature, traits: Traits, bugs: Iterable[KnownBug]) -> str:
     """The key of the bug behind an unreduced failure, "" if none is known.
 
-    The symptom must be equal, and the case must contain what the bug needs, operators included.
+    The symptom must be equal, and the case must contain what the bug needs, operators included. A program of
+    several operators of which only the effect is known has none: any of them may be wrong.
 
     traits  of the unreduced case
     """
+    if len(traits.operators) > 1 and not describes_cause(raw):
+        return ""
     found = (one for one in candidate_bugs(raw, bugs) if _contains_requirements(traits, one.fields))
     best = min(found, key=_sort_key, default=None)
     return best.key if best else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,6 +75,15 @@ def test_what_was_not_reduced_joins_the_bug_whose_operators_it_holds() -> None:
     assert underlying_bug(raw(), Traits("", operators=holds.operators), bugs) == "", "the attribute is needed"
     assert underlying_bug(raw(complaint="else"), holds, bugs) == ""
     assert underlying_bug(raw(), holds, [known(raw())]) == "", "a bug that was not reduced is behind nothing"
+
+
+@pytest.mark.parametrize("verdict", ["wrong_result", "hang", "out_of_memory"])
+def test_an_effect_in_a_program_of_several_operators_belongs_to_no_bug(verdict: str) -> None:
+    """Which of the operators is wrong is not known, though one of them has a bug with this effect."""
+    bug = known(Signature("k", "", fields(verdict=verdict) | {"dtypes": ["float"], "needs": []}))
+    alone, among = Traits("", operators=("Add",)), Traits("", operators=("Add", "Sin"))
+    assert underlying_bug(raw("Add", verdict=verdict), alone, [bug]) == "k"
+    assert underlying_bug(raw("Add", verdict=verdict), among, [bug]) == ""
 
 
 def test_of_several_the_one_that_needs_the_least_is_behind_it() -> None:
