@@ -1,18 +1,19 @@
 """Comparing: runs base on the other cases, for fixes, changes and lost support; writes the findings.
 
-Changes of evidence (`bot.campaigns.classify.changes`) are repeated in fresh processes on both sides. Limited
-to the campaign's budget.
+Changes of evidence (`bot.campaigns.classify.changes`) are repeated in fresh processes on both sides: one of
+each pair of signatures as often as a regression, others once. Limited to the campaign's budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 
 from bot.campaigns.classify.changes import describe_change
 from bot.campaigns.classify.classification import CaseResults, RerunCounts, classify, make_finding
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
-from bot.campaigns.run.repeats import first_of_each, repeat, repeated_change, signature_key
+from bot.campaigns.run.repeats import repeat, repeated_change, signature_key
 from bot.campaigns.run.shards import Environment, ShardOptions, load_environments, run_pending
 from bot.campaigns.services import Config
 from bot.store import findings, outcomes
@@ -25,34 +26,66 @@ from fuzzing.outcomes import Outcome, Verdict
 def compare(context: Context) -> None:
     """Reads outcomes and repeats of both sides; writes base's outcomes, and the findings."""
     config, head, base = load_environments(context)
+    runs: dict[str, int] = {}
     if base is not None:
         at_base = ShardOptions(base, context.step.state.value, config.budget)
         for verdict in (Verdict.UNSUPPORTED, Verdict.PASS):
             run_pending(context, config, at_base, head.key, [verdict])
-        changed = _changed_cases(context, head, base)
-        for environment in (head, base):
-            at_side = ShardOptions(environment, context.step.state.value, config.budget)
-            repeat(context, config, at_side, changed)
-    found = list(_findings(context, config, head, base))
+        runs = _repeat_changes(context, config, head, base)
+    found = list(_findings(context, config, head, base, runs))
     with context.transaction() as (session, campaign):
         findings.replace(session, campaign.id, found)
         context.move(campaign, CampaignState.REDUCING)
 
 
-def _changed_cases(context: Context, head: Environment, base: Environment) -> list[str]:
-    """The cases whose evidence differs beside the verdict; of each pair of failures one before others."""
-    keys: dict[str, str] = {}
+def _repeat_changes(context: Context, config: Config, head: Environment, base: Environment) -> dict[str, int]:
+    """Case → runs on each side that confirm its change.
+
+    The first case of each pair of signatures runs `config.repeats` times. If the change stays, the others of
+    the pair run once.
+    """
+    pairs = _changed_cases(context, head, base)
+    runs = dict.fromkeys((cases[0] for cases in pairs), config.repeats)
+    _repeat_on_both_sides(context, config, (head, base), runs)
+    for first, *others in pairs:
+        runs |= dict.fromkeys(
+            others, 1 if _is_repeated(context, config, head, base, first) else config.repeats
+        )
+    _repeat_on_both_sides(context, config, (head, base), runs)
+    return runs
+
+
+def _changed_cases(context: Context, head: Environment, base: Environment) -> list[list[str]]:
+    """The cases whose evidence differs beside the verdict, those of one pair of signatures together."""
+    pairs: dict[tuple[str, str], list[str]] = defaultdict(list)
     with context.reading() as (session, campaign):
         for at_head, at_base in outcomes.outcome_pairs(session, campaign.id, head.key, base.key):
             if at_base is not None and describe_change(at_head, at_base):
                 both = (signature_key(context, at_head), signature_key(context, at_base))
-                keys[at_head.case] = " ".join(both)
-    return first_of_each(keys)
+                pairs[both].append(at_head.case)
+    return list(pairs.values())
+
+
+def _repeat_on_both_sides(
+    context: Context, config: Config, sides: tuple[Environment, Environment], runs: Mapping[str, int]
+) -> None:
+    for environment in sides:
+        at_side = ShardOptions(environment, context.step.state.value, config.budget)
+        for count in sorted(set(runs.values()), reverse=True):
+            repeat(context, config, at_side, [case for case in runs if runs[case] == count], runs=count)
+
+
+def _is_repeated(context: Context, config: Config, head: Environment, base: Environment, case: str) -> bool:
+    with context.reading() as (session, campaign):
+        at_head, at_base = (outcomes.get(session, case, side.key) for side in (head, base))
+        assert at_head is not None
+        return bool(repeated_change(session, campaign.id, config.repeats, at_head, at_base))
 
 
 def _findings(
-    context: Context, config: Config, head: Environment, base: Environment | None
+    context: Context, config: Config, head: Environment, base: Environment | None, runs: Mapping[str, int]
 ) -> Iterator[Finding]:
+    """The findings. `runs`: those that confirm a change, where they are not `config.repeats`."""
     with context.reading() as (session, campaign):
         head_runs = outcomes.agreement(session, campaign.id, Side.HEAD, head.key)
         base_runs = {} if base is None else outcomes.agreement(session, campaign.id, Side.BASE, base.key)
@@ -68,7 +101,9 @@ def _findings(
                 repeats=config.repeats,
                 compared=base is not None,
                 reruns=_reruns(session, campaign.id, at_head, head_runs),
-                change=repeated_change(session, campaign.id, config.repeats, at_head, at_base),
+                change=repeated_change(
+                    session, campaign.id, runs.get(at_head.case, config.repeats), at_head, at_base
+                ),
             )
             finding = _finding(context, seen)
             if finding is not None:

@@ -13,7 +13,9 @@ from bot.errors import InfrastructureError, ProvisionError, RefusalError, Runner
 from bot.store import findings, outcomes
 from bot.store.models import CampaignState, Classification, Effect, Finding, Side
 from bot.store.outcomes import CacheKey
-from fuzzing.outcomes import Phase, Verdict
+from fuzzing.outcomes import Outcome, Phase, Verdict
+from fuzzing.triage.signature import Signature
+from fuzzing.triage.traits import Traits
 from tests.bot.campaigns import fakes
 from tests.bot.campaigns.conftest import World
 from tests.bot.campaigns.fakes import EXPECTED, IDS, NAMES, TESTS, digest_of
@@ -138,6 +140,31 @@ def test_without_a_base_nothing_is_confirmed_early(world: World) -> None:
     head_first = [shard.fresh for shard in world.runner.shards]
     assert head_first[0] is False
     assert len(world.runner.shards[0].cases) == len(TESTS)
+
+
+#: What "Neg" and "Not" do on releases 1 and 2, and how "Not" then counts: its classification and runs.
+CHANGES: dict[str, tuple[fakes.Behavior, fakes.Behavior, Classification, int]] = {
+    "both are steady": (("wrong_result",), ("wrong_result",), Classification.CHANGED, 1),
+    "the second is not": (("wrong_result",), ("wrong_result", "crash"), Classification.ALREADY_BROKEN, 1),
+    "the first is not": (("wrong_result", "crash"), ("wrong_result",), Classification.CHANGED, 3),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_one_change_of_each_pair_of_signatures_is_repeated_and_others_run_once(
+    world: World, case: str
+) -> None:
+    first, second, expected, runs = CHANGES[case]
+    replaced = {"Neg_changed": (first, ("crash",)), "Not_changed_once": (second, ("crash",))}
+
+    def sign(outcome: Outcome, operator: str, frontend: str, reduced: Traits | None = None) -> Signature:
+        return fakes.sign(outcome, "Neg" if operator == "Not" else operator, frontend, reduced)
+
+    world.use(runner=fakes.Runner(world.clock, replaced=replaced), sign=sign)
+    campaign_id = world.push()
+    world.run()
+    row = found(world, campaign_id)["Not_changed_once"]
+    assert (row.classification, row.head_runs, row.base_runs) == (expected.value, runs, runs)
 
 
 def test_only_the_repeats_at_head_look_for_who_is_to_blame(world: World) -> None:
