@@ -164,7 +164,9 @@ def test_a_corrupt_case_is_sent_as_it_is(tmp_path: Path) -> None:
     ]
 
 
-def test_a_machine_computes_a_reference_once(tmp_path: Path, user_cache: Path) -> None:
+def test_a_machine_computes_a_reference_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    user_cache = tmp_path / "cache"  # of this test alone: others of the process leave references, too
+    monkeypatch.setenv("XDG_CACHE_HOME", str(user_cache))
     Corpus(tmp_path / "cases").add(replace(add_case("test_add"), expected=None))
     bundle = pack_shard(make_shard(tmp_path / "cases"))
     cached = []
