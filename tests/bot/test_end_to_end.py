@@ -16,8 +16,9 @@ import pytest
 
 from bot import demo
 from bot.artifacts import Artifacts
+from bot.campaigns.plan.catalog import catalog_path
 from bot.config import RepositoryConfig, ToolchainConfig
-from bot.runners.reproducer_run import try_script
+from bot.runners.reproducer_run import Ending, try_script
 from bot.store import Database, campaigns, findings, inbox, now, outbox
 from bot.store.counts import campaigns_by_state, effects_by_state
 from bot.store.models import CampaignState
@@ -168,7 +169,7 @@ def test_the_reproducers_tell_the_two_releases_apart(whole: Whole, tmp_path: Pat
     for script in short:
         assert any(script.read_text() in issue for issue in issues), "an issue carries the very script"
         for release, shown in ((HEAD, True), (BASE, False)):
-            status = try_script(script.read_text(), pythons[f"openvino {release}"], "RuntimeError")
+            status = try_script(script.read_text(), pythons[f"openvino {release}"], Ending("RuntimeError"))
             assert (status == 1) is shown, release
     for script in scripts:
         for release, status in ((HEAD, 1), (BASE, 0)):
@@ -207,9 +208,7 @@ def prepared(whole: Whole, tmp_path: Path) -> Path:
     corpus, data_dir = whole.house.data_dir / "corpus", tmp_path / "data"
     data_dir.mkdir()
     (data_dir / "toolchains").symlink_to(whole.house.data_dir / "toolchains")
-    # Not `place`: its digest is of what the service's process sees, and other tests import more into ours.
-    [catalog] = (corpus / "catalogs").glob(f"{live_service.SOURCE}-*.jsonl")
-    lines = map(json.loads, catalog.read_text().splitlines())
+    lines = map(json.loads, catalog_path(corpus, live_service.SOURCE).read_text().splitlines())
     live_service.write_catalogue(corpus, data_dir, [line["id"] for line in lines if "id" in line][:3])
     return data_dir
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import site
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib.metadata import distributions
@@ -161,7 +162,7 @@ def _catalog_path(corpus: Path, source: str, digest: str, number: int, of: int) 
 
 def _source_digest(source: str, options: tuple[str, ...] = ()) -> str:
     digest = hashlib.sha256(" ".join((source, *options)).encode())
-    for name in sorted(f"{one.name}=={one.version}" for one in distributions()):
+    for name in sorted(f"{one.name}=={one.version}" for one in distributions(path=_site_folders())):
         digest.update(name.encode() + b"\0")
     for path in _models(options):
         stat = path.stat()
@@ -170,6 +171,15 @@ def _source_digest(source: str, options: tuple[str, ...] = ()) -> str:
     for path in sorted(file for part in _CODE for file in _files(root, part)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _site_folders() -> list[str]:
+    """Where packages are installed.
+
+    Not `sys.path`: setuptools appends its vendored packages there when it is imported, so the digest would
+    depend on what the process has done, and its cases would be migrated again.
+    """
+    return [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
 
 
 def _models(options: tuple[str, ...]) -> list[Path]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.metadata
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,11 +33,23 @@ def test_a_source_is_migrated_once_for_what_is_installed(
     world.push(head="2" + "b" * 39)
     world.run()
     assert world.tools.calls.count("fuzzing.migrate") == 1
-    monkeypatch.setattr(catalogs, "distributions", list)  # as if everything had another version
+    monkeypatch.setattr(catalogs, "distributions", lambda path: path[:0])  # as if everything had another version
     world.push(head="2" + "c" * 39)
     world.run()
     assert world.tools.calls.count("fuzzing.migrate") == 2
     assert len(files(world)) == 2
+
+
+def test_what_a_process_puts_on_its_path_makes_no_other_catalog(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = catalogs.catalog_path(tmp_path, "onnx-node-tests")
+    vendored = tmp_path / "_vendor" / "vendored-1.0.dist-info"
+    vendored.mkdir(parents=True)
+    (vendored / "METADATA").write_text("Metadata-Version: 2.1\nName: vendored\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(str(vendored.parent))
+    assert "vendored" in {one.name for one in importlib.metadata.distributions()}
+    assert catalogs.catalog_path(tmp_path, "onnx-node-tests") == installed
 
 
 def test_another_model_of_the_user_makes_another_catalog(tmp_path: Path) -> None:
