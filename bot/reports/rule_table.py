@@ -16,13 +16,15 @@ Place = tuple[str, str]
 class RuleRow:
     """The pairs at head of a rule and an API.
 
-    bugs  signatures of confirmed findings among them
+    bugs   signatures of confirmed findings among them
+    eagle  pairs that differ by EAGLE's bounds, whatever their verdict by the default ones
     """
 
     rule: str
     api: str
     verdicts: Mapping[Verdict, int]
     bugs: tuple[str, ...] = ()
+    eagle: int = 0
 
     @property
     def pairs(self) -> int:
@@ -41,12 +43,14 @@ class RuleTotal:
 
     apis  0 for a rewrite of models
     bugs  one for each API with any, as EAGLE counts them
+    eagle  as in RuleRow
     """
 
     rule: str
     apis: int
     verdicts: Mapping[Verdict, int]
     bugs: int
+    eagle: int
 
     @property
     def pairs(self) -> int:
@@ -55,12 +59,16 @@ class RuleTotal:
 
 
 def rule_rows(
-    counts: Mapping[Place, Mapping[Verdict, int]], bugs: Mapping[Place, Collection[str]]
+    counts: Mapping[Place, Mapping[Verdict, int]],
+    bugs: Mapping[Place, Collection[str]],
+    eagle: Mapping[Place, int],
 ) -> tuple[RuleRow, ...]:
     """One row for each rule and API that ran: those with bugs first, then by failures, then by name."""
     rows = [
-        RuleRow(rule, api, counts.get((rule, api), {}), tuple(sorted(bugs.get((rule, api), ()))))
-        for rule, api in {**counts, **bugs}
+        RuleRow(
+            place[0], place[1], counts.get(place, {}), tuple(sorted(bugs.get(place, ()))), eagle.get(place, 0)
+        )
+        for place in {**counts, **bugs}
     ]
     return tuple(sorted(rows, key=lambda row: (-len(row.bugs), -row.failing, row.rule, row.api)))
 
@@ -76,6 +84,7 @@ def rule_totals(rows: Iterable[RuleRow]) -> tuple[RuleTotal, ...]:
             sum(bool(row.api) for row in own),
             dict(sum((Counter(row.verdicts) for row in own), Counter())),
             sum(bool(row.bugs) for row in own),
+            sum(row.eagle for row in own),
         )
         for rule, own in sorted(grouped.items())
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from fuzzing.cases import TestCase
-from fuzzing.equivalence.subject import Subject
+from fuzzing.errors import UsageError
 from fuzzing.registry import Registry
 from fuzzing.rng import Rng
 
@@ -19,8 +20,8 @@ class Sides:
     right: str
 
 
-#: A subject's equal programs; None if the rule does not apply to it.
-Rewrite = Callable[[Subject], "Sides | None"]
+#: The equal programs of a Subject or, for Keras, a LayerSubject; None if the rule does not apply to it.
+Rewrite = Callable[[Any], "Sides | None"]
 #: A call of an API that the rule applies to, drawn from a generator of random numbers.
 Draw = Callable[[str, Rng], TestCase]
 
@@ -33,6 +34,7 @@ class Rule:
     equation  the equality, for people; i is the input and f the API
     apis      the APIs it applies to, of the installed library
     draw      its own subjects, where constraints of single APIs give too few; None for those of docter
+    library   whose APIs they are
     """
 
     name: str
@@ -41,18 +43,25 @@ class Rule:
     apis: Callable[[], Iterable[str]]
     rewrite: Rewrite
     draw: Draw | None = None
+    library: str = "torch"
 
 
 _RULES: Registry[Rule] = Registry("equivalence rule", "fuzzing.equivalence.rules")
 
 
 def register_rule(
-    name: str, *, number: int = 0, equation: str, apis: Callable[[], Iterable[str]], draw: Draw | None = None
+    name: str,
+    *,
+    number: int = 0,
+    equation: str,
+    apis: Callable[[], Iterable[str]],
+    draw: Draw | None = None,
+    library: str = "torch",
 ) -> Callable[[Rewrite], Rewrite]:
     """Decorator: registers a rewrite as the rule `name`; see Rule."""
 
     def register(rewrite: Rewrite) -> Rewrite:
-        _RULES.add(Rule(name, number, equation, apis, rewrite, draw), name)
+        _RULES.add(Rule(name, number, equation, apis, rewrite, draw, library), name)
         return rewrite
 
     return register
@@ -62,11 +71,17 @@ names = _RULES.names
 get = _RULES.get
 
 
-def select(wanted: str) -> list[Rule]:
-    """The rules of these names, by commas, or all of them in the order of EAGLE's table.
+def select(wanted: str, library: str = "torch") -> list[Rule]:
+    """A library's rules of these names, by commas, or all of them in the order of EAGLE's table.
 
-    Raises UnknownNameError.
+    Raises UnknownNameError, and UsageError for a rule of another library.
     """
-    chosen = names() if wanted == "all" else [name.strip() for name in wanted.split(",")]
-    found = [get(name) for name in chosen]
+    if wanted == "all":
+        found = [one for one in map(get, names()) if one.library == library]
+    else:
+        found = [get(name.strip()) for name in wanted.split(",")]
+    if others := [one.name for one in found if one.library != library]:
+        raise UsageError(
+            f"not about {library}: {', '.join(others)}; `assay rules --library {library}` lists its rules"
+        )
     return sorted(found, key=lambda one: (one.number == 0, one.number, one.name))

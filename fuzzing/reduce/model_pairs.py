@@ -1,14 +1,17 @@
-"""Reduces pairs of ONNX models: fewer rewrites, then a smaller model that the rewrites are applied to."""
+"""Reduces pairs of ONNX models: fewer rewrites, then a smaller model that the rewrites are applied to.
+
+The other side is always made from the smaller model anew, by the same rewrites or by saturation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import onnx
 from onnx import ModelProto
 
-from fuzzing.cases import EquivalentModels, OnnxModel, TestCase
+from fuzzing.cases import EquivalentModels, Input, OnnxModel, Recipe, TestCase
 from fuzzing.equivalence.graphs.models import pair_of, parts_of
 from fuzzing.equivalence.graphs.tangle import Step
 from fuzzing.errors import InternalError
@@ -17,6 +20,9 @@ from fuzzing.outcomes import Outcome
 from fuzzing.reduce.case_inputs import simplify_inputs
 from fuzzing.reduce.engine import Attempt, Pass, ReductionSpec, ddmin
 from fuzzing.reduce.formats import ProgramFormat, register_format
+
+#: Types of values that may become inputs.
+_FLOATS = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.DOUBLE: "float64"}
 
 
 @dataclass(frozen=True)
@@ -74,10 +80,7 @@ def _cuts(state: ModelPair) -> Iterator[ModelPair]:
     for node in model.graph.node:
         for name in filter(None, node.output):
             if (cut := _cut(model, name)) is not None:
-                names = {given.name for given in cut.graph.input}
-                inputs = tuple(item for item in state.left.inputs if item[0] in names)
-                program = OnnxModel(cut.SerializeToString(deterministic=True))
-                yield replace(state, left=replace(state.left, program=program, inputs=inputs))
+                yield _with_model(state, cut, dict(state.left.inputs))
 
 
 def _cut(model: ModelProto, output: str) -> ModelProto | None:
@@ -109,6 +112,64 @@ def _captured(node: onnx.NodeProto) -> Iterator[str]:
             yield from (*inner.input, *_captured(inner))
 
 
+def _lift(attempt: Attempt[ModelPair]) -> None:
+    """Values become inputs, so that what computes them is gone; the last ones first."""
+    while attempt.any(_lifts(attempt.best)):
+        pass
+
+
+def _lifts(state: ModelPair) -> Iterator[ModelPair]:
+    model = state.model
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    for value in reversed(inferred.value_info):
+        shape = [size.dim_value for size in value.type.tensor_type.shape.dim]
+        dtype = _FLOATS.get(value.type.tensor_type.elem_type)
+        if dtype is None or 0 in shape:
+            continue
+        lifted = ModelProto()
+        lifted.CopyFrom(model)
+        nodes = [node for node in model.graph.node if value.name not in node.output]
+        lifted.graph.ClearField("node")
+        lifted.graph.node.extend(nodes)
+        lifted.graph.input.append(value)
+        if (cut := _cut(lifted, lifted.graph.output[0].name)) is not None:
+            given = {
+                **dict(state.left.inputs),
+                value.name: Recipe("uniform", dtype, tuple(shape), -2.0, 2.0, 0),
+            }
+            yield _with_model(state, cut, given)
+
+
+def _bypass(attempt: Attempt[ModelPair]) -> None:
+    """A node is left out: what uses its output uses an input of the same type."""
+    while attempt.any(_bypasses(attempt.best)):
+        pass
+
+
+def _bypasses(state: ModelPair) -> Iterator[ModelPair]:
+    model = state.model
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    types = {value.name: value.type for value in (*inferred.value_info, *inferred.input, *inferred.output)}
+    result = model.graph.output[0].name
+    for node in model.graph.node:
+        for given in node.input:
+            if node.output[0] == result or given not in types or types[given] != types.get(node.output[0]):
+                continue
+            short = ModelProto()
+            short.CopyFrom(model)
+            for user in short.graph.node:
+                user.input[:] = [given if name == node.output[0] else name for name in user.input]
+            if (cut := _cut(short, result)) is not None:
+                yield _with_model(state, cut, dict(state.left.inputs))
+
+
+def _with_model(state: ModelPair, model: ModelProto, given: Mapping[str, Input]) -> ModelPair:
+    """The state with another left model and those of the inputs that it has."""
+    inputs = tuple((one.name, given[one.name]) for one in model.graph.input)
+    program = OnnxModel(model.SerializeToString(deterministic=True))
+    return replace(state, left=replace(state.left, program=program, inputs=inputs))
+
+
 def _simplify(attempt: Attempt[ModelPair]) -> None:
     while attempt.any(
         replace(attempt.best, left=replace(attempt.best.left, inputs=inputs))
@@ -120,7 +181,13 @@ def _simplify(attempt: Attempt[ModelPair]) -> None:
 SPEC = ReductionSpec[ModelPair](
     size=_size,
     key=lambda state: f"{state.left.id}:{state.steps}",
-    passes=(Pass("steps", _drop_steps), Pass("narrow", _narrow), Pass("simplify", _simplify)),
+    passes=(
+        Pass("steps", _drop_steps),
+        Pass("narrow", _narrow),
+        Pass("lift", _lift),
+        Pass("bypass", _bypass),
+        Pass("simplify", _simplify),
+    ),
 )
 
 register_format(

@@ -1,4 +1,4 @@
-"""List the equivalence rules of the source eagle, and the APIs of the installed library they apply to."""
+"""List the equivalence rules of the sources eagle, and the APIs of the installed library they apply to."""
 
 from __future__ import annotations
 
@@ -17,10 +17,17 @@ from bot.terminal import echo
 
 @click.command()
 @click.argument("rules", nargs=-1, metavar="[RULE…]")
+@click.option(
+    "--library",
+    type=click.Choice(("torch", "keras")),
+    default="torch",
+    show_default=True,
+    help="Library whose rules are listed: of the source eagle, or of eagle-keras.",
+)
 @click.option("--apis", is_flag=True, help="List the APIs of each rule too.")
 @json_option
-def command(rules: tuple[str, ...], apis: bool, as_json: bool) -> None:
-    """List the equivalence rules of the source eagle.
+def command(rules: tuple[str, ...], library: str, apis: bool, as_json: bool) -> None:
+    """List the equivalence rules of the sources eagle and eagle-keras.
 
     A number is that of EAGLE's table; rules without one go beyond it. `assay run --source eagle --rules
     NAMES` runs some of them.
@@ -31,7 +38,7 @@ def command(rules: tuple[str, ...], apis: bool, as_json: bool) -> None:
         if event.pop("event", "") == "rule":
             found.append(event)
 
-    run_tool("fuzzing.equivalence", ["--rules", ",".join(rules) or "all"], take)
+    run_tool("fuzzing.equivalence", ["--rules", ",".join(rules) or "all", "--library", library], take)
     if as_json:
         echo(json.dumps({"rules": found}))
         return

@@ -53,6 +53,11 @@ def _exponent_two(editor: Editor, node: NodeProto) -> bool:
     return value is not None and value.shape == () and float(value) == 2.0
 
 
+def _empty_axes(editor: Editor, _: NodeProto) -> bool:
+    """Whether all reductions have noop_with_empty_axes."""
+    return editor.opset >= 18
+
+
 def _matrices(editor: Editor, node: NodeProto) -> bool:
     return all(len(editor.type(name).shape or ()) == 2 for name in node.input)
 
@@ -97,6 +102,20 @@ DECOMPOSITIONS = (
     Decomposition("relu-clip", "Relu", "y = Clip(a, zero)", "Relu clips at 0 from below."),
     Decomposition("absolute-max", "Abs", "c = Neg(a) y = Max(a, c)", "|a| = max(a, -a)."),
     Decomposition("absolute-sign", "Abs", "c = Sign(a) y = Mul(a, c)", "|a| = a·sign(a)."),
+    Decomposition(
+        "absolute-norm",
+        "Abs",
+        "y = ReduceL1<noop_with_empty_axes=1>(a)",
+        "The norm of one number is its absolute value.",
+        _empty_axes,
+    ),
+    Decomposition(
+        "logarithm-sum",
+        "Log",
+        "y = ReduceLogSum<noop_with_empty_axes=1>(a)",
+        "The sum of one number is the number.",
+        _empty_axes,
+    ),
     Decomposition("negate-multiply", "Neg", "y = Mul(a, minus_one)", "-a = -1·a."),
     Decomposition(
         "sigmoid-exp",
@@ -109,6 +128,12 @@ DECOMPOSITIONS = (
         "Sigmoid",
         "c = Mul(a, half) d = Tanh(c) e = Mul(d, half) y = Add(e, half)",
         "σ(a) = (1+tanh(a/2))/2.",
+    ),
+    Decomposition(
+        "sigmoid-clipped",
+        "Sigmoid",
+        "c = Sigmoid(a) y = HardSigmoid<alpha=1.0, beta=0.0>(c)",
+        "0 ≤ σ(a) ≤ 1, where max(0, min(1, x)) is x.",
     ),
     Decomposition(
         "tanh-sigmoid",

@@ -173,6 +173,24 @@ def expand_shape(editor: Editor, x: str, y: str, kind: ValueType) -> list[NodePr
     return [_node("Shape", [x], [shape]), _node("Expand", [x, shape], [y])]
 
 
+@register_detour(
+    "expand-checked", "A shape equals itself, so that it is chosen and expanding to it leaves a value."
+)
+def expand_checked(editor: Editor, x: str, y: str, kind: ValueType) -> list[NodeProto] | None:
+    """The shape by Where and Equal, as torch's exporter writes that of an `expand`."""
+    if not kind.shape:
+        return None
+    shape, known, same, chosen = (editor.fresh(y) for _ in range(4))
+    wrong = editor.lengths([length + 1 for length in kind.shape])
+    return [
+        _node("Shape", [x], [shape]),
+        _node("Identity", [editor.lengths(kind.shape)], [known]),
+        _node("Equal", [shape, known], [same]),
+        _node("Where", [same, shape, wrong], [chosen]),
+        _node("Expand", [x, chosen], [y]),
+    ]
+
+
 @register_detour("tile-once", "Repeating once leaves a value.")
 def tile_once(editor: Editor, x: str, y: str, kind: ValueType) -> list[NodeProto] | None:
     """Once in each dimension."""

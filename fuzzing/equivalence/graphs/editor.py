@@ -38,7 +38,7 @@ class Editor:
             for item in graph.initializer
         }
         self._names = {name for node in graph.node for name in (*node.input, *node.output)} | set(self._types)
-        self.opset = next(item.version for item in model.opset_import if item.domain in ("", "ai.onnx"))
+        self.opset: int = next(item.version for item in model.opset_import if item.domain in ("", "ai.onnx"))
 
     @property
     def nodes(self) -> list[NodeProto]:

@@ -108,7 +108,9 @@ def saturate(model: ModelProto, output: str) -> tuple[ModelProto, ModelProto] | 
     """The model with the simplest and with the most tangled form of one value; None if that has one form."""
     editor = Editor(model)
     producers = {node.output[0]: node for node in editor.nodes if len(node.output) == 1}
-    if not _is_arithmetic(editor, producers.get(output)):
+    while (node := producers.get(output)) is not None and node.op_type == "Identity":
+        output = node.input[0]  # as a form is written
+    if not _is_arithmetic(editor, node):
         return None
     graph = EGraph()
     graph.register(unary(_ROOT, _term(editor, producers, output)))

@@ -8,20 +8,22 @@ from dataclasses import dataclass
 import onnx
 from onnx import ModelProto
 
-from fuzzing.equivalence.graphs import rewrite
+from fuzzing.equivalence.graphs import rewrite, saturation
 from fuzzing.equivalence.graphs.editor import Editor
 from fuzzing.rng import Rng
 
 #: How often a place and a rewrite are drawn for each step that is wanted, as most rewrites fit few nodes.
 _ATTEMPTS = 40
+#: The step to the most tangled form of a model's first output.
+SATURATION = "saturation"
 
 
 @dataclass(frozen=True)
 class Step:
-    """A rewrite of the node whose first output has this name."""
+    """A rewrite of the node whose first output has this name; SATURATION needs no name."""
 
     rewrite: str
-    output: str
+    output: str = ""
 
 
 def apply_steps(model: ModelProto, steps: Sequence[Step]) -> tuple[ModelProto, list[Step]]:
@@ -57,6 +59,9 @@ def tangle(model: ModelProto, rng: Rng, count: int) -> tuple[ModelProto, list[St
 
 def _apply(model: ModelProto, step: Step) -> ModelProto | None:
     """The model after a step; None if its rewrite does not apply, or the result is no valid model."""
+    if step.rewrite == SATURATION:
+        forms = saturation.saturate(model, model.graph.output[0].name)
+        return forms and forms[1]
     found = rewrite.get(step.rewrite)
     node = next((node for node in model.graph.node if node.output and node.output[0] == step.output), None)
     if node is None or not rewrite.applicable(found, node):

@@ -96,9 +96,16 @@ def outline(editor: Editor, node: NodeProto) -> list[NodeProto] | None:
     return [helper.make_node(name, inputs, list(node.output), domain=DOMAIN)]
 
 
+#: Operators whose function breaks ONNX's own rules: AffineGrid's gives Range tensors of one dimension, which
+#: takes scalars.
+_INVALID_BODIES = frozenset({"AffineGrid"})
+
+
 @register_rewrite("function-body", proof="ONNX defines the operator by this function.")
 def function_body(editor: Editor, node: NodeProto) -> list[NodeProto] | None:
     """The body that ONNX's own definition gives for the operator, as a function of the model."""
+    if node.op_type in _INVALID_BODIES:
+        return None
     try:
         schema = onnx.defs.get_schema(node.op_type, editor.opset, "")
     except onnx.defs.SchemaError:

@@ -6,7 +6,7 @@ from fuzzing.equivalence import api_lists
 from fuzzing.equivalence.rule import Sides, register_rule
 from fuzzing.equivalence.subject import Subject
 
-#: What shows a type, or takes a step of it.
+#: What shows a type, or takes a step of it; and singular vectors, whose signs are free.
 _SHOWN = (
     "type",
     "nextafter",
@@ -18,6 +18,7 @@ _SHOWN = (
     "itemsize",
     "view",
     "spacing",
+    "svd",
 )
 
 

@@ -23,6 +23,8 @@ COUNTS = {
     ("views", "torch.exp"): {PASS: 4, WRONG: 1},
     ("commute", ""): {PASS: 7},
 }
+#: One of the passing pairs is of bfloat16, whose default bound is wider than EAGLE's.
+EAGLE = {("vmap", "torch.exp"): 1}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def report() -> Report:
             flaky, rules=(("views", "torch.exp"),), classification=Classification.FLAKY, signature="c" * 16
         ),
     ]
-    return build_report(replace(sample_campaign.view(), findings=found, rules=COUNTS))
+    return build_report(replace(sample_campaign.view(), findings=found, rules=COUNTS, eagle=EAGLE))
 
 
 def test_a_rule_and_an_api_with_two_symptoms_count_as_one_bug(report: Report) -> None:
@@ -43,6 +45,7 @@ def test_a_rule_and_an_api_with_two_symptoms_count_as_one_bug(report: Report) ->
     assert list(totals) == ["commute", "views", "vmap"]
     vmap = totals["vmap"]
     assert (vmap.apis, vmap.pairs, vmap.verdicts, vmap.bugs) == (2, 10, {PASS: 8, CRASH: 2}, 1)
+    assert vmap.eagle == 1
     assert totals["commute"].apis == 0, "a rewrite of models has no API"
     assert totals["views"].bugs == 0, "what is flaky is no bug"
 
@@ -58,11 +61,12 @@ def test_every_form_of_the_report_has_the_table(report: Report, capsys: pytest.C
         "rule": "vmap",
         "api": "torch.exp",
         "head": {"pass": 3, "crash": 2},
+        "eagle": 1,
         "bugs": ["a" * 16, "b" * 16],
     }
     print_summary(renderer.as_json(report), None, lambda _case: None)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["vmap", "2", "10", "1", "2", "crash,", "8", "pass"] in lines
+    assert ["vmap", "2", "10", "1", "1", "2", "crash,", "8", "pass"] in lines
 
 
 def test_a_report_without_pairs_has_no_table() -> None:

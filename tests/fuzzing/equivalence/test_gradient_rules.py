@@ -94,3 +94,9 @@ def test_a_layer_that_looks_at_the_whole_batch_is_found(monkeypatch: pytest.Monk
     assert made is not None
     left, other = slopes(made)
     assert np.abs(left - other).max() > 1e-3
+
+
+def test_what_rounds_to_a_narrower_type_has_no_slope() -> None:
+    """Steps of 1e-5 are lost in bfloat16."""
+    with pytest.raises(NotImplementedError, match="narrower type"):
+        slopes(pair("finite-differences", "torch.Tensor.bfloat16"))

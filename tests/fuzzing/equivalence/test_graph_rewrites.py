@@ -40,7 +40,7 @@ _MODELS = (
         f"(double[3,4] a) => (double[3,4] y) {{ b = Sub(a, a) c = Add(a, b) y = {name}(c) }}"
         for name in (
             "Abs", "Neg", "Sigmoid", "Tanh", "Softsign", "Softplus", "Reciprocal", "Sqrt", "HardSwish",
-            "LogSoftmax", "Softmax", "Relu",
+            "LogSoftmax", "Softmax", "Relu", "Log",
         )
     ),
     "(double[3,4] a) => (double[3,4] y) <double two = {2.0}> { y = Pow(a, two) }",
@@ -60,6 +60,8 @@ _MODELS = (
     "(double[2,3,6,6] a) => (double[2,3,3,2] y) { y = AveragePool<kernel_shape=[2,3], strides=[2,2]>(a) }",
     "(double[2,3,6,6] a) => (double[12,18] y) <int64[2] s = {12, 18}> { b = Tanh(a) y = Reshape(b, s) }",
     "(float[3,4] a) => (float[3,4] y) { y = Abs(a) }",
+    "(double[3,4] a) => (double[2,3] y) <int64[2] k = {-1, 2}, int64[2] n = {0, 3}, int64[2] m = {-1, 0}> "
+    "{ g = Gather<axis=1>(a, k) u = Unsqueeze(g, n) s = Squeeze(u, m) y = Transpose(s) }",
 )  # fmt: skip
 
 
@@ -126,3 +128,32 @@ def test_many_steps_agree_and_are_repeatable(seed: int) -> None:
     again, done = apply_steps(model, steps)
     assert done == steps
     assert again.SerializeToString(deterministic=True) == changed.SerializeToString(deterministic=True)
+
+
+def test_a_constant_is_the_quotient_toward_zero_of_its_dividend() -> None:
+    """So that rounding down, as Python's `//` does, gives another constant for each negative one."""
+    text = "(int64[4] a) => (int64[4] y) <int64[4] k = {-3, -1, 0, 2}> { y = Add(a, k) }"
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> g {text}')
+    changed, _ = apply_steps(model, [Step("constant-quotient", "y")])
+    dividend, divisor = (onnx.numpy_helper.to_array(item) for item in changed.graph.initializer[-2:])
+    assert np.trunc(dividend / divisor).tolist() == [-3, -1, 0, 2]
+    assert (dividend // divisor).tolist() == [-4, -2, 0, 2]
+
+
+def test_axes_are_written_with_the_other_sign() -> None:
+    steps = [Step("axis-sign", name) for name in ("g", "u", "s")]
+    changed, done = apply_steps(models()[-1], steps)
+    assert done == steps
+    held = {item.name: onnx.numpy_helper.to_array(item).tolist() for item in changed.graph.initializer}
+    gather, unsqueeze, squeeze, _ = changed.graph.node
+    assert gather.attribute[0].i == -1
+    assert held[unsqueeze.input[1]] == [-4, -1]
+    assert held[squeeze.input[1]] == [3, -4]
+
+
+def test_a_function_that_breaks_its_own_standard_is_not_inserted() -> None:
+    """AffineGrid's gives Range tensors of one dimension, which onnxruntime rejects."""
+    text = "(float[1,2,3] t) => (float[1,2,2,2] y) <int64[4] s = {1, 1, 2, 2}> { y = AffineGrid(t, s) }"
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 20]> g {text}')
+    assert apply_steps(model, [Step("function-body", "y")])[1] == []
+    assert apply_steps(model, [Step("outline", "y")])[1] != []

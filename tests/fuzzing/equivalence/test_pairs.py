@@ -43,6 +43,11 @@ def outcomes() -> dict[str, Outcome]:
         "right fails": pair(same, text(FAIL)),
         "both fail": pair(text(FAIL), text(FAIL)),
         "unsupported": pair(same, text("raise NotImplementedError('no such kernel')")),
+        "no derivative": pair(
+            same, text("raise RuntimeError('derivative for aten::bincount is not implemented')")
+        ),
+        "slight": pair(same, text("return 1e-3 - x")),
+        "coarse": pair(text("return 256 * x.bfloat16()"), text("return 257 * x.bfloat16()")),
         "rounding": pair(text("return x.sum()"), text("return (x.double().sum()).float()")),
     }
     with Evaluator(Shard("", (), "torch", "digest", sys.executable)) as evaluator:
@@ -57,6 +62,7 @@ def outcomes() -> dict[str, Outcome]:
         ("shapes", Verdict.WRONG_RESULT),
         ("missing", Verdict.WRONG_RESULT),
         ("left fails", Verdict.CRASH),
+        ("no derivative", Verdict.UNSUPPORTED),
         ("right fails", Verdict.CRASH),
         ("both fail", Verdict.INVALID),
         ("unsupported", Verdict.UNSUPPORTED),
@@ -121,3 +127,11 @@ def test_only_what_takes_out_is_called_with_it(api: str) -> None:
     apis = rule.get("out-argument").apis()
     assert "torch.add" in apis
     assert api not in apis
+
+
+def test_a_difference_has_a_verdict_by_the_bounds_of_eagle_as_well(outcomes: dict[str, Outcome]) -> None:
+    """Its absolute bound is a thousand times the default, whose relative one for bfloat16 is the wider."""
+    assert outcomes["different"].evidence.eagle == "wrong_result"
+    assert (outcomes["slight"].verdict, outcomes["slight"].evidence.eagle) == (Verdict.WRONG_RESULT, "pass")
+    assert (outcomes["coarse"].verdict, outcomes["coarse"].evidence.eagle) == (Verdict.PASS, "wrong_result")
+    assert outcomes["equal"].evidence.eagle == ""

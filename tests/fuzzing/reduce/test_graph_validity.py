@@ -30,6 +30,12 @@ def state_of(text: str, opset: int = 18, **inputs: object) -> GraphState:
     return GraphState(replace(graph, names=names), values, case)
 
 
+#: Weights have scales and zero points for each of two filters.
+CONVOLUTION = (
+    "<float s = {1}, uint8 z = {0}, float[2] t = {1, 1}, uint8[2] u = {12, 13}> "
+    "{ y = QLinearConv(x, s, z, w, t, u, s, z) }"
+)
+
 OUTSIDE = {
     "a Split of one element in five": state_of(
         "(float[1] x) => (float[1] a, float[1] b, float[1] c, float[1] d, float[N] e) "
@@ -73,6 +79,16 @@ OUTSIDE = {
     "updates of another shape": state_of(
         "(float[4,1] x, int64[2,1] i, float[2,2] u) => (float[4,1] y) { y = ScatterND(x, i, u) }",
         i=np.zeros((2, 1), np.int64),
+    ),
+    "two scales of one filter": state_of(
+        f"(uint8[1,1,1] x, uint8[1,1,1] w) => (uint8[1,1,1] y) {CONVOLUTION}"
+    ),
+    "a quantized filter of two channels for one": state_of(
+        f"(uint8[1,1,1] x, uint8[2,2,1] w) => (uint8[1,2,1] y) {CONVOLUTION}"
+    ),
+    "two zero points of one filter": state_of(
+        "(uint8[1,1,1] x, uint8[1,1,1] w) => (int32[1,1,1] y) <uint8[2] z = {1, 2}> "
+        "{ y = ConvInteger(x, w, , z) }"
     ),
     "a step of 0": state_of(
         "(float[4] x, int64[1] a) => (float[n] y) <int64[1] b = {1}, int64[1] s = {0}> "
@@ -142,6 +158,9 @@ OUTSIDE = {
 }
 
 INSIDE = (
+    f"(uint8[1,1,1] x, uint8[2,1,1] w) => (uint8[1,2,1] y) {CONVOLUTION}",
+    "(uint8[1,1,1] x, uint8[2,1,1] w) => (int32[1,2,1] y) <uint8[2] z = {1, 2}> "
+    "{ y = ConvInteger(x, w, , z) }",
     "(float[5] x) => (float[3] a, float[2] b) { a, b = Split<num_outputs = 2>(x) }",
     "(float[3] x) => (float[2] a, float[1] b) <int64[2] s = {2, 1}> { a, b = Split(x, s) }",
     "(float[1,1,2,2] x) => (float[1,1,4,2] y) <float[4] s = {1, 1, 2, 1}> { y = Resize(x, , s) }",
