@@ -48,6 +48,15 @@ def abstract_as_released_code(instance: Instance) -> Abstract:
     return found
 
 
+def abstract_again(value: Hashable, frontend: str) -> Hashable:
+    """An abstract value taken for a value, as the released code takes defaults: None becomes one below -1."""
+    return _code_value(_as_json(value), frontend)
+
+
+def _as_json(value: Hashable) -> JSON:
+    return [_as_json(item) for item in value] if isinstance(value, tuple) else value
+
+
 def _code_value(value: JSON, frontend: str) -> Hashable:
     value = normalize_value(value)
     if value is None:

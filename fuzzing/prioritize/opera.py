@@ -1,8 +1,8 @@
 """OPERA's ranking (ICSE 2025): neglected operators first, and of each the settings not yet covered.
 
-Four strategies: `opera` (= `opera-code`) computes what the released code computes,
-`opera-paper` what the paper defines, `opera-operator` and `opera-parameters` the code's two
-factors alone. docs/prioritization.md lists where the two differ and what they leave open.
+Four strategies: `opera` (= `opera-code`) computes what the released code computes, without its mistakes,
+which `opera_released` adds; `opera-paper` what the paper defines; `opera-operator` and `opera-parameters` the
+code's two factors alone. docs/prioritization.md lists where they differ and what they leave open.
 """
 
 from __future__ import annotations
@@ -64,14 +64,28 @@ class Operator:
         return 1 - share
 
 
-def operators(
-    instances: Sequence[Instance], context: Context, partition: abstraction.Partition, seeded: bool
-) -> Iterator[Operator]:
-    """The operators in order of first occurrence.
+@dataclass(frozen=True)
+class Group:
+    """The instances of one operator.
 
-    seeded  whether defaults and the suite's tests count as seen; a parameter's default is known from an
-            instance that omits it
+    places   their indices, ascending
+    tests    the recorded tests of the operator in the compiler's own suite
+    counted  the number of those tests, recorded or not
     """
+
+    frontend: str
+    name: str
+    places: list[int]
+    tests: list[Instance]
+    counted: int
+
+    def abstracted(self, table: Table, recorded: bool) -> Operator:
+        """The operator with `table`; `recorded` is whether the suite's tests are in it."""
+        return Operator(self.frontend, self.name, self.places, table, self.counted, recorded)
+
+
+def group_by_operator(instances: Sequence[Instance], context: Context) -> Iterator[Group]:
+    """The operators in order of first occurrence."""
     recorded: dict[tuple[str, str], list[Instance]] = {}
     for frontend, suite in context.suites.items():
         for test in suite.instances:
@@ -83,14 +97,25 @@ def operators(
         own = context.suite(frontend)
         counted = 0 if own is None else own.operators.get(name, 0)
         tests = recorded.get((frontend if frontend in context.suites else "", name), [])
-        rows = [partition(instances[place]) for place in held]
-        seeds = [partition(test) for test in tests] if seeded else []
-        defaults = _defaults([instances[place] for place in held], rows) if seeded else None
-        table = tabulate(rows, seeds, defaults)
-        yield Operator(frontend, name, held, table, max(counted, len(tests)), bool(seeds))
+        yield Group(frontend, name, held, tests, max(counted, len(tests)))
 
 
-def _defaults(instances: Iterable[Instance], rows: Iterable[abstraction.Abstract]) -> dict[str, Hashable]:
+def operators(
+    instances: Sequence[Instance], context: Context, partition: abstraction.Partition, seeded: bool
+) -> Iterator[Operator]:
+    """The operators in order of first occurrence.
+
+    seeded  whether defaults and the suite's tests count as seen; a parameter's default is known from an
+            instance that omits it
+    """
+    for group in group_by_operator(instances, context):
+        rows = [partition(instances[place]) for place in group.places]
+        seeds = [partition(test) for test in group.tests] if seeded else []
+        defaults = find_defaults([instances[place] for place in group.places], rows) if seeded else None
+        yield group.abstracted(tabulate(rows, seeds, defaults), bool(seeds))
+
+
+def find_defaults(instances: Iterable[Instance], rows: Iterable[abstraction.Abstract]) -> dict[str, Hashable]:
     """Each parameter's abstract default, from the first instance that omits it."""
     found: dict[str, Hashable] = {}
     for one, row in zip(instances, rows, strict=True):
@@ -201,15 +226,17 @@ def append_remaining(
         left[one.instance_index] = False
         yield one
     for place in shuffle(np.flatnonzero(left).tolist(), instances, context.seed):
-        yield Ranked(place, _NOTHING_NEW)
+        yield Ranked(place, NOTHING_NEW)
 
 
-_NOTHING_NEW: dict[str, Any] = {"opera": 0.0}
+NOTHING_NEW: dict[str, Any] = {"opera": 0.0}
 
 
-def _code_picks(operator: Operator, instances: Sequence[Instance], context: Context) -> Iterator[greedy.Pick]:
-    """The code's picks, filtered if requested."""
-    if not filter_requested(context):
+def code_picks(
+    operator: Operator, instances: Sequence[Instance], context: Context, filtered: bool
+) -> Iterator[greedy.Pick]:
+    """The code's picks; with `filtered` none that the released code refuses for the backend."""
+    if not filtered:
         return greedy.search(operator.table, greedy.rarity_weights)
     firsts = [instances[operator.places[first]] for first in operator.table.first]
     kept = [row for row, one in enumerate(firsts) if not is_refused(one, context.backend)]
@@ -217,8 +244,11 @@ def _code_picks(operator: Operator, instances: Sequence[Instance], context: Cont
 
 
 def _rank_by_code(instances: Sequence[Instance], context: Context, weigh: Weigh) -> Iterator[Ranked]:
+    filtered = filter_requested(context)
     queues = [
-        line_up(operator, weigh(operator), _code_picks(operator, instances, context), context.explain)
+        line_up(
+            operator, weigh(operator), code_picks(operator, instances, context, filtered), context.explain
+        )
         for operator in operators(instances, context, abstraction.abstract_as_released_code, seeded=True)
     ]
     return append_remaining(merge_queues(queues), instances, context)

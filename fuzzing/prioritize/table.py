@@ -55,11 +55,13 @@ def tabulate(
     rows: Sequence[Mapping[str, Hashable]],
     seeds: Sequence[Mapping[str, Hashable]] = (),
     defaults: Mapping[str, Hashable] | None = None,
+    paired: Mapping[str, Hashable] | None = None,
 ) -> Table:
     """The table of abstract instances `rows`.
 
     seeds     the compiler's own tests: complete instances that count as seen
     defaults  single values that count as seen, and their pairs
+    paired    where the pairs of `defaults` take their first value from; `defaults` itself if None
     """
     names = _names([*rows, *seeds])
     if len(names) > MAX_PARAMETERS:
@@ -69,10 +71,14 @@ def tabulate(
     for place, row in enumerate(rows):
         coded.setdefault(_code(row, names, interned, ABSENT), place)
     known = [_code(row, names, interned, ABSENT) for row in seeds]
+    lefts = [*coded, *known]
     if defaults:
         known.append(_code(defaults, names, interned, None))
-    codes = np.array([*coded, *known], np.int64).reshape(-1, len(names))
-    columns, starts = _columns(codes, np.array([max(len(values), 1) for values in interned]))
+        lefts.append(known[-1] if paired is None else _code(paired, names, interned, ABSENT))
+    shape = (-1, len(names))
+    codes = np.array([*coded, *known], np.int64).reshape(shape)
+    widths = np.array([max(len(values), 1) for values in interned])
+    columns, starts = _columns(codes, np.array(lefts, np.int64).reshape(shape), widths)
     seen = columns[len(coded) :]
     return Table(names, columns[: len(coded)], starts, tuple(coded.values()), np.unique(seen[seen >= 0]))
 
@@ -101,16 +107,19 @@ def _code(
     )
 
 
-def _columns(codes: Array, widths: Array) -> tuple[Array, Array]:
-    """Ids of all parameters and pairs, -1 where unknown, and where each column's ids start."""
+def _columns(codes: Array, lefts: Array, widths: Array) -> tuple[Array, Array]:
+    """Ids of all parameters and pairs, -1 where unknown, and where each column's ids start.
+
+    lefts  the values of the pairs' first parameters: int64 [rows, parameters], as `codes`
+    """
     count = codes.shape[1]
     pairs = np.array(list(combinations(range(count), 2)), np.int64).reshape(-1, 2)
     columns = np.empty((len(codes), count + len(pairs)), np.int32)
     columns[:, :count] = codes
     sizes = np.concatenate([widths, np.zeros(len(pairs), np.int64)])
     for at, (left, right) in enumerate(pairs, count):
-        both = codes[:, left] * widths[right] + codes[:, right]
-        both[(codes[:, left] < 0) | (codes[:, right] < 0)] = _UNKNOWN
+        both = lefts[:, left] * widths[right] + codes[:, right]
+        both[(lefts[:, left] < 0) | (codes[:, right] < 0)] = _UNKNOWN
         columns[:, at], sizes[at] = _interned(both, int(widths[left] * widths[right]))
     starts = np.concatenate([[0], np.cumsum(sizes)])
     np.add(columns, starts[:-1], out=columns, where=columns >= 0, casting="unsafe")

@@ -98,6 +98,8 @@ class RankingInput:
     cases      the sources
     change     between base and head
     past       earlier verdicts, by case
+    coverage   what cases cover, as `fuzzing.prioritize.coverage_measurement` prints it; None if not measured
+    options    of the strategy, each NAME=VALUE
     """
 
     strategy: str
@@ -108,6 +110,8 @@ class RankingInput:
     corpus: Path
     change: Change | None = None
     past: Mapping[str, CaseHistory] = field(default_factory=dict)
+    coverage: Path | None = None
+    options: Sequence[str] = ()
 
     @contextmanager
     def arguments(self) -> Iterator[tuple[list[str], Ranking]]:
@@ -120,6 +124,9 @@ class RankingInput:
         words = ["--strategy", chosen, "--seed", str(self.seed), "--backend", self.backend]
         words += [word for one in self.cases for word in one.arguments()]
         words += [word for suite in suites for word in ("--suite", suite)]
+        words += [word for option in self.options for word in ("--option", option)]
+        if self.coverage:
+            words += ["--coverage", str(self.coverage.absolute())]
         with tempfile.TemporaryDirectory(prefix="assay-ranking-") as name:
             folder = Path(name)
             if self.change:

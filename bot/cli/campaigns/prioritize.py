@@ -57,6 +57,18 @@ _MAX_DIFF_BYTES = 64 << 20
     help="Repository of --range. [default: the current folder]",
 )
 @click.option("--range", "commits", metavar="BASE..HEAD", help="The change: two commits of --repo.")
+@click.option(
+    "--coverage",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Covered lines of each case, for the strategies coverage-total and coverage-additional.",
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set an option of the strategy, such as fast.shingles=tokens; may be repeated.",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of the strategy.")
 @click.option("--top", default=20, show_default=True, type=click.IntRange(0), help="Number of cases to show.")
 @click.option("--explain", is_flag=True, help="Show the reason for each case's rank.")
@@ -70,6 +82,8 @@ def command(
     diff: Path | None,
     repo: Path | None,
     commits: str | None,
+    coverage: Path | None,
+    options: tuple[str, ...],
     seed: int,
     top: int,
     explain: bool,
@@ -99,6 +113,8 @@ def command(
             corpus=corpus,
             change=change,
             past={one.case: one for one in read_past_verdicts(settings.data_dir, config.backend)},
+            coverage=coverage,
+            options=options,
         )
         ranked = _rank(question, top, explain, line)
     if as_json:

@@ -56,6 +56,23 @@ def test_a_ranking_as_json(catalogue_of: WriteCatalogue, tmp_path: Path) -> None
     assert (changed["change"]["files"], changed["change"]["truncated"]) == (1, False)
 
 
+def test_a_ranking_by_coverage_and_options_of_the_strategy(
+    catalogue_of: WriteCatalogue, tmp_path: Path
+) -> None:
+    data, coverage = catalogue_of(*CASES), tmp_path / "coverage.jsonl"
+    lines = [
+        {"event": "covered", "id": one.id, "files": {"add.py": list(range(number))}}
+        for number, one in enumerate(CASES)
+    ]
+    coverage.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    by_coverage: list[str | Path] = ["--strategy", "coverage-additional", "--coverage", coverage]
+    result = ranked(data, *by_coverage, "--json").result
+    assert [one["id"] for one in result["top"]] == [one.id for one in reversed(CASES)]
+    wrong = ranked(data, *by_coverage, "--option", "coverage.additional=banana")
+    assert wrong.code == 2
+    assert "coverage.additional is greedy or released, not 'banana'" in wrong.err
+
+
 def test_a_ranking_for_people(catalogue_of: WriteCatalogue) -> None:
     ran = ranked(catalogue_of(*CASES), "--strategy", "source-order", "--top", "2")
     assert ran.code == 0, ran.err

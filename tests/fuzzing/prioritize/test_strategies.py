@@ -9,7 +9,7 @@ from fuzzing.prioritize.instances import Instance
 from fuzzing.prioritize.strategies import Context, get, names
 from tests.fuzzing.prioritize.prioritize_kit import generate_contexts, generate_instances, instance, order
 
-OPERA = ("opera", "opera-code", "opera-paper", "opera-operator", "opera-parameters")
+OPERA = ("opera", "opera-code", "opera-paper", "opera-operator", "opera-parameters", "opera-released")
 STRATEGIES = ("source-order", "random", "fast", *OPERA)
 
 
@@ -41,5 +41,5 @@ def test_seeds_give_different_random_orders() -> None:
 
 
 def test_an_unknown_strategy_lists_those_there_are() -> None:
-    with pytest.raises(UnknownNameError, match="opera-paper, opera-parameters, random"):
+    with pytest.raises(UnknownNameError, match="opera-parameters, opera-released, random"):
         get("oprea")

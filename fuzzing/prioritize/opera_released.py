@@ -1,0 +1,104 @@
+"""OPERA's ranking with the mistakes of its released code, to compare with its published orders.
+
+Read in the files `case.py`, `utils.py` and `run_tcp.py` of each frontend's folder `TCP`. Beside what `opera`
+computes:
+
+- A default is abstracted before it is put into a test that omits it, and again with the test: None becomes an
+  integer below -1. For Keras and ONNX this spares the first test of each operator.
+- The pairs seen at the start join the default of a parameter with the first test's value of an earlier one.
+- A parameter without a default has seen the text `no_default`.
+- What the compilers of 2023 refuse goes to the end (`opera_filter`), and of an operator whose parameters the
+  suite covers wholly one instance is ranked. The rest is shuffled by Python's generator.
+
+Where it differs still: a tensor is two columns here, while the released code joins an ONNX node's inputs in
+one list, and so its outputs. A parameter that every instance gives counts as one without a default. Keras's
+ties go to the first instance, not to a random one. Two texts or floats in a list are compared as in `opera`,
+while the released code compares integers only.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+
+from fuzzing.prioritize import abstraction
+from fuzzing.prioritize.call_binding import OUTPUT
+from fuzzing.prioritize.instances import Instance
+from fuzzing.prioritize.opera import (
+    NOTHING_NEW,
+    Group,
+    Operator,
+    Queue,
+    code_picks,
+    find_defaults,
+    group_by_operator,
+    line_up,
+    merge_queues,
+)
+from fuzzing.prioritize.strategies import Context, Ranked, register_strategy
+from fuzzing.prioritize.table import tabulate
+
+#: The released code's text for a default that a parameter lacks.
+_NO_DEFAULT = "no_default"
+_TENSOR = (abstraction.SHAPE, abstraction.DTYPE, abstraction.LAYOUT)
+
+
+@register_strategy("opera-released")
+def opera_released(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
+    """The released code's order, mistakes included."""
+    groups = list(group_by_operator(instances, context))
+    queues = [_queue(group, instances, context) for group in groups]
+    left = set(range(len(instances)))
+    for one in merge_queues(queues):
+        left.remove(one.instance_index)
+        yield one
+    groups.sort(key=lambda group: -len(group.tests) / len(group.places))
+    rest = [place for group in groups for place in group.places if place in left]
+    random.Random(context.seed).shuffle(rest)  # noqa: S311 - the released code's own generator
+    for place in rest:
+        yield Ranked(place, NOTHING_NEW)
+
+
+def _queue(group: Group, instances: Sequence[Instance], context: Context) -> Queue:
+    operator, weight = _abstract(group, [instances[place] for place in group.places])
+    picks = code_picks(operator, instances, context, filtered=True)
+    queue = line_up(operator, weight, picks, context.explain)
+    if weight:
+        return queue
+    return replace(queue, places=queue.places[:1], diversity=queue.diversity[:1], new=queue.new[:1])
+
+
+def _abstract(group: Group, instances: Sequence[Instance]) -> tuple[Operator, float]:
+    """The operator as abstracted, and its weight.
+
+    The weight has a table of its own: it starts from pairs with the values of the suite's first test.
+    """
+    once = [_columns(one, abstraction.abstract_as_released_code(one)) for one in instances]
+    rows = [_abstract_test(one) for one in instances]
+    if group.frontend != "torch":
+        rows[0] = once[0]
+    tests = [_abstract_test(test) for test in group.tests]
+    known = find_defaults(instances, once)
+    defaults: dict[str, Hashable] = {
+        name: known.get(name, _NO_DEFAULT) for row in (*rows, *tests) for name in row
+    }
+    operator = group.abstracted(tabulate(rows, tests, defaults, rows[0]), bool(tests))
+    if not tests:
+        return operator, operator.uncovered
+    return operator, group.abstracted(tabulate(rows, tests, defaults, tests[0]), recorded=True).uncovered
+
+
+def _abstract_test(instance: Instance) -> abstraction.Abstract:
+    """The abstract parameters; those omitted are abstracted twice."""
+    found = abstraction.abstract_as_released_code(instance)
+    for name in {name for name, _ in instance.parameters}.difference(instance.explicit):
+        if name in found and not name.startswith(OUTPUT):
+            found[name] = abstraction.abstract_again(found[name], instance.frontend)
+    return _columns(instance, found)
+
+
+def _columns(instance: Instance, found: abstraction.Abstract) -> abstraction.Abstract:
+    """The parameters in the released code's order: tensors first, for ONNX last."""
+    last = instance.frontend == "onnx"
+    return dict(sorted(found.items(), key=lambda item: item[0].endswith(_TENSOR) == last))
