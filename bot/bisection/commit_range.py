@@ -113,8 +113,15 @@ class Sources:
 
     def spec(self, sha: str) -> ToolchainSpec:
         """The toolchain of a commit."""
-        made = self.resolve(self.config, CommitFiles(self.repository, "", sha), self.data_dir)
+        made = self.resolve(self._over_one_wheel, CommitFiles(self.repository, "", sha), self.data_dir)
         return replace(made.like(self.like), otherwise=None, label=f"{self.like.label}, {sha[:12]}")
+
+    @property
+    def _over_one_wheel(self) -> RepositoryConfig:
+        """The configuration with the wheel of `like`: commits of other releases may be nearer to others."""
+        wheel = self.like.requirements[0].partition("==")[2] if self.like.overlay else None
+        chosen = self.config.toolchain.model_copy(update={"wheel": wheel})
+        return self.config.model_copy(update={"toolchain": chosen})
 
     def revisions(self, between: CommitRange) -> list[str]:
         """The first commit, and those after it that change the compiler's sources; oldest first."""

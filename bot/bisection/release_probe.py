@@ -33,6 +33,7 @@ from fuzzing.triage.similar_failures import explain_similarity
 
 OnLine = Callable[[str], None]
 ProbeError = ProvisionError | RunnerError | ToolchainError
+_MOST_REWORDED = 3  # what an exact answer may cost beside those of a search without skipped ones; ours
 
 
 class Runner(Protocol):
@@ -293,15 +294,27 @@ class ReleaseProbe:
         return explain_similarity(symptom_of(reworded[0]), self.wanted)
 
 
+class _ManyRewordedError(Exception):
+    """More than a few releases have the bug with another message than the first that fails."""
+
+
 def bisect_releases(
     release_probe: ReleaseProbe, releases: int, rule: DecisionRule
 ) -> tuple[BisectionResult, ReleaseProbe]:
     """The result, and the probe it is from: reworded failures count only if exact symptoms give no certain
-    answer.
+    answer, or would skip more than _MOST_REWORDED releases. Of hundreds of commits all would be tried.
     """
-    answer = bisect(releases, release_probe, rule)
-    if answer.kind is ResultKind.FOUND or not release_probe.any_reworded:
-        return answer, release_probe
+
+    def exact(revision: int, runs: int) -> Counts:
+        counts = release_probe(revision, runs)
+        if sum(bool(release_probe.doubt(one)) for one in release_probe.probed) > _MOST_REWORDED:
+            raise _ManyRewordedError
+        return counts
+
+    with suppress(_ManyRewordedError):
+        answer = bisect(releases, exact, rule)
+        if answer.kind is ResultKind.FOUND or not release_probe.any_reworded:
+            return answer, release_probe
     again = release_probe.accepting_reworded()
     return bisect(releases, again, rule), again
 

@@ -12,7 +12,7 @@ from bot.bisection.decision_rule import DecisionRule
 from bot.bisection.release_probe import bisect_releases
 from bot.bisection.releases import Range
 from bot.bisection.report import format_lines, result_to_json
-from bot.bisection.search import MIN_CONFIDENCE, REWORDED_CONFIDENCE, ResultKind
+from bot.bisection.search import MIN_CONFIDENCE, REWORDED_CONFIDENCE, ResultKind, max_probed
 from bot.bugs.first_bad_release import is_reportable
 from tests.bot.bisection.test_release_probe import PASS, RAISES, REWORDS, WRONG, World, query
 
@@ -55,6 +55,14 @@ def test_the_same_words_next_to_a_clean_release_are_enough(tmp_path: Path) -> No
         "1.3",
         "",
     )
+
+
+def test_where_many_have_other_words_not_all_are_tried(tmp_path: Path) -> None:
+    words = [PASS] * 40 + [REWORDS] * 80 + [RAISES]
+    world = World(tmp_path, {f"1.{place}": [word] for place, word in enumerate(words)})
+    output = ask(world)
+    assert (output["release"], output["before"]) == ("1.40", "1.39")
+    assert len(world.ran) <= max_probed(len(words)) + 3
 
 
 def test_another_failure_is_no_other_wording(tmp_path: Path) -> None:

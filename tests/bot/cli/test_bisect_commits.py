@@ -128,6 +128,18 @@ def test_the_search_begins_at_the_first_commit_that_works(
     assert (answer["release"], answer["before"], answer["releases"]) == (culprit, before, 2)
 
 
+def test_all_commits_are_laid_over_the_wheel_of_the_bad_end(
+    repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for wheel in (tmp_path / "index").rglob("tinyc-1.0.0*"):
+        wheel.unlink()
+    make_wheel(tmp_path / "index", "tinyc", "3.0.0", extra_files={CODE: GOOD.encode()})
+    culprit = commit(repository, {CODE: WRONG})
+    git(repository, "tag", "v3.0.0")
+    answer = run(capsys, repository, "v1.0.0..v3.0.0")
+    assert (answer["release"], answer["over"]) == (culprit, "tinyc 3.0.0 with tinyc of the commit")
+
+
 def test_of_a_merge_the_commit_that_it_brought(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     git(repository, "checkout", "--quiet", "-b", "topic")
     commit(repository, {NOTES: "NOTE = 1\n"})
