@@ -49,6 +49,7 @@ def _placeholder() -> dict[str, Any]:
 def _record(kind: EffectKind, effect: ClaimedEffect) -> list[Request]:
     """The requests that publish an effect, the one that people would read first."""
     recorder = _Recorder()
+    kind.prepare(ApiRequester(recorder), effect)
     kind.publish(ApiRequester(recorder), effect)
     shown = recorder.requests.pop(kind.shown)
     return [shown, *recorder.requests]

@@ -56,7 +56,9 @@ PROPOSER = TokenScope("proposer", {"contents": "write", "metadata": "read", "pul
 BUILDS = TokenScope("builds", {"actions": "read", "metadata": "read"})
 #: For the repository with the workflow of runners; the App needs `actions` there only.
 DISPATCHER = TokenScope("dispatcher", {"actions": "write", "metadata": "read"})
-TOKEN_SCOPES = (READER, REPORTER, PROPOSER)
+#: For the branch of a proposed test, in the target or in a fork.
+PUSHER = TokenScope("pusher", {"contents": "write", "metadata": "read"})
+TOKEN_SCOPES = (READER, REPORTER, PROPOSER, PUSHER)
 #: For a repository's id, before a token can be limited to it.
 LOCATOR = TokenScope("locator", {"metadata": "read"})
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 from bot.errors import RefusalError
 from bot.github.effects import EffectKind, kind_of
 from bot.github.github_api import GitHubApi
-from bot.github.identity import REPORTER
+from bot.github.identity import REPORTER, TokenScope
 from bot.github.requester import exists
 from bot.github.requests import Sent
 from bot.github.responses import NotFoundError, RepositoryUnavailableError, expected_shape
@@ -53,14 +53,29 @@ class GitHubSink:
 
     def _send(self, effect: ClaimedEffect) -> Sent:
         kind = self._kind(effect)
-        return kind.send(self.github_api.client(effect.target, kind.scope), effect)
+        if kind.branch_scope is not None:
+            self._prepare(kind, kind.branch_scope, effect)
+        return kind.send(self.github_api.client(effect.target, kind.scope_for(effect)), effect)
+
+    def _prepare(self, kind: EffectKind, scope: TokenScope, effect: ClaimedEffect) -> None:
+        """`EffectKind.prepare` with a token of the repository that has the branch."""
+        place = kind.branch_repository(effect)
+        try:
+            kind.prepare(self.github_api.client(place, scope).api(kind.branch_permission), effect)
+        except NotFoundError as error:
+            if place == effect.target:
+                raise
+            raise RefusalError(
+                f"{error}; install the App in {place} with {kind.branch_permission}, or name another fork of "
+                f"{effect.target} in ASSAY_PROPOSAL_FORKS"
+            ) from error
 
     def find(self, effect: ClaimedEffect) -> Sent | None:
         """The effect if we published it."""
         try:
             with expected_shape(f"the {effect.kind} in {effect.target}"):
                 kind = self._kind(effect)
-                client = self.github_api.client(effect.target, kind.scope)
+                client = self.github_api.client(effect.target, kind.scope_for(effect))
                 return kind.find(client.api(), effect, self.github_api.identity.login())
         except NotFoundError as error:
             self._raise_specific(effect, error)

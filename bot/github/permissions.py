@@ -67,7 +67,11 @@ PERMISSIONS = (
 #: Needed only to propose regression tests, which takes a branch of ours.
 PROPOSAL_PERMISSIONS = (
     Requirement(
-        "contents", "write", "branches of proposed regression tests", "no tests are proposed", optional=True
+        "contents",
+        "write",
+        "branches of proposed regression tests",
+        "tests are proposed only through a fork (`ASSAY_PROPOSAL_FORKS`)",
+        optional=True,
     ),
 )
 

@@ -168,6 +168,19 @@ def verdicts(session: Session, campaign_id: int, key: CacheKey) -> Iterator[tupl
         yield case_id, Verdict(verdict)
 
 
+def differing_by_eagle(session: Session, campaign_id: int, key: CacheKey) -> set[str]:
+    """The planned pairs whose sides differ by EAGLE's bounds, whatever the verdict."""
+    query = (
+        select(CampaignCase.case_id)
+        .join(OutcomeRow, _at(OutcomeRow, key))
+        .where(
+            CampaignCase.campaign_id == campaign_id,
+            OutcomeRow.body["evidence"]["eagle"].as_string() == Verdict.WRONG_RESULT.value,
+        )
+    )
+    return set(session.scalars(query))
+
+
 def cases_with_verdict(
     session: Session, campaign_id: int, key: CacheKey, verdicts: Collection[Verdict]
 ) -> list[str]:

@@ -41,14 +41,18 @@ def of_pull(session: Session, target: str, number: int) -> Proposal | None:
     return session.scalars(query.where(Proposal.state == ProposalState.OPEN.value)).one_or_none()
 
 
-def last_commit(session: Session, proposal: Proposal) -> Mapping[str, Any] | None:
-    """The commit that its branch got last (`bot.github.effects.pull_request`); None if that was deleted."""
+def last_content(session: Session, proposal: Proposal) -> Mapping[str, Any] | None:
+    """What its branch and its pull request got last; None if that was deleted.
+
+    The fields are those of the effect (`bot.github.effects`): `commit`, `body`, and `fork` if it is in one.
+    """
     effect = session.get(Effect, proposal.effect)
     if effect is None:
         return None
     stays = effect.kind == BRANCH_REWRITE and EffectState(effect.state) in _NOT_SENT
-    commit: Mapping[str, Any] = effect.payload["replaces" if stays else "commit"]
-    return commit
+    last: Mapping[str, Any] = effect.payload["replaces"] if stays else effect.payload
+    kept = {name: last[name] for name in ("commit", "body")}
+    return kept | ({"fork": fork} if (fork := effect.payload.get("fork")) else {})
 
 
 def ending(session: Session, target: str, signature: str) -> str:

@@ -26,11 +26,13 @@ class EventFilter:
     """Passes intents of watched repositories to `handle`, under the name that our rows use.
 
     app             the App's id or client id, "" for none: check runs of other Apps are ignored
+    forks           forks for proposed tests, in lower case: the App is there to push, not to test
     can_ask_github  whether GitHub can order two pushes; else the last to arrive is the later one
     """
 
     handle: Handler
     app: str = ""
+    forks: frozenset[str] = frozenset()
     can_ask_github: bool = True
     clock: Callable[[], datetime] = now
 
@@ -38,6 +40,8 @@ class EventFilter:
         """The handler's result, or why the intent is ignored."""
         if isinstance(intent, (InstallationIntent, RepositoryIntent)):
             return self.handle(session, intent)
+        if intent.target.lower() in self.forks:
+            return Ignored(f"{intent.target} is a fork for proposed tests")
         at = self.clock()
         target = target_lifecycle.get_or_create(session, intent.target, intent.github_id, at)
         target.last_event_at = at

@@ -41,9 +41,7 @@ class Git:
     def create(cls, path: Path, of: Git | None = None) -> Git:
         """An empty repository, or a fork."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        source = (
-            ["clone", "--quiet", "--bare", "--shared", str(of.path)] if of else ["init", "--quiet", "--bare"]
-        )
+        source = ["clone", "--quiet", "--bare", str(of.path)] if of else ["init", "--quiet", "--bare"]
         _git(path.parent, *source, str(path))
         made = cls(path)
         # As on GitHub's server: partial clones, and every commit by its id.

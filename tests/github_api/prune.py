@@ -72,6 +72,7 @@ OPERATIONS = {
     f"{_REPO}/issues/{{issue_number}}/reactions": ("get", "post"),
     f"{_REPO}/labels": ("get", "post"),
     f"{_REPO}/labels/{{name}}": ("get", "patch"),
+    f"{_REPO}/merge-upstream": ("post",),
     f"{_REPO}/pulls": ("get", "post"),
     f"{_REPO}/pulls/{{pull_number}}": ("get", "patch"),
     f"{_REPO}/pulls/{{pull_number}}/commits": ("get",),

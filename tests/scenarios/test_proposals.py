@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from bot.store import proposals
+from bot.store import campaigns, proposals
 from bot.store.models import Proposal, ProposalState
+from tests.github import app_installations
 from tests.github.repository_double import RepositoryDouble
 from tests.github.state import Issue
 from tests.scenarios.deployment import Deployment
@@ -13,7 +16,16 @@ from tests.scenarios.fake_toolchain import BAD, GOOD, configured
 
 pytestmark = pytest.mark.slow
 
+REPOSITORY = "a_fork_gets_the_branch_where_somebody_asked_for_tests"  # that of the test
+FORK = f"bots/{REPOSITORY}"
 WANTED = "proposals:\n  enabled: true\n"
+
+
+@pytest.fixture(scope="module")
+def shared_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    forks = f"octo/{REPOSITORY}={FORK}"
+    with Deployment(tmp_path_factory.mktemp("scenarios"), ASSAY_PROPOSAL_FORKS=forks) as made:
+        yield made
 
 
 @pytest.fixture
@@ -77,6 +89,7 @@ def test_a_test_is_proposed_once_and_never_again_after_it_was_closed(
     assert "its branch moves to " in output
     (commit,) = repository.record.git.between(repository.head(), repository.head(pull.pull.head_ref))
     assert repository.record.git.read(commit.sha, "tests/test_compiler_regressions.py") == written
+    assert f"at {repository.head()[:12]}" in str(pull.body), "the new proof"
     repository.close_pull(pull.number, by="ada")
     deployment.wait_until_idle()
     (row,) = rows(deployment, repository)
@@ -85,9 +98,23 @@ def test_a_test_is_proposed_once_and_never_again_after_it_was_closed(
     assert len(repository.pulls) == 1
 
 
-def test_nothing_is_proposed_where_nobody_asked_for_it(
+def test_a_fork_gets_the_branch_where_somebody_asked_for_tests(
     deployment: Deployment, repository: RepositoryDouble, issue: Issue
 ) -> None:
     push(deployment, repository, GOOD, config="")
     assert "proposals: {enabled: true}" in ask(deployment, repository, issue)
     assert (repository.pulls, rows(deployment, repository)) == ([], [])
+
+    fork, hub = repository.fork("bots"), deployment.hub
+    assert fork.name == FORK
+    with hub.hub.lock:
+        app_installations.install(hub.hub, fork.record.owner, [fork.record])
+    hub.accept("bots", **hub.hub.permissions | {"contents": "write"})
+    push(deployment, repository, GOOD, config=WANTED + "# for the fork\n")
+    assert "passes" in ask(deployment, repository, issue)
+    (pull,) = repository.pulls
+    assert pull.pull is not None
+    assert pull.pull.head_repository is fork.record
+    assert set(repository.record.git.heads()) == {"main"}
+    with deployment.database() as database, database.reading() as session:
+        assert campaigns.newest(session, FORK, "") is None, "a fork for proposed tests is not tested"

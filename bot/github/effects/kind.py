@@ -30,6 +30,8 @@ class EffectKind:
 
     name     as in the outbox
     scope    of the token that it is sent with
+    branch_scope  of the token of `prepare`; None for kinds without a branch
+    branch_permission  the permission that `prepare` needs
     permission  the permission it needs, as GitHub writes it
     editable   whether it is updated in place
     always_search  whether it is searched for even if it is new to the outbox
@@ -40,12 +42,27 @@ class EffectKind:
 
     name: ClassVar[str]
     scope: ClassVar[TokenScope] = REPORTER
+    branch_scope: ClassVar[TokenScope | None] = None
+    branch_permission: ClassVar[str] = ""
     permission: ClassVar[str]
     editable: ClassVar[bool] = False
     always_search: ClassVar[bool] = False
     allowed_for_tokens: ClassVar[bool] = True
     needs_parent: ClassVar[bool] = False
     shown: ClassVar[int] = 0
+
+    def scope_for(self, effect: ClaimedEffect) -> TokenScope:
+        """The scope of the token that publishes this effect."""
+        del effect
+        return self.scope
+
+    def branch_repository(self, effect: ClaimedEffect) -> str:
+        """The repository where `prepare` works."""
+        return effect.target
+
+    def prepare(self, api: ApiRequester, effect: ClaimedEffect) -> None:
+        """Does what `publish` builds on; may be repeated."""
+        del api, effect
 
     def publish(self, api: ApiRequester, effect: ClaimedEffect) -> None:
         """Creates the effect, or updates `effect.remote_id`; the last response is about it."""

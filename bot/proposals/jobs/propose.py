@@ -40,7 +40,7 @@ _FIXED = frozenset({BugState.FIXED, BugState.VERIFIED, BugState.CLOSED})
 class _Request:
     """A bug, what is known of it, and the newest campaign, whose commit the test is written for.
 
-    replaces  the commit of the open pull request that is written anew; None for a first proposal
+    replaces  what the open pull request holds that is written anew; None for a first proposal
     """
 
     known: BugCase
@@ -77,17 +77,17 @@ def propose_test(job_context: JobContext) -> None:
         kind = proposals.PULL_REQUEST if request.replaces is None else proposals.BRANCH_REWRITE
         key = idempotency_key(kind, targets.stable_name(session, target), bug.signature, job.key)
         texts = write_text(regression, proposal, proof, bug.id, bug.title, key, habits)
+        base = request.newest.ref.removeprefix("refs/heads/")
         written = _commit(proposal, texts, commit, wanted.sign_off or "")
         at = job_context.services.clock.now()
         if request.replaces is None:
             _require_wanted(session, bug, request.config)
             proposals.record(session, _row(job_context, bug, proposal, proof, texts, key))
-            base = request.newest.ref.removeprefix("refs/heads/")
-            draft = _draft(target, key, texts, base, written, bug.id)
+            fork = job_context.services.proposal_fork(target)
+            draft = _draft(target, key, texts, base, written, bug.id, fork)
         else:
             row = _open(session, bug)
-            payload = {"head": row.branch, "commit": written, "replaces": dict(request.replaces)}
-            draft = EffectDraft(kind, key, target, payload, bug_id=bug.id)
+            draft = _rewrite(row, key, texts, base, written, bug.id, request.replaces)
             row.effect, row.proof, row.updated_at = key, proof.to_json(), at
         outbox.post(session, [draft], campaign_id=request.newest.id, issues_per_day=0, at=at)
         follows = (
@@ -109,7 +109,7 @@ def _load(job_context: JobContext) -> _Request:
         _require_enabled(config)
         replaces = None
         if job_context.job_spec.arguments.get("rebase"):
-            replaces = proposals.last_commit(session, _open(session, known.bug))
+            replaces = proposals.last_content(session, _open(session, known.bug))
             if replaces is None:
                 raise RefusalError("the commit of this branch is not known any more: rebase it by hand")
         else:
@@ -224,8 +224,9 @@ def _draft(
     base: str,
     commit: dict[str, Any],
     bug_id: int,
+    fork: str,
 ) -> EffectDraft:
-    payload = {
+    payload: dict[str, Any] = {
         "title": texts.title,
         "body": texts.body,
         "head": texts.branch,
@@ -234,4 +235,30 @@ def _draft(
         "maintainer_can_modify": True,
         "commit": commit,
     }
+    if fork:
+        payload["fork"] = fork
     return EffectDraft(proposals.PULL_REQUEST, key, target, payload, bug_id=bug_id)
+
+
+def _rewrite(
+    row: ProposalRow,
+    key: str,
+    texts: PullRequestText,
+    base: str,
+    commit: dict[str, Any],
+    bug_id: int,
+    replaces: Mapping[str, Any],
+) -> EffectDraft:
+    """The branch goes on where it is, whatever fork the settings name now."""
+    before = dict(replaces)
+    place = {"fork": fork} if (fork := before.pop("fork", "")) else {}
+    payload = {
+        "number": row.number,
+        "head": row.branch,
+        "base": base,
+        "body": texts.body,
+        "commit": commit,
+        "replaces": before,
+        **place,
+    }
+    return EffectDraft(proposals.BRANCH_REWRITE, key, row.target, payload, bug_id=bug_id)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from bot.errors import EXPECTED_ERRORS
 from bot.github.limits import ThrottledError
 from bot.leases import Interrupted, LeaseLost
 from fuzzing.registry import Registry
@@ -34,15 +35,20 @@ _SIGNALS = (LeaseLost, Interrupted, ThrottledError)
 def contain_faults(item: str, on_fault: Callable[[Exception], None] = lambda _: None) -> Iterator[None]:
     """Confines an exception to the item that caused it; the task continues with the next one.
 
+    Logs a warning if GitHub refused or a machine failed, and an error with its traceback for a bug of Assay.
+
     on_fault  called with the exception; an exception of its own ends the task
     """
     try:
         yield
     except _SIGNALS:
         raise
-    except Exception as error:
-        log.exception("item.failed", item=item)
+    except EXPECTED_ERRORS as error:
+        log.warning("item.failed", item=item, error=str(error))
         on_fault(error)
+    except Exception as bug:
+        log.exception("item.failed", item=item)
+        on_fault(bug)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from bot.store.database import Database
 from bot.store.outbox import EffectDraft
 from bot.worker import Worker
 from tests.bot.github.outbox_kit import campaign, database, post, row
+from tests.github import app_installations
 from tests.github.double import GitHubDouble
 from tests.github.repository_double import RepositoryDouble
 from tests.github.server import Fault
@@ -159,14 +160,20 @@ def test_what_people_add_to_the_branch_stays(
 
 def rebase(store: Database, repository: RepositoryDouble, parent: str) -> None:
     """Posts the branch on a newer commit, in place of the one that it got when the test was proposed."""
-    last = row(store, KEY).payload["commit"]
+    before = row(store, KEY)
+    last = before.payload["commit"]
     newer = last | {"parent": repository.head(), "content": TEST + "# newer\n"}
     assert last["parent"] == parent
-    payload = {"head": BRANCH, "commit": newer, "replaces": last}
+    payload = before.payload | {
+        "number": before.number,
+        "body": f"Why, anew.\n\n{marker(REBASE)}\n",
+        "commit": newer,
+        "replaces": {"commit": last, "body": before.payload["body"]},
+    }
     post(store, EffectDraft("branch_rewrite", REBASE, NAME, payload))
 
 
-@pytest.mark.parametrize("path", ["git/commits", f"git/refs/heads/{BRANCH}"])
+@pytest.mark.parametrize("path", ["git/commits", f"git/refs/heads/{BRANCH}", "pulls/1"])
 @pytest.mark.parametrize("arrived", [None, True, False])
 def test_a_rebase_puts_the_test_on_the_newer_commit(
     arrived: bool | None,
@@ -180,9 +187,12 @@ def test_a_rebase_puts_the_test_on_the_newer_commit(
     sender.drain()
     parent = repository.head()
     newer = repository.commit({"op.cc": "2\n"})
+    (pull,) = repository.pulls
+    assert path != "pulls/1" or pull.number == 1
+    pull.body = f"{pull.body}\r\nA note of ada."
     rebase(store, repository, parent)
     if arrived is not None:
-        github.faults.append(Fault(0, arrived=arrived, path=f"/repos/.*/{path}"))
+        github.faults.append(Fault(0, arrived=arrived, method="P.*", path=f"/repos/.*/{path}"))
     sender.drain()
     sender.later()
     assert row(store, REBASE).state == "sent"
@@ -190,6 +200,7 @@ def test_a_rebase_puts_the_test_on_the_newer_commit(
     assert commit.message == "Add a test"
     assert repository.record.git.read(commit.sha, PATH) == f"{TEST}# newer\n".encode()
     assert repository.record.git.read(commit.sha, "op.cc") == b"2\n"
+    assert pull.body == f"Why, anew.\n\n{marker(REBASE)}\n\nA note of ada."
 
 
 @pytest.mark.parametrize("amended", [True, False])
@@ -237,6 +248,147 @@ def test_without_the_permission_it_says_which(
     assert there.state == "failed"
     assert "contents=write" in there.reason
     assert repository.pulls == []
+
+
+FORK = "assay-forks/compiler"
+
+
+@pytest.fixture
+def fork(github: GitHubDouble, repository: RepositoryDouble) -> RepositoryDouble:
+    """A fork that the App may write to; in the target it may not."""
+    made = repository.fork("assay-forks")
+    with github.hub.lock:
+        app_installations.install(github.hub, made.record.owner, [made.record])
+    github.accept("assay-forks", **github.hub.permissions | {"contents": "write"})
+    github.accept("octo", **github.hub.permissions)
+    repository.commit({"op.cc": "2\n"})  # the fork is behind
+    return made
+
+
+def propose_through(fork: str, store: Database, repository: RepositoryDouble) -> None:
+    commit = {"parent": repository.head(), "path": PATH, "content": TEST, "message": "Add a test"}
+    payload = {
+        "title": "t",
+        "body": f"Why.\n\n{marker(KEY)}\n",
+        "head": BRANCH,
+        "base": "main",
+        "draft": True,
+    }
+    more = {"maintainer_can_modify": True, "commit": commit, "fork": fork}
+    post(store, EffectDraft("pull_request", KEY, NAME, payload | more))
+
+
+def check_through_fork(repository: RepositoryDouble, fork: RepositoryDouble) -> None:
+    """One pull request from the fork, of one commit on the target's head; no branch of ours in the target."""
+    (pull,) = repository.pulls
+    assert pull.pull is not None
+    assert pull.pull.head_repository is fork.record
+    assert set(repository.record.git.heads()) == {"main"}
+    assert fork.head() == repository.head()
+    (commit,) = fork.record.git.between(fork.head(), fork.head(BRANCH))
+    assert fork.record.git.read(commit.sha, PATH) == TEST.encode()
+
+
+@pytest.mark.parametrize("arrived", [None, True, False])
+@pytest.mark.parametrize("path", ["merge-upstream", "git/refs", "pulls"])
+def test_a_fork_gets_the_branch_once(
+    path: str,
+    arrived: bool | None,
+    store: Database,
+    repository: RepositoryDouble,
+    fork: RepositoryDouble,
+    sender: Sender,
+    github: GitHubDouble,
+) -> None:
+    if arrived is not None:
+        github.faults.append(Fault(0, arrived=arrived, method="POST", path=f"/repos/.*/{path}"))
+    propose_through(FORK, store, repository)
+    sender.drain()
+    sender.later()
+    check_through_fork(repository, fork)
+    assert row(store, KEY).state == "sent"
+
+
+def test_what_people_add_to_the_forks_branch_stays(
+    store: Database,
+    repository: RepositoryDouble,
+    fork: RepositoryDouble,
+    sender: Sender,
+    github: GitHubDouble,
+) -> None:
+    github.faults.append(Fault(0, method="POST", path="/repos/.*/pulls"))
+    propose_through(FORK, store, repository)
+    sender.drain()
+    parent = repository.head()
+    theirs = fork.commit({PATH: "def test_better(): pass\n"}, branch=BRANCH, author="ada")
+    sender.later()
+    repository.commit({"op.cc": "3\n"})
+    rebase(store, repository, parent)
+    sender.drain()
+    assert fork.head(BRANCH) == theirs
+    assert "commits that Assay did not make" in row(store, REBASE).reason
+    assert len(repository.pulls) == 1
+
+
+def test_a_rebase_moves_the_forks_branch(
+    store: Database, repository: RepositoryDouble, fork: RepositoryDouble, sender: Sender
+) -> None:
+    propose_through(FORK, store, repository)
+    sender.drain()
+    parent, newer = repository.head(), repository.commit({"op.cc": "3\n"})
+    fork.commit({"own.md": "theirs\n"})  # the fork's branch has diverged: the synchronization merges
+    rebase(store, repository, parent)
+    sender.drain()
+    assert row(store, REBASE).state == "sent", row(store, REBASE).reason
+    assert [one.parents for one in fork.record.git.between(newer, fork.head(BRANCH))] == [(newer,)]
+    assert fork.record.git.read(fork.head(), "own.md") == b"theirs\n"
+    (pull,) = repository.pulls
+    assert str(pull.body).startswith("Why, anew.")
+
+
+@pytest.mark.parametrize(
+    ("named", "granted", "said"),
+    [
+        (FORK, "read", "contents=write"),
+        ("nobody/compiler", "write", "install the App in nobody/compiler"),
+        ("assay-forks/other", "write", "is no fork of octo/compiler"),
+    ],
+)
+def test_a_fork_that_cannot_be_used_is_refused(
+    named: str,
+    granted: str,
+    said: str,
+    store: Database,
+    repository: RepositoryDouble,
+    fork: RepositoryDouble,
+    sender: Sender,
+    github: GitHubDouble,
+) -> None:
+    github.repository("assay-forks/other").commit({"a": "1\n"})
+    github.accept("assay-forks", **github.hub.permissions | {"contents": granted})
+    propose_through(named, store, repository)
+    sender.drain()
+    there = row(store, KEY)
+    assert (there.state, repository.pulls) == ("failed", [])
+    assert said in there.reason
+    assert not fork.head(BRANCH)
+
+
+def test_a_token_for_a_fork_reaches_the_fork_only(
+    store: Database,
+    repository: RepositoryDouble,
+    fork: RepositoryDouble,
+    sender: Sender,
+    github: GitHubDouble,
+) -> None:
+    github.accept("octo", **github.hub.permissions | {"contents": "write"})
+    propose_through(FORK, store, repository)
+    sender.drain()
+    check_through_fork(repository, fork)
+    pushers = [
+        one for one in github.hub.identity.tokens.values() if one.permissions.get("contents") == "write"
+    ]
+    assert [one.repositories for one in pushers] == [frozenset({fork.record.id})]
 
 
 def test_a_dry_run_writes_all_requests(tmp_path: Path) -> None:

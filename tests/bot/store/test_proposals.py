@@ -80,14 +80,14 @@ def test_what_github_refuses_may_be_proposed_again(store: Database) -> None:
         assert proposals.find(session, "o/n", "a") is again
 
 
-def test_the_last_commit_is_what_the_branch_got(store: Database) -> None:
-    first, second = {"message": "first"}, {"message": "second"}
+def test_the_last_content_is_what_the_branch_got(store: Database) -> None:
+    first, second = ({"commit": {"message": one}, "body": one} for one in ("first", "second"))
     with store.transaction() as session:
         row = add(session, "a", 7)
-        assert proposals.last_commit(session, row) is None, "its effect was deleted"
+        assert proposals.last_content(session, row) is None, "its effect was deleted"
         assert proposals.of_pull(session, "o/n", 7) is row
         assert proposals.of_pull(session, "o/n", 8) is None
-        payload = {"commit": second, "replaces": first}
+        payload = second | {"replaces": first, "fork": "bot/n"}
         effect = Effect(
             key="k",
             kind=proposals.BRANCH_REWRITE,
@@ -99,6 +99,6 @@ def test_the_last_commit_is_what_the_branch_got(store: Database) -> None:
         session.add(effect)
         row.effect = effect.key
         session.flush()
-        assert proposals.last_commit(session, row) == second
+        assert proposals.last_content(session, row) == second | {"fork": "bot/n"}
         for effect.state in ("failed", "held"):
-            assert proposals.last_commit(session, row) == first
+            assert proposals.last_content(session, row) == first | {"fork": "bot/n"}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.bugs import issue_updates
 from bot.errors import InfrastructureError
@@ -56,6 +57,40 @@ def test_a_rename_while_the_installation_is_asked_is_not_taken_back(
     watch.do("installations")
     assert watch.targets() == {"octo/machine": "watched"}
     assert watch.audit_events("octo/machine").count("renamed") == 1
+
+
+@pytest.mark.parametrize("event", ["suspend", "uninstall"])
+@pytest.mark.parametrize(
+    ("task", "question"),
+    [
+        ("installations", "installations"),
+        ("installations", "installation_repositories"),
+        ("reconciliation", "repository"),
+        ("reconciliation", "branch_head"),
+        ("reconciliation", "pulls"),
+    ],
+)
+def test_an_app_that_is_taken_away_meanwhile_is_no_bug_of_ours(
+    watch: TargetHarness,
+    repository: RepositoryDouble,
+    monkeypatch: pytest.MonkeyPatch,
+    task: str,
+    question: str,
+    event: str,
+) -> None:
+    asked = []
+
+    def take_away() -> None:
+        asked.append(question)
+        getattr(watch.hub, event)("octo")
+
+    watch.overtake(monkeypatch, question, take_away)
+    watch.clock.advance(days=1)
+    with capture_logs() as logs:
+        watch.do(task)
+    assert asked == [question]
+    assert [line for line in logs if line["log_level"] in ("error", "critical")] == []
+    assert set(watch.targets().values()) <= {"suspended", "removed", "gone"}
 
 
 def test_a_repository_deleted_while_its_installation_is_asked_stays_gone(

@@ -11,13 +11,13 @@ from structlog.testing import capture_logs
 
 from bot.artifacts import Artifacts
 from bot.config import parse_config
-from bot.errors import InfrastructureError, InternalError
+from bot.errors import InfrastructureError, InternalError, RefusalError
 from bot.store import Database, outbox, periodic_tasks
 from bot.store.models import CachedResponse, Delivery, EffectState, RateUsage, TargetState
 from bot.store.models import PeriodicTask as Row
 from bot.targets import policy, target_lifecycle
 from bot.targets.dependencies import Dependencies
-from bot.targets.periodic_tasks import PeriodicTask, TaskContext, TaskResult, list_tasks
+from bot.targets.periodic_tasks import PeriodicTask, TaskContext, TaskResult, contain_faults, list_tasks
 from bot.targets.task_queue import LEASE
 from tests.bot.targets.targets_kit import CONFIG, Clock, TargetHarness, run_tasks
 from tests.github.repository_double import RepositoryDouble
@@ -145,6 +145,26 @@ def test_what_fails_is_told_and_the_others_are_done(
     assert had == ["a", "b"]
     assert (note(dependencies, "a"), note(dependencies, "b")) == (said, "done")
     assert level in [line["log_level"] for line in logs]
+
+
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [
+        (RefusalError("the App is suspended there"), "warning"),
+        (InfrastructureError("GitHub is down"), "warning"),
+        (InternalError("oh"), "error"),
+        (ZeroDivisionError("oh"), "error"),
+    ],
+)
+def test_a_fault_of_one_item_is_logged_by_who_must_act(error: Exception, level: str) -> None:
+    def fail() -> None:
+        raise error
+
+    told: list[Exception] = []
+    with capture_logs() as logs, contain_faults("octo/compiler", told.append):
+        fail()
+    assert told == [error]
+    assert [(line["event"], line["log_level"]) for line in logs] == [("item.failed", level)]
 
 
 def test_a_shutdown_leaves_the_duty_for_the_next_process(dependencies: Dependencies) -> None:

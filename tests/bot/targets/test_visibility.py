@@ -9,7 +9,7 @@ import pytest
 from bot.store import Database, overview, targets
 from bot.targets import installations, repositories
 from bot.targets.event_filter import EventFilter
-from bot.webhooks.intents import CampaignIntent, InstallationIntent, RepositoryIntent, RepositoryRef
+from bot.webhooks.intents import CampaignIntent, Ignored, InstallationIntent, RepositoryIntent, RepositoryRef
 
 NAME = "octo/secret"
 PUSH = CampaignIntent(
@@ -37,6 +37,17 @@ def database(tmp_path: Path) -> Database:
 def shown(database: Database) -> list[str]:
     with database.reading() as session:
         return [one.target.name for one in overview.watched(session, public=True)]
+
+
+def test_a_fork_for_proposed_tests_is_not_tested(database: Database) -> None:
+    received: list[object] = []
+    event_filter = EventFilter(lambda _session, intent: received.append(intent), forks=frozenset({NAME}))
+    with database.transaction() as session:
+        answer = event_filter(session, PUSH)
+    assert isinstance(answer, Ignored)
+    assert "fork for proposed tests" in answer.why
+    assert received == []
+    database.close()
 
 
 def test_no_event_makes_a_repository_public(database: Database) -> None:

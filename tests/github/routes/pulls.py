@@ -41,9 +41,14 @@ def create(call: Call) -> RouteResponse:
     """A new pull request from a branch here, or OWNER:BRANCH of a fork."""
     body, repo = call.body, call.repository
     owner, _, branch = body["head"].rpartition(":")
-    source = call.hub.world.named(f"{owner}/{repo.name}") if owner else repo
+    name = body.get("head_repo", repo.name)
+    source = call.hub.world.named(f"{owner}/{name}") if owner else repo
     if source is None:
         raise invalid("PullRequest", "head", code="invalid")
+    if source is not repo and body.get("maintainer_can_modify") and call.actor.installation is not None:
+        # An App is no owner of a fork (seen in GitHub's answers, in no documentation).
+        message = "Fork collab can't be granted by someone without permission"
+        raise invalid("PullRequest", "fork_collab", message)
     text = (body.get("title", branch), body.get("body"))
     who, draft = call.actor.writer, body.get("draft", False)
     made = pushes.open_pull(call.hub, repo, who, (source, branch), body["base"], text, draft)

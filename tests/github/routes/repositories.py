@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.github import views
-from tests.github.calls import Call, RouteResponse, invalid, not_found, route
+from tests.github.calls import Call, RefusedError, RouteResponse, invalid, not_found, route
 from tests.github.git import ZERO
 from tests.github.pushes import pushed
 from tests.github.schema_completion import complete
@@ -96,6 +96,28 @@ def delete_reference(call: Call) -> RouteResponse:
         raise invalid("Reference", "ref", "Reference does not exist")
     _move(call, name, ZERO)
     return RouteResponse(204)
+
+
+@route("POST", f"{_REPO}/merge-upstream", "contents=write")
+def merge_upstream(call: Call) -> RouteResponse:
+    """Synchronizes a branch of a fork with the same branch of its parent ("Sync a fork branch")."""
+    repo, name = call.repository, f"refs/heads/{call.body['branch']}"
+    theirs = repo.fork_of.git.resolve(name) if repo.fork_of else ""
+    ours = repo.git.resolve(name)
+    if repo.fork_of is None or not theirs or not ours:
+        raise RefusedError(422, "The branch could not be synced")
+    repo.git.fetch(repo.fork_of.git, theirs, "refs/upstream")
+    shared = repo.git.base(ours, theirs)
+    kind = "none" if shared == theirs else "fast-forward" if shared == ours else "merge"
+    made = {"none": ours, "fast-forward": theirs}.get(kind, "")
+    if not made and (tree := repo.git.merge(ours, theirs)):
+        made = repo.git.commit_of(tree, [ours, theirs], "Merge upstream", call.actor.writer.login)
+    if not made:
+        raise RefusedError(409, "There are merge conflicts")
+    if made != ours:
+        _move(call, name, made)
+    shown = {"message": "Synchronized", "merge_type": kind, "base_branch": f"upstream:{call.body['branch']}"}
+    return RouteResponse(200, shown)
 
 
 def _move(call: Call, name: str, sha: str) -> None:
