@@ -27,7 +27,8 @@ from sqlalchemy.orm import Session
 from sqlalchemy.types import DateTime, LargeBinary
 
 from bot.errors import UsageError
-from bot.store.database import Database, now, revisions
+from bot.store import schema
+from bot.store.database import Database, now
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -232,7 +233,7 @@ def _read_manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
         raise UsageError(
             f"{path} is no backup of Assay: its {MANIFEST} is missing or does not fit"
         ) from error
-    if manifest.format != FORMAT or manifest.revision not in revisions():
+    if manifest.format != FORMAT or manifest.revision not in schema.revisions():
         raise UsageError(
             f"{path} was made by a newer version of Assay (revision {manifest.revision}); "
             "install that version"
@@ -253,9 +254,9 @@ def problems(database: Database) -> Sequence[str]:
     """
     if not database.is_migrated():
         found = database.revision()
-        return [f"its revision is {found or 'none'}, not {revisions()[-1]}; run `assay db migrate`"]
+        return [f"its revision is {found or 'none'}, not {schema.revisions()[-1]}; run `assay db migrate`"]
     with database.reading() as session:
-        found_problems = [*database.schema_differences(session.connection())]
+        found_problems = schema.differences(session.connection())
         if database.is_sqlite:
             lines = session.scalars(text("pragma integrity_check")).all()
             found_problems += [f"integrity: {line}" for line in lines if line != "ok"]

@@ -17,11 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from alembic import command
-from alembic.autogenerate import compare_metadata
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.exc import ArgumentError, DatabaseError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -29,7 +24,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from bot.errors import InfrastructureError, SettingsError
-from bot.store.models import Base
+from bot.store import schema
 
 BUSY_TIMEOUT_S = 30  # how long a writer waits for another before it fails
 #: How often a writer on SQLite looks whether the other processes' are done; transactions take some of it.
@@ -145,26 +140,18 @@ class Database:
 
         An older revision is for tests and for backups; "base" drops all tables.
         """
-        config = migrations()
-        config.attributes["connection"] = self.engine
         current = self.revision()
-        older = revision == "base" or (revision in revisions() and (current or "") > revision)
         with self._translated_errors(), self._write_lock:
-            (command.downgrade if older else command.upgrade)(config, revision)
+            schema.migrate(self.engine, current, revision)
 
     def revision(self) -> str | None:
         """The revision of the tables; None if there are none."""
         with self._translated_errors(), self.engine.execution_options(read_only=True).connect() as connection:
-            return MigrationContext.configure(connection).get_current_revision()
+            return schema.current_revision(connection)
 
     def is_migrated(self) -> bool:
         """Whether the tables are at this version's revision."""
-        return self.revision() == revisions()[-1]
-
-    def schema_differences(self, connection: Connection) -> list[str]:
-        """How the tables differ from the models."""
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
-        return [f"schema: {difference}" for difference in compare_metadata(context, Base.metadata)]
+        return self.revision() == schema.revisions()[-1]
 
     def checkpoint(self) -> None:
         """Copies SQLite's log into its file, beside readers and writers; a service calls it periodically.
@@ -239,22 +226,6 @@ def _make_folder(url: URL) -> None:
         raise InfrastructureError(
             f"cannot make the folder {folder}: {error.strerror}; check ASSAY_DATA_DIR and its permissions"
         ) from error
-
-
-def migrations() -> Config:
-    """Alembic's configuration; the caller sets `attributes["connection"]`."""
-    config = Config()
-    # Alembic reads its options through configparser, which expands %.
-    folder = str(Path(__file__).parent / "migrations").replace("%", "%%")
-    config.set_main_option("script_location", folder)
-    return config
-
-
-@functools.cache
-def revisions() -> tuple[str, ...]:
-    """All revisions of the tables, oldest first; cached, since /readyz polls it."""
-    scripts = ScriptDirectory.from_config(migrations()).walk_revisions()
-    return tuple(script.revision for script in scripts)[::-1]
 
 
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from bot.store import Database
-from bot.store.database import revisions
+from bot.store.schema import revisions
 from tests.bot.store.test_backup import check_revision
 from tests.support.postgres import serving
 

@@ -15,7 +15,8 @@ from bot.data_lock import DataLock
 from bot.errors import UsageError
 from bot.settings import load_settings
 from bot.store import Database, backup
-from bot.store.database import missing_file, revisions
+from bot.store.database import missing_file
+from bot.store.schema import revisions
 from bot.terminal import echo
 
 _file = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))

@@ -36,6 +36,13 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
         assert line.split(":")[0] in " ".join(shown.split())
 
 
+@pytest.mark.parametrize("module", ["github", "alembic", "fastapi", "torch"])
+def test_a_command_imports_no_more_than_it_needs(module: str) -> None:
+    program = f"import sys, bot.cli.campaigns.run, bot.cli.cases.reduce; print({module!r} in sys.modules)"
+    argv = [sys.executable, "-c", program]
+    assert subprocess.run(argv, capture_output=True, text=True, check=True).stdout == "False\n"
+
+
 def test_every_command_has_one_line_of_help_and_imports() -> None:
     known = find_commands(FOLDER)
     assert "serve" in known

@@ -14,7 +14,7 @@ from sqlalchemy.types import JSON, Boolean, DateTime, Integer, LargeBinary
 
 from bot.errors import UsageError
 from bot.store import Database, backup, now
-from bot.store.database import revisions
+from bot.store.schema import revisions
 
 Made = Callable[[], Database]
 Rows = dict[str, list[tuple[Any, ...]]]

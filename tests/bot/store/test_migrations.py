@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,12 +15,13 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, select, text
 
-from bot.store import Database, outcomes
-from bot.store.database import migrations
+from bot.store import Database, outcomes, schema
 from bot.store.models import Base, TargetName, reference_column
 from bot.store.outcomes import CacheKey
+from bot.store.schema import migrations
 from fuzzing.outcomes import Outcome
 
 
@@ -36,6 +38,56 @@ def test_they_make_exactly_the_models_tables(database: Database) -> None:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, Base.metadata) == []
     database.close()
+
+
+def parts(script: str) -> list[list[str]]:
+    """The parts of each statement, sorted: Alembic changes the order of a table's constraints each time."""
+    return [sorted(line.strip().rstrip(",") for line in one.splitlines()) for one in script.split(";\n\n")]
+
+
+@pytest.mark.sqlite
+def test_a_new_file_has_the_tables_that_the_migrations_make(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`ASSAY_GOLDEN=write` writes the script after a new migration."""
+    migrated = Database(f"sqlite:///{tmp_path}/migrated.db")
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "_create_tables", lambda _engine: False)
+        migrated.migrate()
+    with migrated.engine.connect() as connection:
+        made = schema.script(connection)
+    kept = schema.SCRIPT.read_text(encoding="utf-8")
+    if os.environ.get("ASSAY_GOLDEN") == "write" and parts(kept) != parts(made):
+        schema.SCRIPT.write_text(made, encoding="utf-8")
+        kept = made
+    assert parts(kept) == parts(made), "ASSAY_GOLDEN=write writes it"
+    monkeypatch.setattr(command, "upgrade", None)  # it is not needed
+    database.migrate()
+    with database.engine.connect() as connection:
+        assert schema.script(connection) == kept
+    migrated.close()
+    database.close()
+
+
+def test_each_migration_is_a_file_named_by_its_revision() -> None:
+    scripts = ScriptDirectory.from_config(migrations()).walk_revisions()
+    assert schema.revisions() == tuple(script.revision for script in scripts)[::-1]
+
+
+@pytest.mark.sqlite
+def test_tables_that_are_there_need_no_alembic(tmp_path: Path) -> None:
+    program = """
+import sys
+from bot.store import Database
+for _ in range(2):
+    database = Database(sys.argv[1])
+    database.migrate()
+    assert database.is_migrated()
+    database.close()
+print("alembic" in sys.modules)
+"""
+    argv = [sys.executable, "-c", program, f"sqlite:///{tmp_path}/assay.db"]
+    assert subprocess.run(argv, capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_again_changes_nothing(database: Database) -> None:
@@ -292,7 +344,7 @@ def test_names_of_targets_become_keys_on_postgresql(postgresql: str) -> None:
 
 START = """
 import sys
-from bot.store import Database, outcomes
+from bot.store import Database, outcomes, schema
 database = Database(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
