@@ -9,18 +9,14 @@ that fails is repeated with its campaign step and overwrites the same objects.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from bot.errors import InfrastructureError, SettingsError
 from bot.github.mirrors import delete
+from bot.object_store import ObjectStore
 
 PAGE = "report.html"
-#: Seconds until an object store that does not answer counts as failed; botocore's default is 60.
-_TIMEOUT_S = 10
 
 
 class Artifacts:
@@ -32,10 +28,9 @@ class Artifacts:
     """
 
     def __init__(self, url: str, data_dir: Path) -> None:
-        self._url = url.rstrip("/")
+        self._store = ObjectStore(url)
+        self._url = self._store.url
         self._root = data_dir / "artifacts"
-        self._filesystem: Any = None
-        self._errors: tuple[type[Exception], ...] = (OSError,)
 
     def folder(self, campaign: int) -> Path:
         """The local folder in which the files of a campaign are written, before `publish`."""
@@ -48,7 +43,7 @@ class Artifacts:
             return
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         files.sort(key=lambda path: path.name == PAGE)  # last
-        with self._connected("upload to") as filesystem:
+        with self._store.connected("upload to") as filesystem:
             for path in files:
                 there = f"{self._url}/{campaign}/{path.relative_to(folder).as_posix()}"
                 filesystem.pipe_file(there, path.read_bytes())
@@ -61,7 +56,7 @@ class Artifacts:
             with suppress(FileNotFoundError):
                 found = (self.folder(campaign) / PAGE).read_bytes()
         else:
-            with self._connected("read") as filesystem, suppress(FileNotFoundError):
+            with self._store.connected("read") as filesystem, suppress(FileNotFoundError):
                 found = filesystem.cat_file(f"{self._url}/{campaign}/{PAGE}")
         return found
 
@@ -69,7 +64,7 @@ class Artifacts:
         """Those of the campaigns that have a page."""
         if not self._url:
             return {campaign for campaign in campaigns if (self.folder(campaign) / PAGE).is_file()}
-        with self._connected("read") as filesystem:
+        with self._store.connected("read") as filesystem:
             return {one for one in campaigns if filesystem.exists(f"{self._url}/{one}/{PAGE}")}
 
     def campaigns(self) -> set[int]:
@@ -77,7 +72,7 @@ class Artifacts:
         names = [path.name for path in self._root.iterdir()] if self._root.is_dir() else []
         if self._url:
             # A folder that is missing: nothing was uploaded yet.
-            with self._connected("list") as filesystem, suppress(FileNotFoundError):
+            with self._store.connected("list") as filesystem, suppress(FileNotFoundError):
                 names += [path.rpartition("/")[2] for path in filesystem.ls(self._url, detail=False)]
         return {int(name) for name in names if name.isdecimal()}
 
@@ -87,38 +82,7 @@ class Artifacts:
         delete(self.folder(campaign) for campaign in ids)
         if not self._url:
             return
-        with self._connected("delete in") as filesystem:
+        with self._store.connected("delete in") as filesystem:
             for campaign in ids:
                 with suppress(FileNotFoundError):
                     filesystem.rm(f"{self._url}/{campaign}", recursive=True)
-
-    @contextmanager
-    def _connected(self, what: str) -> Iterator[Any]:
-        """The store's file system; its failures become InfrastructureError."""
-        try:
-            if self._filesystem is None:
-                self._filesystem = self._open()
-            yield self._filesystem
-        except self._errors as error:
-            raise InfrastructureError(
-                f"cannot {what} {self._url}: {error}; check ASSAY_ARTIFACTS_URL, its credentials "
-                "and the network"
-            ) from error
-
-    def _open(self) -> Any:
-        # Other processes write there, too, so nothing is remembered.
-        options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
-        try:
-            if self._url.startswith("s3:"):
-                botocore: Any = importlib.import_module("botocore.exceptions")
-                self._errors = (OSError, botocore.BotoCoreError)
-                timeouts = {"connect_timeout": _TIMEOUT_S, "read_timeout": _TIMEOUT_S}
-                options |= {"config_kwargs": timeouts | {"retries": {"max_attempts": 2}}}
-            fsspec: Any = importlib.import_module("fsspec")
-            filesystem, _ = fsspec.core.url_to_fs(self._url, **options)
-        except ImportError as error:
-            raise SettingsError(
-                f"ASSAY_ARTIFACTS_URL needs a package that is not installed: {error}; "
-                "install 'assay[s3]' for s3://, gcsfs for gs://"
-            ) from error
-        return filesystem

@@ -99,6 +99,16 @@ def _check_repositories(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+def _check_forks(pairs: tuple[str, ...]) -> tuple[str, ...]:
+    for pair in pairs:
+        target, separator, fork = pair.partition("=")
+        if not separator or not _TARGET.fullmatch(target) or not _TARGET.fullmatch(fork):
+            raise ValueError(f"{pair!r} is no repository and its fork")
+        if target.lower() == fork.lower():
+            raise ValueError(f"{target} is no fork of itself")
+    return pairs
+
+
 def _check_packages(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if not _PACKAGE.fullmatch(name):
@@ -147,7 +157,7 @@ class Settings(BaseSettings):
     )
     artifacts_url: Annotated[str, AfterValidator(_check_artifacts_url)] = Field(
         default="",
-        description="s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or another URL of fsspec: where reports are kept",
+        description="s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or an URL of fsspec: reports and toolchains",
     )
     webhook_secret: SecretStr | None = Field(
         default=None, min_length=1, description="the secret typed into the GitHub App's webhook settings"
@@ -211,6 +221,13 @@ class Settings(BaseSettings):
     toolchain_cache_days: int = Field(
         default=30, ge=1, le=3650, description="1 to 3650 days that a toolchain outlives its last use"
     )
+    proposal_forks: Annotated[
+        tuple[str, ...], NoDecode, BeforeValidator(_split_list), AfterValidator(_check_forks)
+    ] = Field(
+        default=(),
+        description="owner/name=owner/fork,owner/name=owner/fork: repositories whose tests are proposed "
+        "through a fork that the App may write to",
+    )
     host: str = Field(default="127.0.0.1", min_length=1, description="an address to listen on")
     port: int = Field(default=8000, ge=0, le=65535, description="0 to 65535; 0 is any free port")
     workers: int = Field(
@@ -248,6 +265,11 @@ class Settings(BaseSettings):
         """The secrets a delivery may be signed with, the current one first; empty if none is set."""
         known = (self.webhook_secret, self.webhook_secret_previous)
         return tuple(secret.get_secret_value().encode() for secret in known if secret is not None)
+
+    def proposal_fork(self, target: str) -> str:
+        """The fork through which tests are proposed to a repository; "" for none."""
+        pairs = (one.partition("=") for one in self.proposal_forks)
+        return next((fork for name, _, fork in pairs if name.lower() == target.lower()), "")
 
     @classmethod
     def settings_customise_sources(

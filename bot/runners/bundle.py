@@ -1,8 +1,9 @@
 """A shard with its cases as one file, for a machine that does not share our disk.
 
-A tar archive: `shard.json`; the cases as packs of prepared records (`fuzzing.execute.case_cache`), so that
-the machine neither writes nor checks a file for each; and `cases/ID/NAME` for each file of a case without a
-record. It is data: its reader takes these names only.
+A tar archive: `shard.json`; `toolchain.json`, if an object store has the toolchain; the cases as packs of
+prepared records (`fuzzing.execute.case_cache`), so that the machine neither writes nor checks a file for
+each; and `cases/ID/NAME` for each file of a case without a record. It is data: its reader takes these names
+only.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from platformdirs import user_cache_path
 from bot.errors import InfrastructureError, RunnerError
 from bot.runners.local import SHARD_PROGRAM
 from bot.runners.process_stream import stream_lines
+from bot.runners.toolchain_archives import ToolchainArchive, fetch_toolchain
 from fuzzing.cases import Corpus
 from fuzzing.errors import UsageError
 from fuzzing.execute.case_cache import PACK_FOLDER, CaseCache
@@ -34,14 +36,20 @@ MAX_BYTES = 1 << 30
 BATCH_S = 0.5
 _BATCH = 50  # events sent at once
 _FILE = re.compile(r"cases/([0-9a-f]{64})/([A-Za-z0-9_]+\.[a-z0-9]+)")
+_SHARD, _TOOLCHAIN = "shard.json", "toolchain.json"
 _PACK = re.compile(re.escape(PACK_FOLDER) + r"/[0-9a-f]")
 
 
-def pack_shard(shard: CaseShard) -> bytes:
-    """The shard and its cases; raises RunnerError if a case cannot be read."""
+def pack_shard(shard: CaseShard, toolchain: ToolchainArchive | None = None) -> bytes:
+    """The shard and its cases; raises RunnerError if a case cannot be read.
+
+    toolchain  for machines that lack the shard's interpreter
+    """
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:
-        _add(archive, "shard.json", json.dumps(shard.to_json()).encode())
+        _add(archive, _SHARD, json.dumps(shard.to_json()).encode())
+        if toolchain is not None:
+            _add(archive, _TOOLCHAIN, json.dumps(toolchain.to_json()).encode())
         corpus = Corpus(shard.corpus)
         packs, left = CaseCache(corpus).pack(shard.cases)
         for path, pack in packs.items():
@@ -60,23 +68,28 @@ def pack_shard(shard: CaseShard) -> bytes:
 def unpack_shard(bundle: bytes, folder: Path, python: str = "") -> CaseShard:
     """The shard of a bundle, with its corpus below `folder`.
 
-    python  an interpreter of this machine with the shard's compiler; "" for the path in the shard
+    python  an interpreter of this machine with the shard's compiler; "" for the path in the shard, or where
+            that is not, for the toolchain in the object store
 
-    Raises RunnerError for a file that is no bundle, and where there is no such interpreter.
+    Raises RunnerError for a file that is no bundle, and where there is no such interpreter;
+    InfrastructureError if the store does not work.
     """
     try:
-        shard = _extract(bundle, folder)
+        shard, toolchain = _extract(bundle, folder)
     except (tarfile.TarError, UsageError, ValueError, KeyError) as error:
         raise RunnerError(
             f"this is no bundle of a shard: {error}; install the version of Assay that the service has"
         ) from None
     _keep_references(folder / "corpus")
+    if not python and toolchain is not None and not Path(shard.python).is_file():
+        python = str(fetch_toolchain(toolchain))
     changes = {"corpus": str(folder / "corpus")} | ({"python": python} if python else {})
     shard = CaseShard.from_json(shard.to_json() | changes)
     if not Path(shard.python).is_file():
         raise RunnerError(
             f"this machine has no {shard.python}, the interpreter with {shard.backend}; share the folder "
-            "of the toolchains with it, or name an interpreter that has the same compiler"
+            "of the toolchains with it, set ASSAY_ARTIFACTS_URL for the service, or name an interpreter "
+            "that has the same compiler"
         )
     return shard
 
@@ -138,23 +151,26 @@ def batches(get: Callable[[bool, float], bytes | None]) -> Iterator[list[bytes]]
             batch = []
 
 
-def _extract(bundle: bytes, folder: Path) -> CaseShard:
-    total = 0
+def _extract(bundle: bytes, folder: Path) -> tuple[CaseShard, ToolchainArchive | None]:
+    total, toolchain = 0, None
     with tarfile.open(fileobj=io.BytesIO(bundle)) as archive:
         for member in archive:
             total += member.size
             place = _place(member.name)
-            if not member.isfile() or total > MAX_BYTES or not (place or member.name == "shard.json"):
+            if not member.isfile() or total > MAX_BYTES or not (place or member.name in (_SHARD, _TOOLCHAIN)):
                 raise ValueError(f"unexpected member {member.name[:100]!r}")
             content = archive.extractfile(member)
             assert content is not None
-            if not place:
+            if member.name == _SHARD:
                 shard = CaseShard.from_json(json.loads(content.read()))
+                continue
+            if member.name == _TOOLCHAIN:
+                toolchain = ToolchainArchive.from_json(json.loads(content.read()))
                 continue
             target = folder / "corpus" / place
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content.read())
-    return shard
+    return shard, toolchain
 
 
 def _keep_references(corpus: Path) -> None:

@@ -17,6 +17,7 @@ from bot.runners.exchange import Exchange
 from bot.runners.fair_slots import FairSlots
 from bot.runners.parts import run_parts, split_shard
 from bot.runners.protocol import Dispatcher, OnEvent, RunnerOptions, Shard, runner
+from bot.runners.toolchain_archives import ToolchainArchives
 from fuzzing.execute.shard import Shard as CaseShard
 
 #: Seconds without a sign of life after which a runner is lost; it gives one every fifteen
@@ -37,7 +38,12 @@ def make(options: RunnerOptions) -> GitHubActionsRunner:
         )
     folder = exchange_folder(options.data_dir)
     return GitHubActionsRunner(
-        Exchange(folder), options.dispatcher, options.slots, options.url, options.labels
+        Exchange(folder),
+        options.dispatcher,
+        options.slots,
+        options.url,
+        options.labels,
+        archives=options.archives,
     )
 
 
@@ -47,7 +53,12 @@ def exchange_folder(data_dir: Path) -> Path:
 
 
 class GitHubActionsRunner:
-    """Runs shards as jobs, at most `slots` at once; `url` is our address, `labels` those of the machines."""
+    """Runs shards as jobs, at most `slots` at once.
+
+    url       our address
+    labels    of the machines
+    archives  of toolchains, for machines that do not share our disk
+    """
 
     def __init__(
         self,
@@ -57,9 +68,11 @@ class GitHubActionsRunner:
         url: str,
         labels: tuple[str, ...] = (),
         *,
+        archives: ToolchainArchives | None = None,
         lease_s: float = LEASE_S,
         start_s: float = START_S,
     ) -> None:
+        self._archives = archives
         self._exchange, self._dispatcher = exchange, dispatcher
         self._slots, self._url = FairSlots(slots), url
         self._labels = ["self-hosted", *labels]
@@ -74,7 +87,8 @@ class GitHubActionsRunner:
         with self._slots.slot(stop) as free:
             if not free:
                 return
-            attempt = self._exchange.open(pack_shard(part))
+            toolchain = self._archives.publish(part.python) if self._archives else None
+            attempt = self._exchange.open(pack_shard(part, toolchain))
             inputs = {
                 "url": self._url,
                 "name": attempt,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from bot.runners.toolchain_archives import ToolchainArchives
 from fuzzing.registry import Registry
 
 Event = dict[str, Any]
@@ -81,6 +82,7 @@ class RunnerOptions:
     labels      what a machine must have: Ray's NAME=VALUE, or the labels of GitHub's self-hosted runners
     url         our address, as runners reach it
     key         the secret that runners sign with
+    archives    toolchains for machines that do not share our disk; None without an object store
     """
 
     slots: int = 1
@@ -89,6 +91,7 @@ class RunnerOptions:
     ray_address: str = "auto"
     url: str = ""
     key: bytes = b""
+    archives: ToolchainArchives | None = None
     dispatcher: Dispatcher | None = None
 
 

@@ -1,7 +1,7 @@
 """The `ray` runner: parts of shards as tasks of a Ray cluster that exists already.
 
 Ray places tasks, starts machines and notices lost ones; retries are ours, because only we know which outcomes
-arrived. Nodes need Assay, and the toolchains at the same path or in a shared folder. Ray's own messages are
+arrived. Nodes need Assay, and the toolchains at the same path or in an object store. Ray's own messages are
 pickled: every process of the cluster is trusted, and cases run below them in the sandbox.
 """
 
@@ -18,6 +18,7 @@ from bot.runners.bundle import pack_shard, run_bundle
 from bot.runners.event_lines import MalformedLineError, parse_line
 from bot.runners.parts import run_parts, split_shard
 from bot.runners.protocol import OnEvent, RunnerOptions, Shard, runner
+from bot.runners.toolchain_archives import ToolchainArchives
 from fuzzing.execute.gpu_slots import CUDA_DEVICE
 from fuzzing.execute.shard import Shard as CaseShard
 
@@ -27,18 +28,25 @@ _POLL_S = 0.2  # how soon a stop is noticed
 @runner("ray")
 def make(options: RunnerOptions) -> RayRunner:
     """The runner for the settings."""
-    return RayRunner(options.ray_address, options.labels)
+    return RayRunner(options.ray_address, options.labels, options.archives)
 
 
 class RayRunner:
     """Runs shards on the cluster at `address` ("auto" for the one of this machine).
 
-    labels  NAME=VALUE texts, which a node must have as Ray labels; such as accelerator-type=H100
+    labels    NAME=VALUE texts, which a node must have as Ray labels; such as accelerator-type=H100
+    archives  of toolchains, for nodes that do not share our disk
 
     Raises SettingsError without Ray, RunnerError without the cluster.
     """
 
-    def __init__(self, address: str = "auto", labels: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        address: str = "auto",
+        labels: tuple[str, ...] = (),
+        archives: ToolchainArchives | None = None,
+    ) -> None:
+        self._archives = archives
         self._labels = dict(label.partition("=")[::2] for label in labels)
         self._ray = _connect(address)
         self._task = self._ray.remote(num_returns="streaming", max_retries=0)(_run_part)
@@ -58,7 +66,8 @@ class RayRunner:
         needs: dict[str, Any] = {"num_gpus": 1} if part.device == CUDA_DEVICE else {"num_cpus": 1}
         if self._labels:
             needs["label_selector"] = self._labels
-        results = self._task.options(scheduling_strategy="SPREAD", **needs).remote(pack_shard(part))
+        bundle = pack_shard(part, self._archives.publish(part.python) if self._archives else None)
+        results = self._task.options(scheduling_strategy="SPREAD", **needs).remote(bundle)
         try:
             self._take(results, on_event, stop)
         except ray.exceptions.TaskCancelledError:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import re
 import signal
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from bot import processes
 from bot.errors import RunnerError
+from fuzzing.compiler_messages import has_words
 from fuzzing.execute.sandbox import launcher
 from fuzzing.execute.sandbox.launch import sandboxed_command
 
@@ -24,14 +28,30 @@ BUG_SHOWN = 1
 _ONNX_PACKAGES = ("onnx", "google", "ml_dtypes", "typing_extensions")
 #: What a reproducer prints when it exits with 1 (`templates/reproducers/base.py.j2`).
 BUG_MARKER = b"THE BUG SHOWS"
+_TRACEBACK = "Traceback (most recent call last):"
+#: The first frame of a traceback: a statement of the script.
+_FRAME = re.compile(r'File "[^"\n]*reproducer\.py", line (\d+), in <module>')
 _PASSED_VARIABLES = ("PATH", "LANG", "LANGUAGE", "LC_*", "LD_LIBRARY_PATH", "CUDA_*", "NVIDIA_*")
 
 
-def try_script(text: str, python: str, ending: str = "") -> int:
+class Ending(NamedTuple):
+    """How a short script ends where the bug shows.
+
+    name       an exception's class or a signal's name
+    words      of the exception's message, in this order
+    assertion  the exception is raised by the script's last statement, which compares the outputs
+    """
+
+    name: str
+    words: tuple[str, ...] = ()
+    assertion: bool = False
+
+
+def try_script(text: str, python: str, ending: Ending | None = None) -> int:
     """The exit code of a script under the interpreter `python`, in a confined process.
 
     text    a guarded script, which prints that the bug shows before it exits with 1; or a short one
-    ending  what ends a short script where the bug shows: an exception's class or a signal's name
+    ending  how a short script ends where the bug shows
 
     Returns 1 only where the bug shows: an absent interpreter and a mistake in the script exit with 1 too. 124
     where it does not end, 125 where it does not run, as `timeout` has it. The process gets a folder of its
@@ -61,17 +81,35 @@ def try_script(text: str, python: str, ending: str = "") -> int:
         except OSError as error:
             raise RunnerError(f"cannot start {python}: {error.strerror}") from error
     if ending:
-        return BUG_SHOWN if shows(ending, done.returncode, done.stderr) else NOT_RUN
+        stderr = done.stderr.decode(errors="replace")
+        return BUG_SHOWN if shows(ending, text, done.returncode, stderr) else NOT_RUN
     unmarked = done.returncode == 1 and BUG_MARKER not in done.stdout
     return NOT_RUN if unmarked or done.returncode == launcher.NOT_FOUND else done.returncode
 
 
-def shows(ending: str, returncode: int, stderr: bytes) -> bool:
-    """Whether a short script ended as the bug has it: killed by a signal, or by an exception of a class."""
-    if ending in signal.Signals.__members__:
-        return returncode == -signal.Signals[ending]
-    raised = [line.partition(b":")[0] for line in stderr.splitlines() if line and not line[:1].isspace()]
-    return returncode == 1 and ending.encode() in {line.rpartition(b".")[2] for line in raised}
+def shows(ending: Ending, text: str, returncode: int, stderr: str) -> bool:
+    """Whether the short script `text` ended as the bug has it."""
+    if ending.name in signal.Signals.__members__:
+        return returncode == -signal.Signals[ending.name]
+    lines = stderr.splitlines()
+    raised = [at for at, line in enumerate(lines) if _named_class(line) == ending.name]
+    if returncode != 1 or not raised:
+        return False
+    if ending.assertion and not _is_from_last_statement(text, stderr):
+        return False
+    return has_words("\n".join(lines[raised[0] :]), ending.words)
+
+
+def _named_class(line: str) -> str:
+    """The class of the exception that a line names, without its module; "" if the line is indented."""
+    return "" if line[:1].isspace() else line.partition(":")[0].rpartition(".")[2]
+
+
+def _is_from_last_statement(text: str, stderr: str) -> bool:
+    """Whether the last traceback begins in the last statement of `text`, which runs below one more line."""
+    found = _FRAME.search(stderr, max(stderr.rfind(_TRACEBACK), 0))
+    last = ast.parse(text).body[-1]
+    return found is not None and last.lineno < int(found[1]) <= (last.end_lineno or last.lineno) + 1
 
 
 def _link_onnx(folder: Path) -> list[Path]:

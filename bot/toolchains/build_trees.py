@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot import processes
+from bot.atomic_folders import move_aside
 from bot.commit_files import CommitFiles, TreeFile
 from bot.errors import ProvisionError
 from bot.file_lock import file_lock
-from bot.toolchains.cache import move_aside
 from bot.toolchains.source_digests import checked_files, source_of
 from fuzzing.file_trees import discard_tree, remove_tree
 

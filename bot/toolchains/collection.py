@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bot.atomic_folders import move_aside
 from bot.errors import UsageError
 from bot.file_lock import file_lock
 from bot.toolchains.build_trees import BUILDS, remove_unused_trees
-from bot.toolchains.cache import move_aside
 from bot.toolchains.commit_toolchain import FAILURES, RECORD
 from bot.toolchains.uses import Use, unless_held, uses
 from fuzzing.file_trees import remove_tree
@@ -115,6 +115,7 @@ def _remove(folder: Path) -> bool:
         if not free or not folder.exists():
             return False
         remove_tree(move_aside(folder))
+        folder.with_name(f"{folder.name}.archive").unlink(missing_ok=True)
         folder.with_name(f"{folder.name}.used").write_text("", encoding="utf-8")
     return True
 

@@ -14,8 +14,8 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from bot.errors import BrokenSourcesError, BuildFailedError, ProvisionError
-from bot.toolchains.cache import make_once
+from bot.atomic_folders import make_once
+from bot.errors import BrokenSourcesError, BuildFailedError, ProvisionError, RunnerError
 from bot.toolchains.probe import ProbeResult, compile_bytecode, probe
 from bot.toolchains.registry import OnProgress, ReadyToolchain, ToolchainSpec
 from bot.toolchains.smoke import smoke_test
@@ -126,7 +126,7 @@ def _check(
     if versions is not None:
         try:
             check_smoke(folder, spec, progress)
-        except BrokenSourcesError:
+        except (BrokenSourcesError, RunnerError):  # no case runs on what cannot be imported
             _import_once(folder, spec, progress)  # its traceback says more
             raise
         return versions
@@ -139,9 +139,9 @@ def _check(
 def _import_once(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> ProbeResult:
     """What the environment holds; raises BrokenSourcesError if its compiler cannot be imported."""
     progress(f"{spec.label}: importing it once")
-    python, module = folder / "bin" / "python", backends.get(spec.backend).import_name
+    python, adapter = folder / "bin" / "python", backends.get(spec.backend)
     try:
-        return probe(python, module, lines=_TRACEBACK_LINES)
+        return probe(python, adapter.import_name, environment=adapter.environment, lines=_TRACEBACK_LINES)
     except ProvisionError as error:
         why = _public(str(error), folder)
         raise BrokenSourcesError(f"{spec.label}: the compiler cannot be imported:\n{why}") from None

@@ -54,7 +54,8 @@ class ExistingProvisioner:
         progress(f"{adapter.name}: importing it once with {spec.python}")
         modules = [adapter.import_name, *(name.replace("-", "_") for name in adapter.packages)]
         try:
-            found = probe(Path(spec.python), adapter.import_name, extra_modules=modules)
+            python, environment = Path(spec.python), adapter.environment
+            found = probe(python, adapter.import_name, environment=environment, extra_modules=modules)
         except ProvisionError as error:
             error.add_note(f"`assay doctor --python {spec.python}` says what to install for {adapter.name}")
             raise

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -42,10 +42,17 @@ class ProbeResult(BaseModel):
 
 
 def probe(
-    python: Path, import_name: str, *, extra_modules: Sequence[str] | None = None, lines: int = 2
+    python: Path,
+    import_name: str,
+    *,
+    environment: Mapping[str, str] | None = None,
+    extra_modules: Sequence[str] | None = None,
+    lines: int = 2,
 ) -> ProbeResult:
     """What the interpreter `python` holds, after it imported the compiler, behind the strongest walls there
     are.
+
+    `environment` has the variables that a worker of the compiler needs (`Backend.environment`).
 
     With `extra_modules`, names of modules that matter too, also a digest of every file; see
     `probe_script.content`. That takes half a second for 30,000 files; reading them would take a minute.
@@ -53,7 +60,11 @@ def probe(
     Raises ProvisionError with the last `lines` of its output: it cannot be started, or the import fails.
     """
     with tempfile.TemporaryDirectory(prefix="assay-probe-") as home:
-        env = processes.filtered_environment(*processes.SAFE_VARIABLES, extra={"HOME": home})
+        needed = {
+            name: value.replace("{scratch}", home).replace("{cache}", home)
+            for name, value in (environment or {}).items()
+        }
+        env = processes.filtered_environment(*processes.SAFE_VARIABLES, extra=needed | {"HOME": home})
         query = {
             "module": import_name,
             "extra_modules": list(extra_modules or ()),

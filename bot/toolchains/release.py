@@ -52,6 +52,10 @@ class ReleaseProvisioner:
             for name in reference_packages(config)
             if _name(name) not in covered
         ]
+        covered |= {_name(item) for item in references}
+        references += [
+            _pin_if_any(name, file, read) for name in exporters(config) if _name(name) not in covered
+        ]
         reference_names = {_name(item) for item in references}
         needed = [item for item in needed if _name(item) not in reference_names]
         return ToolchainSpec(
@@ -77,11 +81,27 @@ def reference_packages(config: RepositoryConfig) -> tuple[str, ...]:
 
     ONNX's evaluator runs in Assay's environment; torch and Keras must be those that the compiler works with.
     """
+    found = [name for kind in _kinds(config) for name in backends.reference_packages(kind) if name != "numpy"]
+    return tuple(dict.fromkeys(found))
+
+
+def exporters(config: RepositoryConfig) -> tuple[str, ...]:
+    """The packages by which the cases' programs become what the compiler reads."""
+    found = backends.get(config.backend).exporters
+    return tuple(dict.fromkeys(name for kind in _kinds(config) for name in found.get(kind, ())))
+
+
+def _kinds(config: RepositoryConfig) -> list[str]:
+    """The kinds of the cases' programs but ONNX models, which need no library in the toolchain."""
     libraries = {names.source_libraries()[source] for source in config.sources}
     wanted = {config.frontend, *libraries} - {None, "onnx"}
-    kinds = [kind for kind in backends.get(config.backend).kinds if get_kind(kind).frontend in wanted]
-    found = [name for kind in kinds for name in backends.reference_packages(kind) if name != "numpy"]
-    return tuple(dict.fromkeys(found))
+    return [kind for kind in backends.get(config.backend).kinds if get_kind(kind).frontend in wanted]
+
+
+def _pin_if_any(name: str, file: str, read: ReadFile) -> str:
+    """The exact pin of a package in the repository's pin file, else its bare name."""
+    pins = [pin for pin in find_pins(read(file) or b"", file, [name]) if pin.version is not None]
+    return f"{name}=={pins[0].version}" if pins else name
 
 
 def _reference_pin(name: str, file: str, config: RepositoryConfig, read: ReadFile) -> str:
@@ -150,10 +170,11 @@ def _build(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> dict[str,
     except ProvisionError as error:
         raise _with_advice(error, spec, installer) from None
     progress(f"{spec.label}: importing it once")
-    found = probe(python, backends.get(spec.backend).import_name)
+    adapter = backends.get(spec.backend)
+    found = probe(python, adapter.import_name, environment=adapter.environment)
     compile_bytecode(folder, found.sources)
     check_smoke(folder, spec, progress)
-    wanted = [_name(item) for item in (*spec.requirements, *backends.get(spec.backend).packages)]
+    wanted = [_name(item) for item in (*spec.requirements, *adapter.packages)]
     return {
         "label": spec.label,
         "versions": {"python": found.python, **found.packages},

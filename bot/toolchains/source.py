@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from bot import processes
+from bot.atomic_folders import make_once
 from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig
 from bot.errors import BuildFailedError, ConfigError, ProvisionError
 from bot.toolchains.build_trees import BUILDS, BuildTree, built_wheel
-from bot.toolchains.cache import make_once
 from bot.toolchains.commit_toolchain import make_checked, ready
 from bot.toolchains.installer import Installer
 from bot.toolchains.registry import OnProgress, ReadyToolchain, ToolchainSpec, provisioner

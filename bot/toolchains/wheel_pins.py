@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 
 from bot.config import RepositoryConfig
 from bot.toolchains.existing import public_version
-from bot.toolchains.release import reference_packages
+from bot.toolchains.release import exporters, reference_packages
 from fuzzing import backends
 
 #: A release that no backend treats in a way of its own.
@@ -19,8 +19,10 @@ NEWEST = "9999.0.0"
 
 def pin_release(package: str, release: str) -> bytes:
     """A requirements.txt with the release, and the reference libraries at the versions installed here."""
-    references = [backends.get(name) for name in backends.names() if backends.get(name).reference]
-    names = {one for reference in references for one in reference.packages} - {package, "numpy"}
+    every = [backends.get(name) for name in backends.names()]
+    names = {one for backend in every if backend.reference for one in backend.packages}
+    names |= {one for backend in every for needed in backend.exporters.values() for one in needed}
+    names -= {package, "numpy"}
     pins = [f"{package}=={release}"]
     for name in sorted(names):
         with suppress(PackageNotFoundError):
@@ -37,7 +39,7 @@ def needed_beside(config: RepositoryConfig, package: str) -> tuple[str, ...]:
         for item in backends.get(config.backend).requirements(NEWEST)
         if NEWEST not in item
     }
-    for name in reference_packages(config):
+    for name in (*reference_packages(config), *exporters(config)):
         if name != "numpy":
             with suppress(PackageNotFoundError):
                 needed[canonicalize_name(name)] = f"{name}=={public_version(version(name))}"

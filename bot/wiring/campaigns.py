@@ -17,6 +17,7 @@ from bot.runners import Runner, make_runner, run_tool
 from bot.runners.protocol import Dispatcher, OnEvent, RunnerOptions
 from bot.runners.repository_test import run_test
 from bot.runners.reproducer_run import try_script
+from bot.runners.toolchain_archives import ToolchainArchives
 from bot.settings import Settings, report_url
 from bot.toolchains import provision, resolve
 from bot.wiring.github import repositories
@@ -37,6 +38,7 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "make_shard": make_shard,
         "try_script": try_script,
         "run_test": run_test,
+        "proposal_fork": settings.proposal_fork,
         "run_tool": _run_tool,
         "sign": compute_signature,
         "reports": reports(settings.data_dir, partial(report_url, settings), settings.artifacts_url),
@@ -49,6 +51,8 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
 
 def runner(settings: Settings, dispatcher: Dispatcher | None = None) -> Runner:
     """Where shards run; each has as many workers as the settings allow. Raises SettingsError, RunnerError."""
+    url = settings.artifacts_url
+    archives = ToolchainArchives(url, settings.data_dir) if url else None
     options = RunnerOptions(
         slots=settings.runner_slots,
         data_dir=settings.data_dir,
@@ -57,6 +61,7 @@ def runner(settings: Settings, dispatcher: Dispatcher | None = None) -> Runner:
         url=settings.public_url or "",
         key=settings.runner_key.get_secret_value().encode() if settings.runner_key else b"",
         dispatcher=dispatcher,
+        archives=archives,
     )
     return make_runner(settings.runner, options)
 

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bot.errors import InternalError, SettingsError
-from bot.github.dry_run import DryRunSink
 from bot.github.repositories import Repositories
 from bot.github.requests import Sink
 from bot.runners.protocol import Dispatcher
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
 def make_sinks(settings: Settings, github_api: GitHubApi | None) -> tuple[Sink, Callable[[], datetime], Sink]:
     """Where effects go, the clock, and where those of targets in dry-run mode go."""
+    from bot.github.dry_run import DryRunSink
+
     dry_run = DryRunSink(settings.data_dir / "outbox")
     if settings.github_mode == "dry-run":
         return dry_run, now, dry_run

@@ -113,7 +113,12 @@ def service(settings: Settings, database: Database) -> ServiceParts:
             MergeGroupIntent: partial(merge_groups.handle, start=start),
         }
     )
-    event_filter = EventFilter(handle, app=settings.github_app_id or "", can_ask_github=reader is not None)
+    event_filter = EventFilter(
+        handle,
+        app=settings.github_app_id or "",
+        forks=frozenset(one.partition("=")[2].lower() for one in settings.proposal_forks),
+        can_ask_github=reader is not None,
+    )
     dependencies = Dependencies(
         database=database,
         handle_intent=event_filter,

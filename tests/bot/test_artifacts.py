@@ -61,7 +61,7 @@ def test_the_page_is_uploaded_last(store: Store, tmp_path: Path) -> None:
     artifacts = Artifacts("s3://reports", tmp_path)
     write(artifacts, 1)
     uploads: list[str] = []
-    filesystem = artifacts._open()
+    filesystem = artifacts._store._open()
     send: Callable[..., object] = filesystem.pipe_file
 
     class Dying:
@@ -71,13 +71,13 @@ def test_the_page_is_uploaded_last(store: Store, tmp_path: Path) -> None:
             send(path, data)
             uploads.append(path)
 
-    artifacts._filesystem = Dying()
+    artifacts._store._filesystem = Dying()
     with pytest.raises(InfrastructureError, match="cannot upload to s3://reports") as failure:
         artifacts.publish(1)
     assert failure.value.transient
     assert (artifacts.folder(1) / PAGE).is_file()
     store.start()
-    artifacts._filesystem = None
+    artifacts._store._filesystem = None
     artifacts.publish(1)
     assert artifacts.page(1) == b"page"
     assert len(store.keys()) == 3

@@ -149,6 +149,19 @@ def test_what_is_polled_must_be_repositories(monkeypatch: pytest.MonkeyPatch, na
         load_settings()
 
 
+def test_a_fork_belongs_to_one_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_PROPOSAL_FORKS", "octo/compiler=bots/compiler, octo/other=bots/other")
+    settings = load_settings()
+    assert [settings.proposal_fork(one) for one in ("Octo/Other", "bots/other")] == ["bots/other", ""]
+
+
+@pytest.mark.parametrize("pairs", ["octo/compiler", "octo/compiler=", "o/n=O/N", "o/n=../x", "=o/n"])
+def test_what_is_no_repository_and_its_fork(pairs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_PROPOSAL_FORKS", pairs)
+    with pytest.raises(SettingsError, match="ASSAY_PROPOSAL_FORKS"):
+        load_settings()
+
+
 def test_a_file_lists_what_is_polled(tmp_path: Path) -> None:
     (tmp_path / "assay.toml").write_text('watch = ["octo/compiler"]\n')
     assert load_settings().watch == ("octo/compiler",)

@@ -150,7 +150,7 @@ def serve(exchange: Exchange, key: bytes = KEY) -> Iterator[str]:
 
 @contextmanager
 def actions_pool(
-    hub: GitHubDouble, folder: Path, *, slots: int = 2, lose: int = 0, **limits: float
+    hub: GitHubDouble, folder: Path, *, slots: int = 2, lose: int = 0, **limits: Any
 ) -> Iterator[tuple[GitHubActionsRunner, Machines]]:
     """The runner of a service that dispatches to the double, and the machines that take its runs."""
     hub.hub.permissions["actions"] = "write"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import RunnerError
-from bot.runners.reproducer_run import NOT_RUN, try_script
+from bot.runners.reproducer_run import BUG_SHOWN, NOT_RUN, Ending, try_script
 
 #: Starts itself again, as reproducers do, and tells what it could do by its exit code.
 TEMPLATE = """
@@ -83,4 +83,40 @@ def test_what_cannot_be_started_at_all_is_told(monkeypatch: pytest.MonkeyPatch) 
 def test_a_short_script_reads_our_onnx_where_its_toolchain_has_none(tmp_path: Path) -> None:
     venv.create(tmp_path / "empty", symlinks=True)
     script = "import typing_extensions, google.protobuf\nraise RuntimeError('as the bug does')\n"
-    assert try_script(script, str(tmp_path / "empty/bin/python"), "RuntimeError") == 1
+    assert try_script(script, str(tmp_path / "empty/bin/python"), Ending("RuntimeError")) == 1
+
+
+WRONG = Ending("AssertionError", assertion=True)
+SHORT = """
+def convert(x):
+    {fault}
+    return x
+try:
+    raise AssertionError("on the way")
+except AssertionError:
+    got = convert(3)
+assert (got
+        == 4), got
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "ending", "code"),
+    [
+        (
+            "raise ValueError('Split: 3 outputs of axis 7')",
+            Ending("ValueError", ("Split", "axis")),
+            BUG_SHOWN,
+        ),
+        ("raise ValueError('axis: Split')", Ending("ValueError", ("Split", "axis")), NOT_RUN),
+        ("raise ValueError('No module named onnx')", Ending("ValueError", ("Split", "axis")), NOT_RUN),
+        ("raise TypeError('Split: axis')", Ending("ValueError", ("Split", "axis")), NOT_RUN),
+        (SHORT.format(fault="pass"), WRONG, BUG_SHOWN),
+        (SHORT.format(fault="assert x == 4, 'a check of the compiler'"), WRONG, NOT_RUN),
+        (SHORT.format(fault="return 4"), WRONG, NOT_RUN),
+        ("import os; os.abort()", Ending("SIGABRT"), BUG_SHOWN),
+        ("import os; os.abort()", Ending("SIGSEGV"), NOT_RUN),
+    ],
+)
+def test_a_short_script_shows_its_own_bug_alone(script: str, ending: Ending, code: int) -> None:
+    assert try_script(script, sys.executable, ending) == code

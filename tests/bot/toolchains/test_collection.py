@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bot.artifacts import Artifacts
+from bot.atomic_folders import make_once
 from bot.cli import main
 from bot.errors import UsageError
 from bot.settings import load_settings
@@ -21,7 +22,6 @@ from bot.store.models import Campaign, CampaignState, Toolchain
 from bot.targets.dependencies import Dependencies, RetentionPolicy
 from bot.targets.periodic_tasks import TaskContext, list_tasks
 from bot.toolchains import collection, uses
-from bot.toolchains.cache import make_once
 
 OLD, NEWER, FAILED = "a" * 64, "b" * 64, "c" * 64
 _HOLDER = """
@@ -107,6 +107,14 @@ def test_leftovers_of_a_maker_that_died_go(root: Path) -> None:
     collected(root, max_age_s=1e6)
     assert not list(root.glob("*.partial-*"))
     assert len(left(root)) == 3
+
+
+def test_the_record_of_an_upload_goes_with_its_toolchain(root: Path) -> None:
+    folder = add(root, "c" * 64, age_s=100)
+    record = folder.with_name(f"{folder.name}.archive")
+    record.touch()
+    assert collected(root, max_age_s=50)
+    assert not record.exists()
 
 
 def test_what_was_removed_is_made_again(root: Path) -> None:

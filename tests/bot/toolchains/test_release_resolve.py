@@ -9,6 +9,7 @@ import pytest
 from bot.config import parse_config
 from bot.errors import ConfigError
 from bot.toolchains import ToolchainSpec, resolve
+from fuzzing import backends
 
 SMALLEST = "version: 1\nbackend: openvino\n"
 
@@ -121,3 +122,15 @@ def test_the_library_of_the_cases_is_in_the_toolchain() -> None:
         spec(torch, requirements_txt="openvino==2026.4.1\n")
     assert reported.value.key == "toolchain.extra"
     assert spec(requirements_txt=pins).requirements == ("openvino==2026.4.1",)
+
+
+@pytest.mark.parametrize("backend", ["openvino", "onnxruntime", "tvm"])
+def test_the_packages_that_export_keras_programs_are_in_the_toolchain(backend: str) -> None:
+    """Without onnx and onnxscript no Keras case is exported, so none tests the compiler."""
+    package = backends.get(backend).package
+    config = parse_config(f"version: 1\nbackend: {backend}\nsources: [keras-tests]\n".encode())
+    pins = f"{package}==1.30.0\nkeras==3.15.1\ntorch==2.13.0\nonnxscript==0.7.2\n"
+    found = resolve(config, {"requirements.txt": pins.encode()}.get)
+    assert {"keras==3.15.1", "torch==2.13.0", "onnx", "onnxscript==0.7.2"} < set(found.requirements)
+    plain = parse_config(f"version: 1\nbackend: {backend}\nsources: [onnx-node-tests]\n".encode())
+    assert "onnxscript" not in " ".join(resolve(plain, {"requirements.txt": pins.encode()}.get).requirements)

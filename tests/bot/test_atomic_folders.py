@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.toolchains.cache import make_once
+from bot.atomic_folders import make_once
 
 # Says what it does, and while it makes the folder waits to be told to go on.
 RACER = textwrap.dedent("""
     import sys
     from pathlib import Path
-    from bot.toolchains.cache import make_once
+    from bot.atomic_folders import make_once
 
     folder = Path(sys.argv[1])
 
@@ -35,7 +35,7 @@ RACER = textwrap.dedent("""
 DYING = textwrap.dedent("""
     import os, signal, sys
     from pathlib import Path
-    from bot.toolchains.cache import make_once
+    from bot.atomic_folders import make_once
 
     def make(partial):
         (partial / "half").write_text("x")
