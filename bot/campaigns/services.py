@@ -19,6 +19,7 @@ from bot.campaigns.report.summary import Summary
 from bot.commit_files import ReadFile
 from bot.runners.protocol import OnEvent, Runner
 from bot.runners.repository_test import RunResult
+from bot.runners.reproducer_run import Ending
 from bot.store import now
 from bot.store.campaigns import Session
 from fuzzing.outcomes import Outcome
@@ -243,15 +244,15 @@ class CampaignProblem:
 class Script(NamedTuple):
     """The reproducer of a case.
 
-    text    the guarded script
+    text    the guarded script; "" where there is none
     short   the short one, "" where there is none
-    ending  what ends the short one: an exception's class, a signal's name, "" for a hang
+    ending  how the short one ends; None where it does not end by itself, as in a hang
     """
 
     case: str
     text: str
     short: str = ""
-    ending: str = ""
+    ending: Ending | None = None
 
 
 class Reports(Protocol):
@@ -305,10 +306,11 @@ class Services:
     sign        the signature of an outcome
     catalogs    (corpus, names of sources) → the sources, migrated or not
     corpus      folder of the cases; None for the one in the data folder
-    try_script  (script, interpreter) → exit code, in a confined process; for a short script, 1 if it
-                ended with the text given as third argument
+    try_script  (script, interpreter) → exit code, in a confined process; for a short script, whose
+                Ending is the third argument, 1 if it ended so
     run_test    runs a test of the repository, confined: (interpreter, files by path, arguments of Python,
                 timeout in s)
+    proposal_fork  the fork through which tests are proposed to a target; "" for none
     run_tool    runs `python -m MODULE ARGS...` of the data plane, passes on its events, ends soon after
                 `stop`
     """
@@ -323,6 +325,7 @@ class Services:
     runner: Runner
     try_script: Callable[..., int]
     run_test: Callable[[str, Mapping[str, str], Sequence[str], float], RunResult]
+    proposal_fork: Callable[[str], str]
     run_tool: Callable[[str, Sequence[str], OnEvent, threading.Event], None]
     sign: Sign
     reports: Reports

@@ -26,6 +26,7 @@ from bot.reports.report import Group, Report, build_report
 from bot.reports.reproducer import checkout_commands
 from bot.reports.reproducer_short import ending
 from bot.reports.templates import pluralize
+from bot.runners.reproducer_run import BUG_MARKER
 from bot.store import Session, now
 from bot.store.models import Classification, Side
 from bot.store.outbox import EffectDraft
@@ -107,8 +108,11 @@ class CampaignReports:
 
 def _script(group: Group) -> Script:
     assert group.example.head is not None
-    short = group.script if group.guarded else ""
-    return Script(group.example.case, group.guarded or group.script, short, ending(group.example.head))
+    case, end = group.example.case, ending(group.example.head)
+    if group.guarded:
+        return Script(case, group.guarded, group.script, end)
+    guarded = BUG_MARKER in group.script.encode()  # a pair has a short script alone
+    return Script(case, group.script) if guarded else Script(case, "", group.script, end)
 
 
 #: Classifications whose reproducers are tried: regressions; without a base all failures.
@@ -140,6 +144,7 @@ def build_view(summary: Summary) -> CampaignView:
         planned=summary.planned,
         counts=list(_counts(summary)),
         rules=summary.rules,
+        eagle=summary.eagle,
         findings=map(_finding, summary.findings),
         stopped="budget" if summary.not_run else "",
         skipped=summary.skipped,

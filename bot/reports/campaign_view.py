@@ -55,7 +55,7 @@ class ToolchainView:
 
 @dataclass(frozen=True)
 class Tally:
-    """`failed` of `runs` runs, each in a fresh process; 0 of 0 without runs."""
+    """`failed` of `runs` runs: those in fresh processes, else the campaign's own run; 0 of 0 without runs."""
 
     failed: int = 0
     runs: int = 0
@@ -156,6 +156,7 @@ class CampaignView:
     head_toolchain, base_toolchain   None if there is none
     counts        one entry for each (side, operator, verdict) that occurred
     rules         rule of equivalence and API → verdict → pairs at head
+    eagle         rule of equivalence and API → pairs at head that differ by EAGLE's bounds
     findings      read once, in any order; may be a generator
     planned       cases in the plan
     stopped       why not all of them ran, such as "budget"; "" if all did
@@ -205,6 +206,7 @@ class CampaignView:
     note: str = ""
     pull: int | None = None
     rules: Mapping[tuple[str, str], Mapping[Verdict, int]] = field(default_factory=dict)
+    eagle: Mapping[tuple[str, str], int] = field(default_factory=dict)
     noise: Tally = Tally()
     tried: Mapping[str, int] = field(default_factory=dict)
     short_failed: frozenset[str] = frozenset()

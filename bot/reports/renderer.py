@@ -152,7 +152,13 @@ def as_json(report: Report) -> dict[str, Any]:
             for row in report.operators
         ],
         "rules": [
-            {"rule": row.rule, "api": row.api, "head": _by_value(row.verdicts), "bugs": list(row.bugs)}
+            {
+                "rule": row.rule,
+                "api": row.api,
+                "head": _by_value(row.verdicts),
+                "eagle": row.eagle,
+                "bugs": list(row.bugs),
+            }
             for row in report.rules
         ],
         "skipped": dict(view.skipped),

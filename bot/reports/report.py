@@ -248,7 +248,7 @@ def build_report(
     programs = describe([group.example.case for group in groups]) if groups else {}
     view = replace(view, findings=())
     full = tuple(_with_evidence(group, view, find_case, programs, complete) for group in groups)
-    return Report(view, full, _operators(view, standings), rule_rows(view.rules, bugs))
+    return Report(view, full, _operators(view, standings), rule_rows(view.rules, bugs, view.eagle))
 
 
 class _GroupBuilder:
@@ -325,11 +325,12 @@ def _with_evidence(
     described = replace(described, replay=reproducer.replay_command(outcome, case.id[:16]), tried=tried)
     if group.classification not in WITH_REPRODUCER or not outcome.verdict.is_failure:
         return described
-    if reproducer.has_guarded_script(outcome.backend, case) and tried in (None, BUG_SHOWN):
+    shows = tried in (None, BUG_SHOWN)
+    if reproducer.has_guarded_script(outcome.backend, case) and shows:
         case = complete(case)
         short = render_short(case, outcome, toolchain, program.code)
         return _add_scripts(described, case, toolchain, "" if case.id in view.short_failed else short)
-    if script := render_pair(case, outcome, toolchain):
+    if shows and (script := render_pair(case, outcome, toolchain)):
         return replace(described, script=script)
     instructions = reproducer.render_replay_instructions(case, outcome, toolchain, group.folder)
     return replace(described, replay_instructions=instructions, kept=case.files())

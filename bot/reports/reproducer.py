@@ -26,10 +26,11 @@ from bot.reports.templates import render as render_template
 from fuzzing import backends
 from fuzzing.cases import EquivalentPair, Sequence, Tensor, TestCase, Value
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES
+from fuzzing.compiler_messages import message_words
 from fuzzing.errors import UnknownNameError
 from fuzzing.oracles.output_comparison import bounds_for
 from fuzzing.oracles.tolerance_profiles import DEFAULT, EXACT, Bounds, get_profile
-from fuzzing.outcomes import Outcome, Verdict
+from fuzzing.outcomes import MAX_TEXT, Outcome, Verdict
 
 #: Seconds for each phase; the defaults of `fuzzing.execute.limits`.
 LIMITS_S: Mapping[str, float] = {"import": 120, "convert": 60, "compile": 120, "run": 30}
@@ -139,6 +140,8 @@ def render(
         verdict=outcome.verdict.value,
         phase=outcome.phase.value,
         error=text.one_line(outcome.evidence.error),
+        words=message_words(outcome.evidence.message),
+        max_message=MAX_TEXT,
         signal=text.one_line(outcome.evidence.signal),
         compare=case.comparison,
         limits=dict(limits),

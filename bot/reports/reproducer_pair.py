@@ -14,7 +14,7 @@ from fuzzing.cases.equivalent_pair import SIDES
 from fuzzing.outcomes import Outcome, Verdict
 
 #: The call of a side by backend; `{0}` is the side.
-_CALLS = {"torch": "{0}", "inductor": 'torch.compile({0}, backend="{1}")'}
+_CALLS = {"torch": "{0}", "keras": "{0}", "inductor": 'torch.compile({0}, backend="{1}")'}
 
 
 def render_pair(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain) -> str:
@@ -36,6 +36,7 @@ def render_pair(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain)
         summary=text.one_line(outcome.summary),
         definitions=definitions,
         module="class Left(" in definitions,
+        seeded="keras.utils.set_random_seed" if outcome.backend == "keras" else "torch.manual_seed",
         arranged="def arrange(" in definitions,
         inputs=list(zip([name for name, _ in case.inputs], inputs, strict=True)),
         calls=[_CALLS[outcome.backend].format(side, options.get("torch_backend", "")) for side in SIDES],
@@ -51,7 +52,7 @@ def _definitions(program: EquivalentPair) -> str:
     for side, given in zip(SIDES, program.sides, strict=True):
         assert isinstance(given, TorchProgram)
         for node in ast.parse(given.text).body:
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
+            if ast.unparse(node) == "import torch":  # the script begins with it
                 continue
             if isinstance(node, ast.FunctionDef) and node.name == "forward":
                 node.name = side

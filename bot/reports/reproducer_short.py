@@ -3,13 +3,15 @@
 A short script has no limits and no exit codes: a wrong result ends in an AssertionError, other failures end
 as they do. `bot.reports.reproducer` renders the guarded script. Each backend and frontend has one template,
 `templates/reproducers/short/BACKEND.FRONTEND.py.j2`, which extends `base.py.j2` and fills in the blocks
-`imports` and `run`; `run` assigns the output to compare to `got`.
+`imports` and `run`; `run` assigns the output to compare to `got`. If everything before its block `call` does
+without inputs, a script for an ONNX model that fails there has none.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 import jinja2
 import numpy as np
@@ -17,9 +19,11 @@ import numpy as np
 from bot.reports import text
 from bot.reports.campaign_view import InstalledToolchain
 from bot.reports.reproducer import full_configuration, pip_command
-from bot.reports.short_program import short_program, value_expression
+from bot.reports.short_program import ShortProgram, short_program, value_expression
 from bot.reports.templates import environment, render_within_limits
-from fuzzing.cases import Tensor, TestCase
+from bot.runners.reproducer_run import Ending
+from fuzzing.cases import Recipe, Tensor, TestCase
+from fuzzing.compiler_messages import message_words
 from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
 #: Longer scripts are not short; the guarded script is used instead.
@@ -29,6 +33,8 @@ MAX_CHARACTERS = 8_000
 _WIDTH = 100
 #: Modules of the standard library that scripts may import.
 _STANDARD = frozenset({"base64", "os", "subprocess", "sys"})
+#: Element types of inputs that have gradients.
+_FLOATING = re.compile("bfloat|complex|float")
 #: Imports of a frontend's script besides the compiler.
 _PACKAGES = {"onnx": ("onnx",), "torch": (), "keras": ("onnx",)}
 
@@ -52,14 +58,21 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
     """
     frontend = case.program.frontend
     template = _template(outcome.backend, frontend)
-    program = short_program(case, onnx_code, outcome.device)
-    if template is None or program is None:
+    if template is None:
+        return ""
+    runs = not (frontend == "onnx" and "call" in template.blocks and _fails_before_run(outcome))
+    program = short_program(case, onnx_code, outcome.device, with_inputs=runs)
+    if program is None:
         return ""
     variables = [variable for _, variable, _ in program.inputs]
     arguments = ", ".join(variables)
     check = _check(case, outcome, arguments)
     options, _ = full_configuration(outcome)
-    if check is None or options.get("backward") == "on":  # which takes more lines than the program
+    leaves = _leaves(case, program) if options.get("backward") == "on" else []
+    if leaves and check is not None:
+        whole = "backward" in template.blocks and case.comparison != "shapes"
+        check = replace(check, want=check.want and "run(program)") if whole else None
+    if check is None:
         return ""
     on_host = ".cpu()" if outcome.device == "CUDA" else ""
     arrays = [f"{name}{on_host}.numpy()" if frontend == "torch" else name for name in variables]
@@ -73,6 +86,8 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
         "about": _about(outcome, toolchain),
         "program": program,
         "imports": imports,
+        "runs": runs,
+        "shapes": [value.shape for _, value in case.inputs if isinstance(value, Tensor | Recipe)],
         "arguments": arguments,
         "arrays": ", ".join(arrays),
         "tensors": arrays,
@@ -86,6 +101,10 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
         "check": check.assertion,
         "symptom": _symptom(outcome),
         "options": options,
+        "leaves": leaves,
+        "copies": ", ".join(
+            f"{f'given[{leaves.index(name)}]' if name in leaves else name}.clone()" for name in variables
+        ),
         "verdict": outcome.verdict.value,
         "demotes": "double" in program.code,
         "device": outcome.device,
@@ -96,11 +115,25 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
     return script if fits and _is_python(script) else ""
 
 
-def ending(outcome: Outcome) -> str:
-    """How the short script ends if the bug shows: an exception's class, a signal, "" for a hang."""
+def ending(outcome: Outcome) -> Ending | None:
+    """How the short script ends if the bug shows; None where it does not end by itself."""
     if outcome.verdict is Verdict.WRONG_RESULT:
-        return "AssertionError"
-    return outcome.evidence.signal or outcome.evidence.error.rpartition(".")[2]
+        return Ending("AssertionError", assertion=True)
+    seen = outcome.evidence
+    if seen.signal or not seen.error:
+        return Ending(seen.signal) if seen.signal else None
+    return Ending(seen.error.rpartition(".")[2], message_words(seen.message))
+
+
+def _fails_before_run(outcome: Outcome) -> bool:
+    """Whether the model need not be called to show the bug."""
+    return outcome.verdict is not Verdict.WRONG_RESULT and outcome.phase is not Phase.RUN
+
+
+def _leaves(case: TestCase, program: ShortProgram) -> list[str]:
+    """The variables of the inputs that have gradients."""
+    dtypes = {name: value.dtype for name, value in case.inputs if isinstance(value, Tensor | Recipe)}
+    return [variable for name, variable, _ in program.inputs if _FLOATING.match(dtypes.get(name, ""))]
 
 
 def _template(backend: str, frontend: str) -> jinja2.Template | None:

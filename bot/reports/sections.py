@@ -81,7 +81,7 @@ _SECTIONS_WITHOUT_BASE = (
         "failing",
         "Failing",
         (Classification.INCONCLUSIVE,),
-        "Fails in every fresh run that was made; there is no base to compare with.",
+        "Fails in each of its runs; there is no base to compare with.",
     ),
     (
         "flaky",
@@ -184,6 +184,8 @@ def _describe_method(report: Report) -> str:
     order = describe_ranking(view.ranking)
     method = (
         "Each case that fails at head was run at base; each that passes at base was repeated in fresh "
-        f"processes on both sides. Campaign {view.campaign}, seed {view.seed}."
+        "processes on both sides."
+        if view.base
+        else "Failures were repeated in fresh processes within the budget, one of each signature first."
     )
-    return f"{tests}{order}{' ' * bool(order)}{method}"
+    return f"{tests}{order}{' ' * bool(order)}{method} Campaign {view.campaign}, seed {view.seed}."

@@ -64,15 +64,18 @@ class ShortProgram:
     inputs: tuple[tuple[str, str, str], ...]
 
 
-def short_program(case: TestCase, onnx_code: str, device: str) -> ShortProgram | None:
+def short_program(
+    case: TestCase, onnx_code: str, device: str, *, with_inputs: bool = True
+) -> ShortProgram | None:
     """The program of a case in few lines; None if it has no such form.
 
-    onnx_code  output of `fuzzing.triage.onnx_text` for an ONNX model
+    onnx_code    output of `fuzzing.triage.onnx_text` for an ONNX model
+    with_inputs  False for an ONNX model that the script does not run
     """
     program = case.program
     imports: tuple[str, ...]
     if isinstance(program, OnnxModel):
-        code, imports = onnx_code, ("import numpy as np", "import onnx.parser")
+        code, imports = onnx_code, ("import onnx.parser",)
     elif isinstance(program, TorchCall):
         code, imports = _torch_call(program), ("import torch",)
     elif isinstance(program, TorchProgram):
@@ -81,13 +84,13 @@ def short_program(case: TestCase, onnx_code: str, device: str) -> ShortProgram |
         code, imports = _keras_layer(program), ("import os", "import numpy as np")
     else:
         return None
-    inputs = _inputs(case, device if program.frontend == "torch" else "")
+    inputs = _inputs(case, device if program.frontend == "torch" else "") if with_inputs else ()
     if not code or inputs is None:
         return None
     if program.frontend == "torch" and device == "CUDA":
         code += "\nprogram.cuda()"
     text = code + "".join(source for _, _, source in inputs)
-    if program.frontend == "torch" and "np." in text:
+    if program.frontend != "keras" and "np." in text:
         imports = ("import numpy as np", *imports)
     if "base64." in text:
         imports = ("import base64", *imports)

@@ -85,11 +85,14 @@ def measure(report: Path, data: Path, verbose: bool) -> Iterator[Measured]:
         if outcome and outcome.verdict.is_failure:
             one = _measure(group["title"], outcome, group["example"]["case"], data, toolchain, python)
             if verbose:
-                print(
-                    f"{one.lines:4} lines, {'shows' if one.shows else 'DOES NOT SHOW'}: {one.title}",
-                    flush=True,
-                )
+                print(f"{one.lines:4} lines, {_shown(one)}: {one.title}", flush=True)
             yield one
+
+
+def _shown(one: Measured) -> str:
+    if not one.lines:
+        return "no short script"
+    return "shows" if one.shows else "hangs, not run" if one.shows is None else "DOES NOT SHOW"
 
 
 def _interpreter(data: Path, label: str) -> str:

@@ -35,7 +35,7 @@ def gather(context: Context) -> Summary:
             side: outcomes.counts(session, campaign.id, environment.key)
             for side, environment in sides.items()
         }
-        operators, rules = _by_operator_and_rule(context, session, sides)
+        operators, rules, eagle = _by_operator_and_rule(context, session, sides)
         return Summary(
             campaign_id=campaign.id,
             target=campaign.target,
@@ -54,6 +54,7 @@ def gather(context: Context) -> Summary:
             counts=counts,
             operators=operators,
             rules=rules,
+            eagle=eagle,
             phases={side: outcomes.by_phase(session, campaign.id, at.key) for side, at in sides.items()},
             cached={
                 side: outcomes.cached(session, campaign.id, environment.key, campaign.created_at)
@@ -89,23 +90,32 @@ def _toolchain(session: Session, environment: Environment) -> ToolchainFacts:
 
 def _by_operator_and_rule(
     context: Context, session: Session, sides: dict[Side, Environment]
-) -> tuple[dict[str, dict[Side, dict[Verdict, int]]], dict[tuple[str, str], dict[Verdict, int]]]:
-    """The cases of each operator on each side, and of each rule and API at head."""
+) -> tuple[
+    dict[str, dict[Side, dict[Verdict, int]]],
+    dict[tuple[str, str], dict[Verdict, int]],
+    Counter[tuple[str, str]],
+]:
+    """The cases of each operator on each side, and of each rule and API at head; then those that differ by
+    EAGLE's bounds.
+    """
     counted: dict[str, dict[Side, Counter[Verdict]]] = defaultdict(
         lambda: {side: Counter() for side in sides}
     )
     rules: dict[tuple[str, str], Counter[Verdict]] = defaultdict(Counter)
+    eagle: Counter[tuple[str, str]] = Counter()
     for side, environment in sides.items():
+        differing = outcomes.differing_by_eagle(session, context.campaign_id, environment.key)
         for case_id, verdict in outcomes.verdicts(session, context.campaign_id, environment.key):
             about = origin(context.corpus, case_id)
             counted[about.operator][side][verdict] += 1
             for place in about.rules if side is Side.HEAD else ():
                 rules[place][verdict] += 1
+                eagle[place] += case_id in differing
     operators = {
         operator: {side: dict(tally) for side, tally in by_side.items()}
         for operator, by_side in sorted(counted.items())
     }
-    return operators, {place: dict(tally) for place, tally in sorted(rules.items())}
+    return operators, {place: dict(tally) for place, tally in sorted(rules.items())}, +eagle
 
 
 def _findings(

@@ -113,6 +113,7 @@ class Summary:
     counts         side → verdict → planned cases; without cases that did not run
     operators      operator → side → verdict → cases
     rules          rule of equivalence and API → verdict → pairs at head
+    eagle          rule of equivalence and API → pairs at head that differ by EAGLE's bounds
     phases         side → phase → verdict → planned cases that ended there
     cached         side → planned cases with a cached verdict
     costs          step → cost of its shards
@@ -150,6 +151,7 @@ class Summary:
     ranking: Ranking | None
     note: str
     rules: dict[tuple[str, str], dict[Verdict, int]] = field(default_factory=dict)
+    eagle: dict[tuple[str, str], int] = field(default_factory=dict)
     noise: tuple[int, int] = (0, 0)
     tried: dict[str, int] = field(default_factory=dict)
     short_failed: frozenset[str] = frozenset()

@@ -13,6 +13,7 @@ from bot.campaigns.report.summary import NO_TEXT, FindingFacts, ProgramText, Sum
 from bot.campaigns.run.shards import find_environment
 from bot.campaigns.run_with_lease import run_with_lease
 from bot.campaigns.services import Config, Script
+from bot.runners.reproducer_run import Ending
 from bot.store import outcomes
 from bot.store.campaigns import Session
 from bot.store.models import Campaign, CampaignState, Classification, Side
@@ -70,9 +71,10 @@ def _with_reproducer_results(context: Context, summary: Summary) -> Summary:
             at, len(chosen[:MAX_SCRIPTS]), f"trying reproducer {at + 1} of {len(chosen[:MAX_SCRIPTS])}"
         )
         for script in scripts:
-            tried[script.case] = _run_script(context, script.text, python)
+            arguments = (script.text, python) if script.text else (script.short, python, script.ending)
+            tried[script.case] = _run_script(context, *arguments)
             if tried[script.case] == BUG_SHOWN:
-                if script.short and not _short_shows(context, script, python):
+                if script.text and script.short and not _short_shows(context, script, python):
                     short_failed.add(script.case)
                 break
     return replace(summary, tried=tried, short_failed=frozenset(short_failed))
@@ -80,10 +82,10 @@ def _with_reproducer_results(context: Context, summary: Summary) -> Summary:
 
 def _short_shows(context: Context, script: Script, python: str) -> bool:
     """Whether the short script shows the bug; a hang, which has no limit in it, is not tried."""
-    return not script.ending or _run_script(context, script.short, python, script.ending) == BUG_SHOWN
+    return script.ending is None or _run_script(context, script.short, python, script.ending) == BUG_SHOWN
 
 
-def _run_script(context: Context, *arguments: str) -> int:
+def _run_script(context: Context, *arguments: str | Ending | None) -> int:
     return run_with_lease(context, lambda *_: context.services.try_script(*arguments))
 
 

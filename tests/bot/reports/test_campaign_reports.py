@@ -26,10 +26,12 @@ from bot.reports.reference_outputs import add_reference_outputs
 from bot.reports.report import build_report
 from bot.reports.sections import sections, unmuted_regressions
 from bot.reports.sticky_comment import draft_comment
+from bot.runners.reproducer_run import Ending
 from bot.store import Database, bugs, campaigns, outbox
 from bot.store.models import Base, BugState, Campaign, Classification, Effect, Side
 from bot.store.step_cost import StepCost
-from fuzzing.cases import Corpus, Tensor
+from fuzzing.cases import Corpus, EquivalentPair, Tensor, TestCase
+from fuzzing.cases.torch_program import TorchProgram
 from fuzzing.cases.values import value_to_json
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.reference_runner import ReferenceRunner
@@ -329,6 +331,24 @@ def test_what_did_not_show_the_bug_when_tried_is_not_offered(
     )
     assert script_offered(reports, dataclasses.replace(given, tried=tried | {found.case_id: 0})) == (None, 0)
     assert script_offered(reports, given) == (SMALL.id, None), "nothing was tried"
+
+
+def test_a_pair_has_a_short_script_alone(reports: CampaignPublisher, tmp_path: Path) -> None:
+    """It exits with 1 and prints no marker, so it is judged by how it ends."""
+    left, right = (TorchProgram(f"import torch\n\n\ndef forward(x):\n    return x + {n}\n") for n in (1, 2))
+    program = EquivalentPair(left, right, rule="made-up")
+    pair = TestCase(program, (("x", Tensor.of(np.ones(2))),), SMALL.provenance)
+    Corpus(tmp_path / "corpus").add(pair)
+    found = finding(tmp_path / "corpus", Classification.REGRESSION, "Add")
+    head = dataclasses.replace(
+        CRASH, case=pair.id, backend="inductor", evidence=Evidence("KeyError", "'gone'")
+    )
+    given = summary(dataclasses.replace(found, case_id=pair.id, head=head))
+    [[script]] = reports.scripts(given)
+    assert (script.text, script.ending) == ("", Ending("KeyError", ("gone",)))
+    assert "def right(x):" in script.short
+    assert script_offered(reports, dataclasses.replace(given, tried={pair.id: 1})) == (pair.id, 1)
+    assert script_offered(reports, dataclasses.replace(given, tried={pair.id: 125})) == (None, 125)
 
 
 def script_offered(reports: CampaignPublisher, given: Summary) -> tuple[str | None, int | None]:

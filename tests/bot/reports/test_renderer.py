@@ -303,5 +303,7 @@ def test_a_campaign_without_base_renders() -> None:
         replace(sample_campaign.view(), base="", base_toolchain=None, findings=alone, counts=counts)
     )
     assert "there is no base commit" in renderer.markdown(made)
+    assert "was run at base" not in renderer.markdown(made)
+    assert "Failures were repeated in fresh processes within the budget" in renderer.markdown(made)
     assert ">base<" not in renderer.html(made).partition("<svg")[2].partition("</svg>")[0]
     assert made.verdicts(Side.HEAD)[Verdict.CRASH] == 8

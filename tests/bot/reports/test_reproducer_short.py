@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from bot.reports.campaign_view import ToolchainView
 from bot.reports.reproducer_short import ending, render_short
-from bot.runners.reproducer_run import BUG_SHOWN, shows, try_script
+from bot.runners.reproducer_run import BUG_SHOWN, Ending, shows, try_script
 from fuzzing.cases import Program, Provenance, Tensor, TestCase
 from fuzzing.cases.arguments import TensorArg
 from fuzzing.cases.keras_layer import KerasLayer
@@ -81,11 +82,43 @@ def test_golden(backend: str, kind: str) -> None:
     assert len(script.splitlines()) <= MAX_LINES + {"iree": 6, "tinygrad": 3, "tvm": 2}.get(backend, 0)
 
 
+WRONG = Ending("AssertionError", assertion=True)
+
+
+#: Compiled, its result is right and the gradient of its first input is not.
+CUT = """import torch
+
+
+def forward(x, n):
+    return (x.detach() if torch.compiler.is_compiling() else x) * 2 + x * 0 + n
+"""
+
+
+@pytest.mark.compiler_inductor
+@pytest.mark.parametrize("text", [CUT, CUT.replace("x.detach() if", "x if")])
+def test_a_wrong_gradient_is_shown_and_no_right_one(text: str) -> None:
+    given = (("x", X), ("n", Tensor.of(np.array(3))))
+    case = replace(case_of("TorchProgram"), program=TorchProgram(text), inputs=given)
+    outcome = outcome_of("inductor", "TorchProgram")
+    mismatch = replace(outcome.evidence.mismatches[0], output="gradient.0")
+    outcome = replace(
+        outcome,
+        configuration="backward=on torch_backend=aot_eager",
+        evidence=Evidence(mismatches=(mismatch,)),
+    )
+    script = script_of("inductor", "TorchProgram", case, outcome)
+    assert len([line for line in script.splitlines() if line]) <= MAX_LINES
+    if "detach" in text:
+        assert try_script(script, sys.executable, ending(outcome)) == BUG_SHOWN
+    else:
+        assert subprocess.run([sys.executable, "-c", script], check=False, timeout=120).returncode == 0
+
+
 @pytest.mark.parametrize("backend", ["onnxruntime", "openvino"])
 def test_it_shows_a_wrong_result_and_no_right_one(backend: str) -> None:
     wrong, right = (script_of(backend, "OnnxModel", case_of("OnnxModel", want)) for want in (3.5, 3.0))
-    assert try_script(wrong, sys.executable, "AssertionError") == BUG_SHOWN
-    assert try_script(right, sys.executable, "AssertionError") != BUG_SHOWN
+    assert try_script(wrong, sys.executable, WRONG) == BUG_SHOWN
+    assert try_script(right, sys.executable, WRONG) != BUG_SHOWN
 
 
 def test_a_crash_just_runs_the_model() -> None:
@@ -93,7 +126,27 @@ def test_a_crash_just_runs_the_model() -> None:
     script = script_of("onnxruntime", "OnnxModel", outcome=outcome)
     assert "# The process dies of SIGSEGV (run)." in script
     assert "assert" not in script
-    assert ending(outcome) == "SIGSEGV"
+    assert ending(outcome) == Ending("SIGSEGV")
+
+
+@pytest.mark.parametrize("backend", ["onnxruntime", "openvino", "tvm", "iree"])
+@pytest.mark.parametrize("phase", [Phase.CONVERT, Phase.COMPILE])
+def test_a_model_that_is_not_compiled_needs_no_inputs(backend: str, phase: Phase) -> None:
+    outcome = replace(outcome_of(backend, "OnnxModel", Verdict.CRASH), phase=phase)
+    given = (("a", Tensor("float8_e4m3fn", (2,), b"\0\0")), ("b", Tensor.of(np.ones(2, np.float32))))
+    script = script_of(backend, "OnnxModel", replace(case_of("OnnxModel"), inputs=given), outcome)
+    assert script, "an input without an expression in numpy is not needed"
+    assert "np." not in script
+    assert "numpy" not in script
+    assert "got" not in script
+    assert len(script.splitlines()) <= (20 if backend != "iree" else 25)
+
+
+@pytest.mark.parametrize("backend", ["onnxruntime", "openvino"])
+def test_a_script_without_inputs_ends_well_where_the_compiler_is_mended(backend: str) -> None:
+    outcome = replace(outcome_of(backend, "OnnxModel", Verdict.CRASH), phase=Phase.COMPILE)
+    script = script_of(backend, "OnnxModel", outcome=outcome)
+    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=120).returncode == 0
 
 
 def test_a_large_output_is_compared_where_it_is_wrong() -> None:
@@ -106,15 +159,22 @@ def test_a_large_output_is_compared_where_it_is_wrong() -> None:
     assert f"np.testing.assert_allclose(got[2, 3], np.array({large[2, 3]}, np.float32)" in script
 
 
+#: TVM's messages have a traceback of their own.
+_BEGIN = "Traceback (most recent call last):"
+NESTED = f"{_BEGIN}\n  x\nFail: no\n{_BEGIN}\n  1: f\nCheck failed"
+
+
 @pytest.mark.parametrize(
     ("ended", "returncode", "stderr", "shown"),
     [
-        ("SIGSEGV", -11, b"", True),
-        ("SIGSEGV", -6, b"", False),
-        ("Fail", 1, b"Traceback:\n  x\nonnxruntime.capi.Fail: no\n", True),
-        ("Fail", 1, b"Traceback:\n  x\nImportError: Fail\n", False),
-        ("AssertionError", 0, b"AssertionError: no\n", False),
+        (Ending("SIGSEGV"), -11, "", True),
+        (Ending("SIGSEGV"), -6, "", False),
+        (Ending("Fail"), 1, "Traceback:\n  x\nonnxruntime.capi.Fail: no\n", True),
+        (Ending("Fail"), 1, "Traceback:\n  x\nImportError: Fail\n", False),
+        (Ending("Fail", ("Check", "failed")), 1, NESTED, True),
+        (Ending("Fail", ("failed", "Check")), 1, NESTED, False),
+        (Ending("AssertionError"), 0, "AssertionError: no\n", False),
     ],
 )
-def test_what_counts_as_shown(ended: str, returncode: int, stderr: bytes, shown: bool) -> None:
-    assert shows(ended, returncode, stderr) is shown
+def test_what_counts_as_shown(ended: Ending, returncode: int, stderr: str, shown: bool) -> None:
+    assert shows(ended, "pass", returncode, stderr) is shown
