@@ -8,6 +8,7 @@ a message is the innermost one.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -83,6 +84,8 @@ VARIABLE_PARTS: tuple[Rule, ...] = (
     (r"\b(opset\d+::\w+) [\w./:-]+", r"\1 NAME", "OpenVINO's type and name of a node"),
     (r"\b\w*test_\w+", "NAME", "a test's name, or that of a node expanded from it"),
     (r"\bexpected: (?:\w+, )+\w+", "expected: …", "lists of what is supported grow"),
+    (r"\b(element type:? )(?:bf?16|[fiu]\d+|boolean)\b", r"\1TYPE", "OpenVINO's element types: the case's"),
+    (r"\b(tensor|memref|vector)<(?:(?:\d+|\?)x)+", r"\1<…x", "shapes in MLIR"),
     (r"\[[\d\s,.?:x*-]*\]", "[…]", "shapes and indices"),
     (r"\{[\d\s,.?:x*-]*\}", "{…}", "shapes, as onnxruntime prints them"),
     (r"\((?:\d+|\?)(?:[,.] ?(?:\d+|\?))*,?\)", "(…)", "shapes, as Python and OpenVINO's plugins print them"),
@@ -109,6 +112,12 @@ _PREAMBLE = re.compile(r"^(?:NAME,? )+(?=\w)|^Shape inference input shapes .*")
 
 #: Checks without information: the conditions of macros that always throw.
 _EMPTY_CHECKS = frozenset({"false", "0", ""})
+
+
+#: Words of a template; shorter ones are units and variables.
+_WORD = re.compile(r"[A-Za-z_]{3,}")
+#: What VARIABLE_PARTS put in the place of what varies.
+_STAND_INS = frozenset({"ADDRESS", "NAME", "TYPE", "URL", "UUID"})
 
 
 @dataclass(frozen=True)
@@ -151,6 +160,31 @@ def parse_message(message: str) -> ParsedMessage:
         return _parse_complaint(file, complaint)
     # A heading may follow the place; then it is the only reason.
     return _parse_complaint(file, _complaint(message[: place.start()]), normalize_message(after))
+
+
+def message_words(message: str) -> tuple[str, ...]:
+    """The words of the complaint that are the same in every run of a bug, in the order of `message`.
+
+    Another message of the bug has them in this order, among others (`has_words`).
+    """
+    message, found, at = message[:MAX_TEXT], [], 0
+    for word in _WORD.findall(parse_message(message).template):
+        place = message.find(word, at)
+        if word not in _STAND_INS and place >= 0:
+            found.append(word)
+            at = place + len(word)
+    return tuple(found)
+
+
+def has_words(text: str, words: Sequence[str]) -> bool:
+    """Whether `text` has the words in this order, each possibly as a part of a longer one."""
+    at = 0
+    for word in words:
+        place = text.find(word, at)
+        if place < 0:
+            return False
+        at = place + len(word)
+    return True
 
 
 def _parse_complaint(file: str, complaint: str, reason: str = "") -> ParsedMessage:

@@ -92,6 +92,7 @@ class Evidence:
                    a tie, or the standard leaves the result open
     ablation_runs  (options, verdict) of the case at each ablation level that was run, least first
     component      the component that the first failing level adds; "" if there was no ablation
+    eagle          of a pair whose sides differ by the default bounds or by EAGLE's: the verdict of the latter
     """
 
     error: str = ""
@@ -104,6 +105,7 @@ class Evidence:
     excused: tuple[Mismatch, ...] = ()
     ablation_runs: tuple[tuple[str, str], ...] = ()
     component: str = ""
+    eagle: str = ""
 
 
 @dataclass(frozen=True)

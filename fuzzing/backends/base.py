@@ -109,6 +109,8 @@ class Backend:
                      "{cache}" one that outlives it (also exported as ASSAY_CACHE; its TMPDIR stays scratch)
     programs         programs of the machine that it starts, found on PATH
     packages         distributions whose versions a report lists
+    exporters        program kind → distributions beside its library that make it what the compiler reads
+    newest_opsets    release, as "2024.1" → the newest operator set of the ONNX that it was made for
     reference        whether it is a library that computes references, not a compiler under test
     forkable         whether a process that has loaded it may be forked if it has one thread
     has_native_translators  whether its frontend has native code for each operator of ONNX
@@ -129,6 +131,8 @@ class Backend:
     environment: ClassVar[dict[str, str]] = {}
     programs: ClassVar[tuple[str, ...]] = ()
     packages: ClassVar[tuple[str, ...]] = ("numpy",)
+    exporters: ClassVar[dict[str, tuple[str, ...]]] = {}
+    newest_opsets: ClassVar[dict[str, int]] = {}
     reference: ClassVar[bool] = False
     forkable: ClassVar[bool] = True
     has_native_translators: ClassVar[bool] = False
@@ -138,6 +142,11 @@ class Backend:
     def requirements(cls, version: str) -> list[str]:
         """Requirements for pip, as exact as needed, of this compiler at `version`."""
         return [f"{cls.package}=={version}"]
+
+    @classmethod
+    def newest_opset(cls, version: str) -> int | None:
+        """The newest operator set of ONNX that the compiler at `version` knows; None if not recorded."""
+        return cls.newest_opsets.get(".".join(version.split(".")[:2]))
 
     @classmethod
     def computed_in(cls, device: str, options: dict[str, str]) -> dict[str, str]:

@@ -23,6 +23,14 @@ class Torch(TorchEager):
         UnsupportedPattern("RuntimeError", r"(Batching rule not implemented for [\w:]+)", r"\1"),
         UnsupportedPattern("RuntimeError", r"\A(vmap(?:: | over )[^\n.]*)", r"\1"),
         UnsupportedPattern("RuntimeError", r"\A(When vmap-ing [^\n,]*)", r"\1"),
+        UnsupportedPattern(
+            "RuntimeError", r"derivative for (aten::\w+) is not implemented", r"\1 has no derivative"
+        ),
+        UnsupportedPattern(
+            "RuntimeError",
+            r"(does not support automatic differentiation|is not differentiable when)",
+            r"it \1",
+        ),
         UnsupportedPattern("RuntimeError", r"Unsupported memory format", r"not this memory format"),
         UnsupportedPattern(
             "RuntimeError", r"unsupported tensor layout: (\w+)", r"it has no kernel for the layout \1"

@@ -18,6 +18,7 @@ from fuzzing import backends
 from fuzzing.backends.base import NOTE_PREFIX
 from fuzzing.cases import TestCase
 from fuzzing.cases.values import Value
+from fuzzing.execute.model_check import without_newer_operators
 from fuzzing.execute.recheck import Rechecker, RecheckRequest
 from fuzzing.execute.reference_outputs import ReferenceOutputs
 from fuzzing.execute.reference_runner import ReferenceRunners
@@ -116,8 +117,10 @@ class Evaluator:
         found.update(
             zip(recheck_requests, self._rechecker.recheck(list(recheck_requests.values())), strict=True)
         )
+        newest = self._backend.newest_opset(self._supervisor.versions.get(self._backend.package, ""))
         return [
-            (replace(found[place], case=case.id), notes.get(place, ())) for place, case in enumerate(cases)
+            (replace(without_newer_operators(case, found[place], newest), case=case.id), notes.get(place, ()))
+            for place, case in enumerate(cases)
         ]
 
     def reference(self, case: TestCase) -> Outputs | None:

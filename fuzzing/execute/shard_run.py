@@ -14,7 +14,7 @@ from fuzzing.cases import Corpus, TestCase
 from fuzzing.errors import CaseFormatError, UsageError
 from fuzzing.execute.ablation import run_ablation
 from fuzzing.execute.case_cache import CaseCache
-from fuzzing.execute.model_check import without_illegal_model
+from fuzzing.execute.model_check import without_illegal_model, without_newer_operators
 from fuzzing.execute.recheck import Rechecker, RecheckRequest
 from fuzzing.execute.reference_outputs import ReferenceOutputs
 from fuzzing.execute.reference_runner import ReferenceRunners
@@ -122,6 +122,8 @@ class ShardRun:
     def _add_ablation(self, key: Key, case: TestCase, computed: bool, outcome: Outcome) -> Outcome:
         """The final outcome, with the failing component."""
         outcome = without_illegal_model(case, computed, outcome)
+        newest = self._backend.newest_opset(self.supervisor.versions.get(self._backend.package, ""))
+        outcome = without_newer_operators(case, outcome, newest)
         if self._shard.ablate and key[1] == 0 and outcome.verdict.is_failure:
             ablation = run_ablation(
                 case, lambda options: self._run_level(key[0], case, computed, options), self._backend, outcome

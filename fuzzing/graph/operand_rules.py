@@ -9,7 +9,7 @@ is unknown.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -410,23 +410,36 @@ def _loss(given: Operands) -> bool:
     return bool((classes if ignored is None else classes | (targets == ignored)).all())
 
 
-def _kernel_fits(given: Operands) -> bool:
+def _kernel_fits(given: Operands, filters: int = 1) -> bool:
     """The attribute `kernel_shape`, if there is one, is that of the filters."""
-    kernel, filters = given.get("kernel_shape"), given.shape(1)
-    return kernel is None or filters is None or tuple(kernel) == filters[2:]
+    kernel, shape = given.get("kernel_shape"), given.shape(filters)
+    return kernel is None or shape is None or tuple(kernel) == shape[2:]
 
 
-def _convolution(given: Operands) -> bool:
-    """Batch, channels and at least one more axis; filters divide into the groups."""
-    x, w, group = given.shape(0), given.shape(1), given.get("group", 1)
+def _convolution(given: Operands, filters: int = 1, bias: int = 2) -> bool:
+    """Batch, channels and at least one more axis; filters divide into the groups, each has a bias."""
+    x, w, group, b = given.shape(0), given.shape(filters), given.get("group", 1), given.shape(bias)
     if x is None or w is None:
         return True
-    if len(x) < 3 or len(w) != len(x) or group <= 0:
+    if len(x) < 3 or len(w) != len(x) or group <= 0 or not _kernel_fits(given, filters):
         return False
-    bias = given.shape(2)
-    if not _kernel_fits(given):
-        return False
-    return x[1] == w[1] * group and w[0] % group == 0 and (bias is None or bias == (w[0],))
+    return x[1] == w[1] * group and w[0] % group == 0 and b in (None, (w[0],))
+
+
+def _integer_convolution(given: Operands) -> bool:
+    """Besides, zero points of the filters are for all or for each."""
+    return _convolution(given, bias=4) and _for_all_or_each(given, 1, (3,))
+
+
+def _quantized_convolution(given: Operands) -> bool:
+    """Besides, scales of the filters are for all or for each, too, and that of the result is not 0."""
+    agree = _convolution(given, filters=3, bias=8) and _for_all_or_each(given, 3, (4, 5))
+    return agree and _quantized_product(given)
+
+
+def _for_all_or_each(given: Operands, filters: int, places: Iterable[int]) -> bool:
+    shape = given.shape(filters)
+    return not shape or all(given.shape(place) in (None, (), (1,), shape[:1]) for place in places)
 
 
 def _cast(given: Operands) -> bool:
@@ -469,6 +482,7 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "CastLike": _cast,
     "ConstantOfShape": _vectors(0),
     "Conv": _convolution,
+    "ConvInteger": _integer_convolution,
     "DeformConv": _kernel_fits,
     "DequantizeLinear": _dequantization,
     "Div": _division,
@@ -488,7 +502,7 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "NegativeLogLikelihoodLoss": _loss,
     "NonMaxSuppression": _non_max_suppression,
     "Pad": _vectors(1, 3),
-    "QLinearConv": _quantized_product,
+    "QLinearConv": _quantized_convolution,
     "QLinearMatMul": _quantized_product,
     "QuantizeLinear": _quantization,
     "RMSNormalization": _layer_normalization,

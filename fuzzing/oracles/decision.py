@@ -21,9 +21,11 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Protocol
 
-from fuzzing.cases import TestCase
+from fuzzing.cases import EquivalentPair, TestCase
 from fuzzing.execution import Execution
+from fuzzing.oracles.output_comparison import compare
 from fuzzing.oracles.pair_sides import separate
+from fuzzing.oracles.tolerance_profiles import DEFAULT
 from fuzzing.outcomes import MAX_TEXT, Evidence, Mismatch, Outcome, Verdict
 from fuzzing.registry import Registry
 
@@ -132,11 +134,15 @@ def decide_outcome(
     UnknownNameError for an unknown tolerance profile.
     """
     case_id = case_id or case.id
+    paired = isinstance(case.program, EquivalentPair) and execution.ending == "returned"
     case, execution = separate(case, execution)
     if execution.matches_expected:
         decision = _decide_pass(execution.count)
     else:
         decision = _decide(OracleInput(case, execution, backend, profile, computed_in))
+    evidence = _evidence(execution, decision.mismatches)
+    if paired and profile == DEFAULT and (verdict := _eagle_verdict(case, execution, decision)):
+        evidence = replace(evidence, eagle=verdict.value)
     return Outcome(
         case=case_id,
         backend=backend.name,
@@ -144,9 +150,9 @@ def decide_outcome(
         device=device,
         verdict=decision.verdict,
         phase=execution.phase,
-        summary=_one_line(decision.summary),
+        summary=one_line(decision.summary),
         durations=dict(execution.durations),
-        evidence=_evidence(execution, decision.mismatches),
+        evidence=evidence,
         peak_bytes=execution.peak_bytes,
         configuration=configuration,
     )
@@ -159,12 +165,20 @@ def _decide(oracle_input: OracleInput) -> Decision:
     return _decide_pass(oracle_input.execution.count)
 
 
+def _eagle_verdict(case: TestCase, execution: Execution, decision: Decision) -> Verdict | None:
+    """The verdict of EAGLE's bounds on a pair; None if neither they nor the decision tell the sides apart."""
+    differing = compare(case.expected or (), execution.outputs, comparison=case.comparison, profile="eagle")
+    if not differing and not decision.mismatches:
+        return None
+    return Verdict.WRONG_RESULT if differing else Verdict.PASS
+
+
 def with_decision(outcome: Outcome, decision: Decision) -> Outcome:
     """The outcome with another decision."""
     return replace(
         outcome,
         verdict=decision.verdict,
-        summary=_one_line(decision.summary),
+        summary=one_line(decision.summary),
         evidence=replace(outcome.evidence, mismatches=decision.mismatches, excused=decision.excused),
     )
 
@@ -192,6 +206,7 @@ def _evidence(execution: Execution, mismatches: tuple[Mismatch, ...]) -> Evidenc
     )
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """The text as a summary."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_SUMMARY else line[: MAX_SUMMARY - 1] + "…"

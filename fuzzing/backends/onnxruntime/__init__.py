@@ -60,6 +60,7 @@ class OnnxRuntime(Backend):
     package: ClassVar[str] = "onnxruntime"
     import_name: ClassVar[str] = "onnxruntime"
     kinds: ClassVar[tuple[str, ...]] = onnx_models.KINDS
+    exporters: ClassVar[dict[str, tuple[str, ...]]] = onnx_models.EXPORTERS
     devices: ClassVar[tuple[str, ...]] = ("CPU", "CUDA")
     options: ClassVar[dict[str, tuple[str, ...]]] = {
         "optimization": ("all", "disabled", "basic", "extended"),

@@ -19,6 +19,20 @@ _RAW = {"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", 
 #: Exceptions: one class for all, until the frontends got their own (GeneralFailure, ...).
 _EXCEPTIONS = r"RuntimeError|\w+Failure"
 _RAW_NAMES = {short: name for name, short in _RAW.items()}
+#: The first release whose `convert_model` takes a torch.export.ExportedProgram: 2024.0 says that it does not
+#: yet, earlier ones call it an unknown type (their `pytorch_frontend_utils.py`).
+_EXPORTED_SINCE = (2024, 1)
+#: The newest operator set in the ONNX that each release is built with: `OpSet_Onnx_verN` in its wheel's
+#: libopenvino_onnx_frontend.so. Newer operators go to converters of older versions.
+_NEWEST_OPSETS = {
+    **dict.fromkeys(("2023.0", "2023.1"), 18),
+    "2023.2": 19,
+    **dict.fromkeys(("2023.3", "2024.0", "2024.1", "2024.2", "2024.3"), 20),
+    "2024.4": 21,
+    **dict.fromkeys(("2024.5", "2024.6", "2025.0", "2025.1", "2025.2", "2025.3", "2025.4"), 22),
+    **dict.fromkeys(("2026.0", "2026.1", "2026.2", "2026.3"), 23),
+    "2026.4": 27,
+}
 
 
 class _Model(NamedTuple):
@@ -44,8 +58,8 @@ class OpenVino(Backend):
 
     options: `precision`, the INFERENCE_PRECISION_HINT: by default CPUs with bfloat16 units compute in
     bfloat16 and are off by 5e-3 in every convolution, so single precision is the default here. `capture`:
-    torch programs by torch.export or as a trace. `shapes`: `dynamic` keeps the frontend's shapes, which for
-    torch are dynamic; `static` fixes them before compilation.
+    torch programs by torch.export, which releases before 2024.1 do not take, or as a trace. `shapes`:
+    `dynamic` keeps the frontend's shapes, which for torch are dynamic; `static` fixes them before compiling.
 
     float64 tensors are accepted and returned, but computed in the precision of the option (2026.4).
     """
@@ -54,12 +68,14 @@ class OpenVino(Backend):
     package: ClassVar[str] = "openvino"
     import_name: ClassVar[str] = "openvino"
     kinds: ClassVar[tuple[str, ...]] = (*onnx_models.KINDS, "TorchCall", "TorchProgram")
+    exporters: ClassVar[dict[str, tuple[str, ...]]] = onnx_models.EXPORTERS
     devices: ClassVar[tuple[str, ...]] = ("CPU", "GPU")
     options: ClassVar[dict[str, tuple[str, ...]]] = {
         "precision": ("f32", "f16", "bf16"),
         "capture": ("exported", "traced"),
         "shapes": ("dynamic", "static"),
     }
+    newest_opsets: ClassVar[dict[str, int]] = _NEWEST_OPSETS
     has_native_translators: ClassVar[bool] = True
     packages: ClassVar[tuple[str, ...]] = ("openvino", "numpy", "torch", "keras", "onnxscript")
     # openvino_telemetry's only switch: it sends nothing from CI (its utils/opt_in_checker.py).
@@ -96,6 +112,12 @@ class OpenVino(Backend):
         UnsupportedPattern(
             _EXCEPTIONS,
             r"(?m)^([^\n]*\btype must be (?:one of the supported types: )?(?:b?f|[iu])\d+\b[^\n]*)",
+            r"\1",
+        ),
+        # Col2Im of images: its translator and its shape inference.
+        UnsupportedPattern(
+            _EXCEPTIONS,
+            r"(?m)^([^\n]*\b(?:attribute must have size|must be a 1D input of shape) \[2\][^\n]*)",
             r"\1",
         ),
         # A translator's check of its inputs: PYTORCH_OP_CONVERSION_CHECK(correction == 1, ...).
@@ -137,7 +159,8 @@ class OpenVino(Backend):
             )
         resolved = self.resolve_options(options)
         self._device = device
-        self._capture, self._static = resolved["capture"], resolved["shapes"] == "static"
+        self._static = resolved["shapes"] == "static"
+        self._capture = resolved["capture"] if takes_exported(openvino.__version__) else "traced"
         self._config = {"INFERENCE_PRECISION_HINT": resolved["precision"]}
         if device == "CPU":
             # One case at a time and one worker per core: more threads would only compete.
@@ -162,8 +185,9 @@ class OpenVino(Backend):
         return found
 
     def _from_torch(self, program: Program, inputs: Named) -> _Model:
-        """The captured program through `convert_model`. Raises Unsupported for types that its API lacks, such
-        as complex numbers.
+        """The captured program through `convert_model`, which traces a module itself: the trace of its
+        caller lacks types of empty lists. Raises Unsupported for types that its API lacks, such as complex
+        numbers.
         """
         built = torch_programs.build(program)
         feeds = [torch_programs.from_torch(tensor) for tensor in built.arrange(inputs)]
@@ -175,7 +199,11 @@ class OpenVino(Backend):
         names = torch_graphs.input_names(graph)
         for name in torch_graphs.operators(graph) if self.instrumentation.record else ():
             self.instrumentation.note("converter", name)
-        return _Model(self._ov.convert_model(graph), feeds, by_position=True, names=names)
+        if self._capture == "exported":
+            return _Model(self._ov.convert_model(graph), feeds, by_position=True, names=names)
+        given = tuple(built.arrange(inputs))
+        torch_programs.reseed()
+        return _Model(self._ov.convert_model(built.module, example_input=given), feeds, by_position=True)
 
     def compile(self, model: _Model) -> _Model:
         """The device's compiled model."""
@@ -287,6 +315,12 @@ class OpenVino(Backend):
         if short in ("i4", "u4", "u2", "u1", "nf4", "f4e2m1"):
             raise Unsupported(f"packed {short} outputs cannot be read back")
         return Tensor.of(np.array(tensor.data).reshape(shape))
+
+
+def takes_exported(version: str) -> bool:
+    """Whether a release, as `2024.1.0` or with a build number, takes a torch.export.ExportedProgram."""
+    year, minor = (int(part) for part in version.split("-")[0].split(".")[:2])
+    return (year, minor) >= _EXPORTED_SINCE
 
 
 def _match_ports(ports: list[Any], given: dict[str, Value]) -> list[tuple[Any, Value]]:

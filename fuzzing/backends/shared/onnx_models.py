@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List
+from typing import Any, Dict, List, Tuple
 
 from fuzzing.backends.base import Named
 from fuzzing.backends.shared import keras_models
@@ -10,6 +10,8 @@ from fuzzing.backends.shared import keras_models
 #: `kinds` and `environment` of a backend that reads ONNX.
 KINDS = ("OnnxModel", "KerasLayer", "EquivalentModels")
 ENVIRONMENT = keras_models.ENVIRONMENT
+#: For `Backend.exporters`: Keras exports through torch, whose exporter writes with onnxscript.
+EXPORTERS: Dict[str, Tuple[str, ...]] = {"KerasLayer": ("onnx", "onnxscript")}
 
 
 def model_bytes(program: Any, inputs: Named) -> bytes:

@@ -53,6 +53,7 @@ class Tvm(Backend):
     package: ClassVar[str] = "apache-tvm"
     import_name: ClassVar[str] = "tvm"
     kinds: ClassVar[Tuple[str, ...]] = (*onnx_models.KINDS, "TorchCall", "TorchProgram")
+    exporters: ClassVar[Dict[str, Tuple[str, ...]]] = onnx_models.EXPORTERS
     devices: ClassVar[Tuple[str, ...]] = ("CPU", "CUDA")
     options: ClassVar[Dict[str, Tuple[str, ...]]] = {
         "pipeline": ("zero", "default"),
@@ -105,7 +106,10 @@ class Tvm(Backend):
         UnsupportedPattern("TypeError", r"(?<!\w)(\w+ param datatype should be one of [^\n]+)", r"\1"),
         UnsupportedPattern("ValueError", r"\b(\w+ \w+ must be [^\n]{1,200}?) for Relax frontend", r"\1"),
         UnsupportedPattern(
-            "TypeError", r"\b(\w+ requires the input tensor to have float dtype)[^\n]*", r"\1"
+            "TypeError",
+            r"\b(\w+(?: op)? requires the input (?:tensor|data|indices) to have (?:float|integer) dtype)"
+            r"[^\n]*",
+            r"\1",
         ),
         UnsupportedPattern("ValueError", r"\b(\w+ requires a statically (?:known|typed) [^\n]+)", r"\1"),
         UnsupportedPattern(
@@ -114,6 +118,11 @@ class Tvm(Backend):
         UnsupportedPattern(
             ".*",
             r"(?m)^([^\n]*\b(?:does not support|[Oo]nly supports?|supports only|only applies to)\b[^\n]*)",
+            r"\1",
+        ),
+        UnsupportedPattern(
+            ".*",
+            r"(?m)^([^\n]*\b(?:[Oo]nly \S[^\n]{0,80} (?:is|are) supported|supported only)\b[^\n]*)",
             r"\1",
         ),
     )

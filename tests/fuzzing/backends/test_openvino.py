@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from importlib import metadata
+
 import numpy as np
 import pytest
 
 from fuzzing import backends
-from fuzzing.cases import Sequence, Tensor
-from tests.fuzzing.backends.backend_kit import arrays, floats, onnx_case, run_all
+from fuzzing.backends.openvino import takes_exported
+from fuzzing.cases import Sequence, Tensor, TensorArg, TorchCall
+from tests.fuzzing.backends.backend_kit import arrays, floats, onnx_case, program_case, run_all
 
 
 @pytest.mark.parametrize(
@@ -55,3 +59,41 @@ def test_single_precision_is_computed_in_single_precision_unless_asked_otherwise
     want = 9 * (1 + 2.0**-10) ** 2
     [got] = arrays(run_all("openvino", {"conv": case})["conv"])
     np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_the_newest_opset_of_a_release_is_found_by_year_and_number() -> None:
+    openvino = backends.get("openvino")
+    assert openvino.package in openvino.packages, "or workers do not tell its release"
+    assert [openvino.newest_opset(version) for version in ("2023.1.0", "2026.4.1", "1.0", "")] == [
+        18, 27, None, None,
+    ]  # fmt: skip
+
+
+@pytest.mark.compiler_openvino
+def test_the_installed_release_is_built_with_the_opset_that_is_recorded() -> None:
+    files = metadata.files("openvino") or []
+    [library] = [file for file in files if "libopenvino_onnx_frontend" in file.name]
+    found = re.findall(rb"OpSet_Onnx_ver(\d+)E", library.read_binary())
+    assert max(map(int, found)) == backends.get("openvino").newest_opset(metadata.version("openvino"))
+
+
+@pytest.mark.parametrize(
+    ("version", "takes"),
+    [
+        ("2023.1.0-12185-9e6b00e51cd-releases/2023/1", False),
+        ("2024.0.0", False),
+        ("2024.1.0", True),
+        ("2026.4.1", True),
+    ],
+)
+def test_programs_are_exported_for_releases_that_take_exports_and_traced_for_others(
+    version: str, takes: bool
+) -> None:
+    assert takes_exported(version) == takes
+
+
+@pytest.mark.compiler_openvino
+def test_a_traced_program_may_have_empty_lists() -> None:
+    """A bare trace loses the types of empty lists: OpenVINO 2023.1 converts none of them."""
+    program = program_case(TorchCall("torch.permute", (TensorArg("x"), ())), x=floats())
+    assert [one.tolist() for one in arrays(run_all("openvino", {"": program}, capture="traced")[""])] == [0.0]

@@ -8,7 +8,11 @@ iree-base-compiler 3.13.0 and tinygrad 0.14.0 over ONNX's node tests and torch's
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -142,6 +146,14 @@ SAID = [
         None,
     ),
     # openvino
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_LOG}-- Col2Im-18 with a message:\nCheck '(dilations.size() == spatial_rank)' failed at "
+        "src/frontends/onnx/frontend/src/op/col2im.cpp:37:\nWhile validating ONNX node '<Node(Col2Im): v>':\n"
+        "Col2Im 'dilations' attribute must have size [2]. Got: 3\n",
+        "Col2Im 'dilations' attribute must have size [2]. Got: 3",
+    ),
     Said(
         "openvino",
         "RuntimeError",
@@ -292,6 +304,18 @@ SAID = [
     ),
     # tvm
     Said("tvm", "InternalError", "Check failed: dtype.bits % 8 == 0 (4 vs. 0) : ", "no tensors of 4 bits"),
+    Said(
+        "tvm",
+        "TypeError",
+        "one_hot op requires the input indices to have integer dtype. However, the given indices dtype is T.float32",
+        "one_hot op requires the input indices to have integer dtype",
+    ),
+    Said(
+        "tvm",
+        "AssertionError",
+        "Only resize1d/resize2d/resize3d are supported.",
+        "Only resize1d/resize2d/resize3d are supported.",
+    ),
     Said(
         "tvm",
         "InternalError",
@@ -504,3 +528,49 @@ def _first(said: Said) -> list[int]:
         if re.search(pattern.message, said.message) and re.search(pattern.error, said.error):
             return [at]
     return []
+
+
+#: Where the packages refuse what they lack, in Python.
+SOURCES = {
+    "tinygrad": ("tinygrad", ["nn/onnx.py"]),
+    "tvm": ("tvm", ["relax/frontend/onnx/*.py", "relax/frontend/torch/*.py"]),
+}
+
+
+@pytest.mark.parametrize(
+    "backend", [pytest.param(name, marks=getattr(pytest.mark, f"compiler_{name}")) for name in SOURCES]
+)
+def test_what_its_sources_call_unsupported_is(backend: str) -> None:
+    """A refusal in words that the table lacks would be reported as a crash."""
+    package, patterns = SOURCES[backend]
+    found = importlib.util.find_spec(package)
+    assert found is not None
+    assert found.origin is not None
+    refusals = {
+        said
+        for pattern in patterns
+        for path in Path(found.origin).parent.glob(pattern)
+        for said in raised_messages(ast.parse(path.read_text(encoding="utf-8")))
+        if re.search("support|implemented", said[1], re.IGNORECASE)
+    }
+    assert len(refusals) >= 10
+    assert [said for said in sorted(refusals) if reason(backend, *said) is None] == []
+
+
+def raised_messages(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Class and message of each exception that a module raises with a literal, x in the place of values."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert) and node.msg is not None:
+            yield "AssertionError", literal_text(node.msg)
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
+            yield ast.unparse(node.exc.func).rpartition(".")[2], literal_text(node.exc.args[0])
+
+
+def literal_text(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(literal_text, node.values))
+    if isinstance(node, ast.BinOp):
+        return literal_text(node.left) + literal_text(node.right)
+    return "x" if isinstance(node, ast.FormattedValue) else ""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,31 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
 from fuzzing.execute import supervisor
 from fuzzing.execute.evaluator import Evaluator
 from fuzzing.execute.shard import Shard
+from fuzzing.execute.shard_run import ShardRun
 from fuzzing.execute.worker_process import WorkerProcess
 from fuzzing.outcomes import Phase, Verdict
 
-BACKEND = str(Path(__file__).parents[1] / "reduce" / "faulty_backend.py")
+ROOT = Path(__file__).parents[3]
+BACKEND = str(ROOT / "tests" / "fuzzing" / "reduce" / "faulty_backend.py")
+#: The same compiler as a release that knows ONNX up to opset 12.
+DATED = """
+import sys
+
+sys.path.append({root!r})
+from fuzzing.backends.base import register
+from tests.fuzzing.reduce.faulty_backend import Faulty
+
+
+@register
+class Dated(Faulty):
+    name = "dated"
+    packages = ("onnxruntime",)
+    newest_opsets = {{{release!r}: 12}}
+"""
 pytestmark = pytest.mark.compiler_onnxruntime
 
 
@@ -108,3 +126,25 @@ def test_two_benches_ask_the_library_once(started: list[str]) -> None:
         assert other.verdict is Verdict.WRONG_RESULT
     assert started.count("onnx_reference") == requested == 4, "once for each of the ways it is run"
     assert started.count("faulty_backend") == 3
+
+
+@pytest.mark.parametrize("by_shard", [False, True])
+def test_an_operator_that_is_newer_than_the_release_is_unsupported_in_evaluators_and_shards(
+    by_shard: bool, tmp_path: Path
+) -> None:
+    """Sigmoid-13 and Elu-6 fail on a release that knows ONNX up to opset 12."""
+    backend = tmp_path / "dated_backend.py"
+    release = ".".join(metadata.version("onnxruntime").split(".")[:2])
+    backend.write_text(DATED.format(root=str(ROOT), release=release))
+    verdicts = []
+    for fault, failing in (("wrong-sigmoid", case("Sigmoid")), ("crash-elu", case("Elu"))):
+        told = replace(shard(fault), backend=str(backend))
+        if by_shard:
+            corpus = Corpus(tmp_path)
+            corpus.add(failing)
+            told = replace(told, corpus=str(tmp_path), cases=(failing.id,))
+            verdicts += [outcome.verdict for _, outcome in ShardRun(told).outcomes()]
+        else:
+            with Evaluator(told) as evaluator:
+                verdicts += [outcome.verdict for outcome in evaluator.evaluate([failing])]
+    assert verdicts == [Verdict.UNSUPPORTED, Verdict.CRASH]

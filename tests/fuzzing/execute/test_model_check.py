@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fuzzing.cases import OnnxModel, Provenance, TestCase
-from fuzzing.execute.model_check import without_illegal_model
+from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.execute.model_check import without_illegal_model, without_newer_operators
 from fuzzing.generate.case_builder import CaseOrigin, build_case
 from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver
@@ -55,3 +55,38 @@ def test_generated_models_are_legal() -> None:
         made = build_case(solver.generate(int(seed)), int(seed), CaseOrigin("isra", "1"), "")
         outcome = failed(made)
         assert without_illegal_model(made, True, outcome) is outcome
+
+
+GELU = onnx_case("(float[4] x) => (float[4] y)", "y = Gelu(x)", 20, x=floats(4))
+OLD = onnx_case("(float[4] x) => (float[4] y)", "y = Relu(x)", 22, x=floats(4))
+BODY = onnx_case(
+    "(bool c) => (float[1] y)",
+    "y = If (c) <then_branch = a () => (float[1] p) {q = Constant <value_floats = [1.0]> () p = Gelu(q)}, "
+    "else_branch = b () => (float[1] r) {r = Constant <value_floats = [1.0]> ()}>",
+    20,
+    c=Tensor.of(np.array(True)),
+)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.CRASH, Verdict.WRONG_RESULT])
+@pytest.mark.parametrize("case", [GELU, BODY])
+def test_an_operator_newer_than_the_release_is_unsupported(case: TestCase, verdict: Verdict) -> None:
+    outcome = failed(case, verdict)
+    found = without_newer_operators(case, outcome, 19)
+    assert found.verdict is Verdict.UNSUPPORTED
+    assert "opset 19" in found.summary
+    assert "Gelu-20" in found.summary
+    assert found.evidence == outcome.evidence
+
+
+def test_old_operators_of_a_new_opset_known_opsets_and_signals_are_judged() -> None:
+    died = replace(failed(GELU), evidence=Evidence(signal="SIGSEGV"))
+    for case, outcome, newest in (
+        (OLD, failed(OLD), 19),
+        (GELU, failed(GELU), 20),
+        (GELU, failed(GELU), None),
+        (GELU, died, 19),
+        (GELU, failed(GELU, Verdict.HANG), 19),
+        (GELU, failed(GELU, Verdict.PASS), 19),
+    ):
+        assert without_newer_operators(case, outcome, newest) is outcome
