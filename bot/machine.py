@@ -145,7 +145,7 @@ def _compiler(python: str, kind: type[backends.Backend], slots: tuple[str, ...])
 
 def _state(python: str, kind: type[backends.Backend]) -> tuple[str, str, str]:
     try:
-        found = probe(Path(python), kind.import_name)
+        found = probe(Path(python), kind.import_name, environment=kind.environment)
     except ProvisionError as error:
         reason = str(error).strip()
         top = kind.import_name.partition(".")[0]

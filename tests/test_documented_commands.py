@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -17,12 +18,29 @@ _PAGES = [_ROOT / "README.md", _ROOT / "CONTRIBUTING.md", *sorted((_ROOT / "docs
 #: Lines of code blocks, and code in running text.
 _COMMAND = re.compile(r"^(?:    |\$ )?(assay \w[^\n]*)|`(assay \w[^`]*)`", re.MULTILINE)
 
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+
 
 def commands(text: str) -> Iterator[str]:
     """The command lines of a page, without comments and without what follows `&&`, `|` or `>`."""
     for match in _COMMAND.finditer(text):
         line = (match[1] or match[2]).replace("\n", " ")
         yield from (part.strip() for part in line.split("&&") if part.strip().startswith("assay "))
+
+
+def _raised_texts(path: Path) -> Iterator[str]:
+    """The texts in a file's `raise` statements, without command lines in them."""
+    for statement in ast.walk(ast.parse(path.read_text())):
+        if isinstance(statement, ast.Raise):
+            parts = (part.value for part in ast.walk(statement) if isinstance(part, ast.Constant))
+            yield from (_COMMAND.sub("", text) for text in parts if isinstance(text, str))
+
+
+def _options(command: click.Command) -> set[str]:
+    """The options of a command and of its subcommands."""
+    found = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    nested = command.commands.values() if isinstance(command, click.Group) else ()
+    return found.union(*map(_options, nested))
 
 
 def _words(command: str) -> list[str]:
@@ -65,3 +83,27 @@ def test_there_are_documented_commands_and_wrong_ones_are_found() -> None:
     assert len(lines) > 60
     assert problem("assay bisect 1 --backend tvm --no-such-option") == "no option '--no-such-option'"
     assert problem("assay no-such-command") == "no command 'no-such-command'"
+
+
+def _command_files() -> Iterator[tuple[str, Path]]:
+    """Each command with the files whose errors it shows: its own, and those of the tool that it runs."""
+    for path in (_ROOT / "bot" / "cli").glob("*/*.py"):
+        name = path.stem.replace("_", "-")
+        if cli.get_command(click.Context(cli), name) is not None:
+            yield name, path
+    tool = _ROOT / "fuzzing" / "prioritize"
+    yield from (("prioritize", path) for path in tool.rglob("*.py") if path.name != "coverage_measurement.py")
+
+
+def test_errors_name_options_that_the_command_has() -> None:
+    named = [
+        (name, option)
+        for name, path in _command_files()
+        for text in _raised_texts(path)
+        for option in _OPTION.findall(text)
+    ]
+    assert len(named) > 30
+    context = click.Context(cli)
+    known = {name: cli.get_command(context, name) for name, _ in named}
+    options = {name: _options(command) for name, command in known.items() if command is not None}
+    assert [f"assay {name} {option}" for name, option in named if option not in options[name]] == []

@@ -25,9 +25,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from bot.store import Database
-from bot.store.models import Bug, Target
+from bot.store.jobs import INTERNAL_ERROR
+from bot.store.models import Bug, Delivery, DeliveryState, Target
 from fuzzing import backends
 from fuzzing.execute.supervisor import Supervisor
 from tests import hostile_texts
@@ -41,6 +43,7 @@ from tests.support import hostile
 from tests.support.live_service import processes
 
 PUBLIC = "octo-org/public"
+FIRST_HOSTILE = 10_000_000  # the number of the first hostile delivery
 LIMIT_MS = 1000.0  # the slowest acknowledgement that is allowed meanwhile
 HALF_OPEN, SLOW_BODIES = 1100, 120
 TEXT_LENGTH = 60_000  # GitHub's comments have at most 65,536 characters
@@ -90,12 +93,24 @@ async def send_payloads(client: Client, damage: Damage, seed: int, until: float)
         if time.perf_counter() > until:
             return
         secret = webhooks.SECRET if number % 2 else "another"
-        shot = webhooks.request(body, 10_000_000 + number, event=event, secret=secret)
+        shot = webhooks.request(body, FIRST_HOSTILE + number, event=event, secret=secret)
         status, _ = await client.send(shot)
         damage.tried += 1
         if status >= 500:
             damage.got_out.append(f"{event} of {len(body)} bytes was answered with {status}")
         await asyncio.sleep(0.1)
+
+
+def check_refusals(url: str, damage: Damage) -> None:
+    """An honest delivery that was refused, and a hostile one that met a fault of ours, count as damage."""
+    database = Database(url)
+    with database.reading() as session:
+        refused = session.scalars(select(Delivery).where(Delivery.state == DeliveryState.FAILED.value)).all()
+    for one in refused:
+        honest = int(one.id.removeprefix("bench-")) < FIRST_HOSTILE
+        if honest or one.reason.startswith(INTERNAL_ERROR):
+            damage.got_out.append(f"delivery {one.id} was refused: {one.reason}")
+    database.close()
 
 
 def fill_pages(url: str) -> None:
@@ -253,6 +268,7 @@ def main(argv: Sequence[str]) -> int:
                 for thread in threads:
                     thread.join()
                 counts = webhooks.wait_until_read(url)
+                check_refusals(url, payload_damage)
             left = [
                 f"process {pid}: {words[:80]}"
                 for pid, words in processes(temporary).items()
@@ -277,7 +293,8 @@ def _report(sample: Sample, counts: dict[str, int], left: list[str], damages: di
     slowest = sample.at(1)
     print(
         f"acknowledged {len(sample.seconds)} deliveries, {sample.wrong} wrong; p50 {sample.at(0.5):.0f} ms, "
-        f"p99 {sample.at(0.99):.0f} ms, slowest {slowest:.0f} ms (limit {LIMIT_MS:.0f}); read: {counts}"
+        f"p99 {sample.at(0.99):.0f} ms, slowest {slowest:.0f} ms (limit {LIMIT_MS:.0f}); "
+        f"read: {counts.get('done', 0)}, refused as malformed: {counts.get('failed', 0)}"
     )
     broken = any(damage.got_out for damage in damages.values()) or left or sample.wrong or slowest > LIMIT_MS
     return int(bool(broken))

@@ -5,8 +5,7 @@
 arrivals runs for real on the `local` runner with one slot, and in the simulation (`bot.simulation`). Bar:
 mean turnaround and 95th percentile within 15 %.
 
-Other load changes service times between the two. `queue_error` shows what the queue alone adds: the same
-comparison with the times that the campaigns of the trace really took.
+Other load changes service times between the two, so run it alone.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import sys
 import tempfile
 import time
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -76,15 +75,6 @@ def run_trace(arrivals: Sequence[Arrival], kinds: Sequence[Shard], services: Seq
         return list(pool.map(arrive, arrivals))
 
 
-def occupied(arrivals: Sequence[Arrival], ends: Sequence[float]) -> Iterator[Arrival]:
-    """The arrivals with the seconds for which each really had the runner: since it came, or since the one
-    before it left."""
-    free = 0.0
-    for one, end in sorted(zip(arrivals, ends, strict=True), key=lambda pair: pair[1]):
-        yield replace(one, service_s=end - max(one.at, free))
-        free = end
-
-
 def figures(turnarounds: Sequence[float]) -> dict[str, float]:
     """Mean and 95th percentile, in seconds."""
     return {"mean": fmean(turnarounds), "p95": quantile(sorted(turnarounds), 0.95)}
@@ -114,13 +104,11 @@ def main(argv: Sequence[str]) -> int:
         ends = run_trace(arrivals, kinds, services)
     measured = figures([end - one.at for one, end in zip(arrivals, ends, strict=True)])
     error = errors(simulate(arrivals, 1), measured)
-    real = sorted(occupied(arrivals, ends), key=lambda one: one.at)
     result = {
         "load": [round(load, 1), round(os.getloadavg()[0], 1)],
         "service_s": [round(seconds, 2) for seconds in services],
         "measured_s": {name: round(seconds, 2) for name, seconds in measured.items()},
         "error": error,
-        "queue_error": errors(simulate(real, 1), measured),
     }
     print(json.dumps(result))
     return verdict(all(abs(one) <= MAX_ERROR for one in error.values()), "simulated within 15 % of measured")

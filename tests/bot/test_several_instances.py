@@ -20,8 +20,8 @@ from bot.campaigns import intents
 from bot.service import Service
 from bot.settings import Settings
 from bot.store import Database, Session, campaigns, inbox, now
-from bot.store.database import migrations
 from bot.store.models import Base, Campaign, CampaignState, Delivery, Effect
+from bot.store.schema import migrations
 from bot.targets.dependencies import Dependencies
 from bot.targets.event_filter import EventFilter
 from bot.targets.periodic_tasks import PeriodicTask, TaskContext, TaskResult

@@ -114,6 +114,13 @@ class _Arguments:
 @python_option
 @click.option("--release", default="", help="Test this release in an environment of its own.")
 @click.option(
+    "--with",
+    "beside",
+    multiple=True,
+    metavar="NAME==VERSION",
+    help="Install this beside the releases, such as the torch of their time; repeatable.",
+)
+@click.option(
     "--base",
     default="",
     help="Compare with this release, the compiler of this interpreter (a path) or, with --repo, this commit.",
@@ -191,6 +198,7 @@ def command(
     report: Path | None,
     python: str,
     release: str,
+    beside: tuple[str, ...],
     base: str,
     repo: Path | None,
     head: str,
@@ -229,6 +237,8 @@ def command(
         )
     if python != sys.executable and repo is not None and (head or not base):
         raise UsageError("--python with --repo is compared with a commit: name it as --base, without --head")
+    if beside and not (release or repo or (base and not _is_interpreter(base))):
+        raise UsageError("--with installs packages beside a release: name one with --release")
     settings = load_settings(workers=workers)
     configure("console", "error")
     options, seconds = parse_options(given), _seconds(budget)
@@ -240,13 +250,14 @@ def command(
             sources,
             cases,
             strategy,
-            {"budget": budget},
+            {"budget": budget, "toolchain": ", ".join(beside)},
             budget=seconds,
             device=device,
             options=options,
             profile=profile,
             repeats=repeats,
             reduction={"cases": reduced},
+            toolchain={"extra": list(beside)},
         )
 
     config = configure_campaign(options, seconds)

@@ -101,21 +101,22 @@ def _speed(result: dict[str, Any]) -> str:
 
 
 def _rules(console: Console, result: dict[str, Any]) -> None:
-    """The pairs of each rule of equivalence, one line each."""
-    totals: dict[str, tuple[int, Counter[str], int]] = {}
+    """The pairs of each rule of equivalence, one line each; `eagle` are those that differ by its bounds."""
+    totals: dict[str, tuple[int, Counter[str], int, int]] = {}
     for row in result["rules"]:
-        apis, verdicts, bugs = totals.get(row["rule"], (0, Counter(), 0))
+        apis, verdicts, eagle, bugs = totals.get(row["rule"], (0, Counter(), 0, 0))
         totals[row["rule"]] = (
             apis + bool(row["api"]),
             verdicts + Counter(row["head"]),
+            eagle + row["eagle"],
             bugs + bool(row["bugs"]),
         )
     if not totals:
         return
-    table = Table("  rule", "APIs", "pairs", "bugs", "verdicts", box=None, pad_edge=False)
-    for rule, (apis, verdicts, bugs) in sorted(totals.items()):
+    table = Table("  rule", "APIs", "pairs", "eagle", "bugs", "verdicts", box=None, pad_edge=False)
+    for rule, (apis, verdicts, eagle, bugs) in sorted(totals.items()):
         counts = ", ".join(f"{pairs} {verdict}" for verdict, pairs in sorted(verdicts.items()))
-        table.add_row(f"  {escape(rule)}", str(apis), str(verdicts.total()), str(bugs), counts)
+        table.add_row(f"  {escape(rule)}", str(apis), str(verdicts.total()), str(eagle), str(bugs), counts)
     console.print(table)
 
 

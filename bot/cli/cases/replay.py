@@ -209,6 +209,9 @@ def _print_one(console: Console, one: Replayed) -> None:
         console.print(f"    output {escape(mismatch.output)}: {escape(mismatch.detail)}{escape(where)}")
         for line in describe_tolerance(mismatch):
             console.print(f"      {escape(line)}")
+    if evidence.eagle:
+        agree = "agree" if evidence.eagle == Verdict.PASS.value else "differ"
+        console.print(f"    by EAGLE's bounds (atol 1e-2, rtol 1e-5) the sides {agree}")
     if evidence.component:
         console.print(f"  first fails at: [bold]{escape(evidence.component)}[/]")
     for options, verdict in evidence.ablation_runs:

@@ -205,7 +205,7 @@ def validate_configuration(
         problems = []
         for item in list_errors(error):
             flag, *rest = map(str, item["loc"])
-            flag = {"sources": "source", "options": "option"}.get(flag, flag)
+            flag = {"sources": "source", "options": "option", "toolchain": "with"}.get(flag, flag)
             context = item.get("ctx", {})
             why = context.get("why") or context.get("error") or item["msg"]
             name = rest[0] if rest and flag == "option" else (as_written or {}).get(flag, item["input"])

@@ -528,6 +528,7 @@ def services(**replaced: Any) -> Services:
         "make_shard": PlainShard,
         "runner": Runner(),
         "try_script": lambda text, python, ending="": 1,
+        "proposal_fork": lambda _target: "",
         "run_tool": Tools(),
         "run_test": lambda *_: pytest.fail("campaigns run no tests of a repository"),
         "sign": sign,

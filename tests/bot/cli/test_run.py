@@ -234,7 +234,7 @@ def test_a_device_that_is_not_here_is_exit_code_3(backend: str, tmp_path: Path) 
 def test_with_a_base_only_regressions_count(catalogue_of: WriteCatalogue, tmp_path: Path) -> None:
     """The same release twice: the case fails on both sides, so nothing is new."""
     release = version("onnxruntime")
-    options = ("--release", release, "--base", release, *SINGLE_SOURCE, "--json")
+    options = ("--release", release, "--base", release, "--with", "six==1.17.0", *SINGLE_SOURCE, "--json")
     ran = assay(
         catalogue_of(GOOD, WRONG),
         "run",
@@ -246,6 +246,7 @@ def test_with_a_base_only_regressions_count(catalogue_of: WriteCatalogue, tmp_pa
     )
     assert ran.code == 0, ran.err
     assert [group["classification"] for group in ran.result["groups"]] == ["already_broken"]
+    assert "six==1.17.0" in ran.result["toolchains"]["head"]["requirements"]
 
 
 MISTAKES = {
@@ -260,7 +261,7 @@ MISTAKES = {
     ),
     "backend": (
         ["--backend", "openvivo"],
-        "did you mean 'openvino'? there are: inductor, iree, onnxruntime, ",
+        "did you mean 'openvino'? there are: inductor, iree, keras, onnxruntime, ",
     ),
     "the reference": (["--backend", "onnx_reference"], "it is a reference"),
     "source": (["--source", "onnx-node-test"], "did you mean 'onnx-node-tests'?"),
@@ -284,6 +285,11 @@ MISTAKES = {
     "two heads": (["--repo", ".", "--head", "a", "--base", "b", "--python", "p"], "without --head"),
     "release": (["--release", "banana"], "--release banana: not a version"),
     "base": (["--release", "1.20.0", "--base", "banana"], "--base banana: not a version"),
+    "a package beside no release": (["--with", "torch==2.1.0"], "name one with --release"),
+    "a package without a version": (
+        ["--release", "1.20.0", "--with", "torch>=2"],
+        "--with torch>=2: must be pinned exactly",
+    ),
     "repeats": (["--repeats", "0"], "1<=x<=20"),
     "workers": (["--workers", "0"], "--workers"),
 }

@@ -1,6 +1,6 @@
 """`assay run --reduce`: a campaign that makes failing cases small, on a real compiler with a real bug.
 
-OpenVINO 2026.4.1 takes ONNX's Col2Im for two dimensions of image only, and refuses three.
+OpenVINO 2026.4.1 refuses ONNX's QuantizeLinear by blocks.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from tests.bot.cli.command_helpers import GOOD, assay
 
 pytestmark = [pytest.mark.slow, pytest.mark.compiler_openvino]
 
-CONSTANTS = "<int64[3] image = {3, 4, 5}, int64[3] block = {1, 1, 5}>"
+CONSTANTS = "<float[2,2] scale = {1, 1, 1, 1}>"
+BLOCKS = "QuantizeLinear<axis=1, block_size=2>"
 
 
 def graph(body: str) -> TestCase:
-    text = f"g (float[1,10,12] x) => (float[1,2,3,4,5] y) {CONSTANTS} {{ {body} }}"
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}')
-    given = (("x", Tensor.of(np.linspace(-1, 1, 120, dtype=np.float32).reshape(1, 10, 12))),)
+    text = f"g (float[2,4] x) => (float[2,4] y) {CONSTANTS} {{ {body} }}"
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+    given = (("x", Tensor.of(np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4))),)
     return TestCase(OnnxModel(model.SerializeToString()), given, Provenance("tests", "g", "", "onnx", "1"))
 
 
-FIRST = graph("a = Relu(x) b = Col2Im(a, image, block) y = Tanh(b)")
-SECOND = graph("a = Abs(x) b = Sin(a) c = Col2Im(b, image, block) y = Exp(c)")
+FIRST = graph(f"a = Relu(x) b = {BLOCKS}(a, scale) y = Cast<to=1>(b)")
+SECOND = graph(f"a = Abs(x) b = Sin(a) c = {BLOCKS}(b, scale) d = Cast<to=1>(c) y = Exp(d)")
 
 
 def test_failures_of_one_cause_become_one_bug_with_a_small_case(tmp_path: Path) -> None:
@@ -39,12 +40,12 @@ def test_failures_of_one_cause_become_one_bug_with_a_small_case(tmp_path: Path) 
     ran = assay(tmp_path, "run", *given, "--reduce", "1", "--report", tmp_path / "report")
     assert ran.code == 1, ran.err
     [bug] = ran.result["groups"]
-    assert bug["title"].startswith("[ONNX] Col2Im: conversion fails"), "its pattern, not its test"
+    assert bug["title"].startswith("[ONNX] QuantizeLinear: conversion fails"), "its pattern, not its test"
     assert (bug["cases"], bug["classification"]) == (2, "inconclusive")
     assert bug["reduction"]["from"] == FIRST.id, "the smaller program is reduced"
     assert "3 → 1 operators" in bug["reduction"]["history"]
     assert {row["case"] for row in bug["shown"]} == {FIRST.id, SECOND.id}, (
-        "the one that was not reduced has joined: its program holds a Col2Im"
+        "the one that was not reduced has joined: its program holds a QuantizeLinear"
     )
     assert bug["tried"] == 1, "its reproducer has shown the bug, without Assay"
     assert ran.result["headline"] == "1 kind of failure: 2 of 3 cases fail"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bot.commands.grammar import parse
 from bot.commands.registry import verbs
 from bot.config import cron, default_config, parse_config, units
-from bot.config.pins import find_pins
+from bot.config.pins import MAX_BYTES, MAX_KEY_PARTS, MAX_REQUIREMENT, find_pins
 from bot.errors import ConfigError, ProvisionError, UsageError
 from bot.github.diffs import parse_unified_diff
 from bot.toolchains.probe import parse_answer
@@ -211,3 +211,27 @@ def test_commands_convert_their_arguments_or_say_what_is_wrong(text: str) -> Non
             converter(value)
         except ValueError:
             continue
+
+
+@pytest.mark.parametrize(
+    ("content", "file", "why"),
+    [
+        (b"openvino==2024.0.0\n" + b"#" * MAX_BYTES, "requirements.txt", f"longer than {MAX_BYTES} bytes"),
+        (
+            b"[tool]\n" + b".".join([b"a"] * (MAX_KEY_PARTS + 2)) + b" = 1\n",
+            "pyproject.toml",
+            f"more than {MAX_KEY_PARTS} parts",
+        ),
+    ],
+)
+def test_files_beyond_a_bound_are_refused(content: bytes, file: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        find_pins(content, file, ["openvino"])
+
+
+def test_a_requirement_beyond_its_bound_pins_nothing() -> None:
+    text = "openvino==2024.0.0; " + " or ".join(["python_version > '3'"] * (MAX_REQUIREMENT // 20))
+    [pin] = find_pins(text.encode(), "requirements.txt", ["openvino"])
+    assert pin.version is None
+    [pin] = find_pins(text[:41].strip().encode(), "requirements.txt", ["openvino"])
+    assert pin.version == "2024.0.0"

@@ -180,6 +180,7 @@ def test_a_repository_cannot_ask_for_an_interpreter_of_the_machine_or_a_judge() 
         (SMALLEST + b"#" * MAX_BYTES, f"at most {MAX_BYTES}"),
         (SMALLEST + b"---\n" + SMALLEST, "line 3, column 1: the file holds more than one document"),
         (b"%YAML 1.1\n---\n" + SMALLEST, "line 1, column 1: the file has a YAML directive"),
+        (SMALLEST + b"device: " + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH, f"deeper than {MAX_DEPTH}"),
         (SMALLEST + b"device: [" * 5000, f"deeper than {MAX_DEPTH}"),
         (SMALLEST + b"device: *nobody\n", "undefined alias"),
         (SMALLEST + b"branches: &a [*a]\n", "an alias of itself"),
