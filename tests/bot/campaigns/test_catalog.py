@@ -33,7 +33,8 @@ def test_a_source_is_migrated_once_for_what_is_installed(
     world.push(head="2" + "b" * 39)
     world.run()
     assert world.tools.calls.count("fuzzing.migrate") == 1
-    monkeypatch.setattr(catalogs, "distributions", lambda path: path[:0])  # as if everything had another version
+    # As if everything had another version.
+    monkeypatch.setattr(catalogs, "distributions", lambda path: path[:0])
     world.push(head="2" + "c" * 39)
     world.run()
     assert world.tools.calls.count("fuzzing.migrate") == 2
