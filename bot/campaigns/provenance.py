@@ -47,7 +47,12 @@ class Origin:
 
     @property
     def subject(self) -> str:
-        """What a signature names: the operator, for a pair with its rule. The bug is one for each of both."""
+        """What a signature names: the operator, for a pair with its rule. The bug is one for each of both.
+
+        Nothing for a pair of models: which rewrites led to a failure is chance.
+        """
+        if self.kind == EquivalentModels.kind:
+            return ""
         return f"{self.operator} by {self.rules[0][0]}" if self.kind == EquivalentPair.kind else self.operator
 
 

@@ -58,7 +58,9 @@ def _case(state: ModelPair) -> TestCase:
 def _size(state: ModelPair) -> tuple[float, ...]:
     model = state.model
     elements = sum(len(str(given)) for _, given in state.left.inputs)
-    return len(state.steps), len(model.graph.node), len(model.graph.output), len(state.left.inputs), elements
+    nodes = model.graph.node
+    named = sum(node.op_type != "Identity" for node in nodes)
+    return len(state.steps), len(nodes), named, len(model.graph.output), len(state.left.inputs), elements
 
 
 def _without_steps(state: ModelPair, gone: Sequence[int]) -> ModelPair:
@@ -148,8 +150,7 @@ def _bypass(attempt: Attempt[ModelPair]) -> None:
 
 def _bypasses(state: ModelPair) -> Iterator[ModelPair]:
     model = state.model
-    inferred = onnx.shape_inference.infer_shapes(model).graph
-    types = {value.name: value.type for value in (*inferred.value_info, *inferred.input, *inferred.output)}
+    types = _types(model)
     result = model.graph.output[0].name
     for node in model.graph.node:
         for given in node.input:
@@ -161,6 +162,31 @@ def _bypasses(state: ModelPair) -> Iterator[ModelPair]:
                 user.input[:] = [given if name == node.output[0] else name for name in user.input]
             if (cut := _cut(short, result)) is not None:
                 yield _with_model(state, cut, dict(state.left.inputs))
+
+
+def _neutralize(attempt: Attempt[ModelPair]) -> None:
+    """A node becomes an Identity of an input of its type, so that only what the bug needs has a name."""
+    while attempt.any(_neutralized(attempt.best)):
+        pass
+
+
+def _neutralized(state: ModelPair) -> Iterator[ModelPair]:
+    model = state.model
+    types = _types(model)
+    for place, node in enumerate(model.graph.node):
+        fits = (name for name in node.input if name in types and types[name] == types.get(node.output[0]))
+        if node.op_type == "Identity" or (given := next(fits, None)) is None:
+            continue
+        plain = ModelProto()
+        plain.CopyFrom(model)
+        plain.graph.node[place].CopyFrom(onnx.helper.make_node("Identity", [given], [node.output[0]]))
+        if (cut := _cut(plain, model.graph.output[0].name)) is not None:
+            yield _with_model(state, cut, dict(state.left.inputs))
+
+
+def _types(model: ModelProto) -> Mapping[str, onnx.TypeProto]:
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    return {value.name: value.type for value in (*inferred.value_info, *inferred.input, *inferred.output)}
 
 
 def _with_model(state: ModelPair, model: ModelProto, given: Mapping[str, Input]) -> ModelPair:
@@ -186,6 +212,7 @@ SPEC = ReductionSpec[ModelPair](
         Pass("narrow", _narrow),
         Pass("lift", _lift),
         Pass("bypass", _bypass),
+        Pass("neutralize", _neutralize),
         Pass("simplify", _simplify),
     ),
 )
@@ -196,7 +223,7 @@ register_format(
         load=_load,
         case=_case,
         spec=SPEC,
-        words=("rewrites", "nodes", "outputs", "inputs"),
+        words=("rewrites", "nodes", "operators", "outputs", "inputs"),
         valid=lambda state: state.pair() is not None,
     )
 )

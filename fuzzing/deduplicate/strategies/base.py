@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fuzzing.cases import TestCase
+from fuzzing.cases import EquivalentModels, TestCase
 from fuzzing.outcomes import Outcome
 from fuzzing.registry import Registry
 from fuzzing.triage.signature import Signature, compute_signature
@@ -44,7 +44,9 @@ class Failure:
     def signature(self) -> Signature:
         """Our signature."""
         traits = (self.traits or read_traits(self.case)) if self.reduced else None
-        return compute_signature(self.outcome, self.case.provenance.operator, self.frontend, traits)
+        rewritten = isinstance(self.case.program, EquivalentModels)  # its operators are names of rewrites
+        operator = "" if rewritten else self.case.provenance.operator
+        return compute_signature(self.outcome, operator, self.frontend, traits)
 
 
 Strategy = Callable[[Sequence[Failure]], list[str]]

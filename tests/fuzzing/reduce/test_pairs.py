@@ -25,6 +25,7 @@ from fuzzing.equivalence.pairs import pair_of, subject_of
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Verdict
 from fuzzing.reduce.reduction import reduce_case
+from fuzzing.triage.traits import Traits
 
 FAULTY_KERAS, FAULTY_ONNX = (
     str(Path(__file__).parent / f"faulty_{name}.py") for name in ("keras", "backend")
@@ -89,3 +90,24 @@ def test_a_saturated_pair_is_reduced_on_both_sides() -> None:
         "MatMul",
         "Transpose",
     ]
+
+
+@pytest.mark.compiler_onnxruntime
+def test_a_reduced_pair_names_only_operators_that_the_bug_needs() -> None:
+    """The fault is a maximum of a value with itself, which one of three rewrites makes."""
+    text = "(float[2,3] a) => (float[2,3] y) { t = Abs(a) u = Add(t, t) y = Softsign(u) }"
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 22]> g {text}')
+    given = Recipe("uniform", "float32", (2, 3), 1.0, 2.0, 0)
+    origin = Provenance("eagle-graphs", "planted", "identity maximum-itself", "onnx", "1")
+    left = TestCase(OnnxModel(model.SerializeToString()), (("a", given),), origin)
+    pair = models.pair_of(left, [Step("identity", "t"), Step("maximum-itself", "y"), Step("identity", "y")])
+    assert pair is not None
+    options = {"fault": "wrong-max-itself"}
+    found = reduce_case(pair, Shard("", (), FAULTY_ONNX, "digest", sys.executable, options=options))
+    assert found.confirmed
+    assert found.traits == Traits(
+        "Identity = Max(Identity)",
+        ("float",),
+        ("Max given one tensor twice", "rank 1", "rank 2"),
+        ("Identity", "Max"),
+    )
