@@ -33,7 +33,7 @@ from fuzzing.triage.similar_failures import explain_similarity
 
 OnLine = Callable[[str], None]
 ProbeError = ProvisionError | RunnerError | ToolchainError
-_MOST_REWORDED = 3  # what an exact answer may cost beside those of a search without skipped ones; ours
+_MOST_REWORDED = 3  # further ones that an exact answer may cost; ours
 
 
 class Runner(Protocol):
@@ -260,11 +260,6 @@ class ReleaseProbe:
             return "bad"
         return "reworded" if explain_similarity(symptom_of(outcome), self.wanted) else "other"
 
-    @property
-    def any_reworded(self) -> bool:
-        """Whether a tried release shows the bug with another message."""
-        return any(self.doubt(revision) for revision in self.probed)
-
     def accepting_reworded(self) -> ReleaseProbe:
         """A probe that counts reworded failures; reuses all runs."""
         again = ReleaseProbe(
@@ -295,28 +290,36 @@ class ReleaseProbe:
 
 
 class _ManyRewordedError(Exception):
-    """More than a few releases have the bug with another message than the first that fails."""
+    """A few further releases have the bug with another message than the first that fails."""
 
 
 def bisect_releases(
     release_probe: ReleaseProbe, releases: int, rule: DecisionRule
 ) -> tuple[BisectionResult, ReleaseProbe]:
-    """The result, and the probe it is from: reworded failures count only if exact symptoms give no certain
-    answer, or would skip more than _MOST_REWORDED releases. Of hundreds of commits all would be tried.
+    """The result, and the probe it is from.
+
+    Reworded failures count as the bug. Where the first failing release is reworded, exact symptoms decide if
+    they give a certain answer without skipping more than _MOST_REWORDED releases.
     """
+    accepting = release_probe.accepting_reworded()
+    answer = bisect(releases, accepting, rule)
+    if answer.failing is None or not accepting.doubt(answer.failing):
+        return answer, accepting
+    release_probe.wanted = accepting.wanted
+    known = set(accepting.probed)
 
     def exact(revision: int, runs: int) -> Counts:
-        counts = release_probe(revision, runs)
-        if sum(bool(release_probe.doubt(one)) for one in release_probe.probed) > _MOST_REWORDED:
+        further = release_probe.probed.keys() - known
+        reworded = [one for one in further if release_probe.doubt(one)]
+        if len(reworded) >= _MOST_REWORDED and revision not in known | further:
             raise _ManyRewordedError
-        return counts
+        return release_probe(revision, runs)
 
     with suppress(_ManyRewordedError):
-        answer = bisect(releases, exact, rule)
-        if answer.kind is ResultKind.FOUND or not release_probe.any_reworded:
-            return answer, release_probe
-    again = release_probe.accepting_reworded()
-    return bisect(releases, again, rule), again
+        certain = bisect(releases, exact, rule)
+        if certain.kind is ResultKind.FOUND:
+            return certain, release_probe
+    return answer, accepting
 
 
 def _is_permanent(failure: ProbeError) -> bool:

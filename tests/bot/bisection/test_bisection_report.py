@@ -65,6 +65,14 @@ def test_where_many_have_other_words_not_all_are_tried(tmp_path: Path) -> None:
     assert len(world.ran) <= max_probed(len(words)) + 3
 
 
+def test_other_words_away_from_the_change_cost_no_release(tmp_path: Path) -> None:
+    words = [PASS] * 40 + [RAISES] * 10 + [REWORDS] * 30 + [RAISES] * 50
+    world = World(tmp_path, {f"1.{place}": [word] for place, word in enumerate(words)})
+    output = ask(world)
+    assert (output["kind"], output["release"], output["before"]) == ("found", "1.40", "1.39")
+    assert len(world.ran) <= max_probed(len(words))
+
+
 def test_another_failure_is_no_other_wording(tmp_path: Path) -> None:
     world = World(tmp_path, {"1.0": [PASS], "1.1": [WRONG], "1.2": [RAISES]})
     output = ask(world)
