@@ -115,9 +115,17 @@ class Iree(Backend):
         UnsupportedPattern("IreeError", r"unhandled torch type: '([^\n]+)'", r"no values of type \1"),
         UnsupportedPattern("RuntimeError", r"FAILED_PRECONDITION; unimplemented: ([^\n;]+)", r"not where \1"),
         UnsupportedPattern("OnnxImportError", r"(does not support [^\n:.]+)", r"its importer \1"),
-        UnsupportedPattern("OnnxImportError", r"(Unsupported [^\n]+)", r"\1"),
+        UnsupportedPattern("OnnxImportError", r"(Unsupport(?:ed)? [^\n]+)", r"\1"),
+        UnsupportedPattern("OnnxImportError", r"(Unhandled ONNX [^\n:]+)", r"\1"),
         UnsupportedPattern(
-            "OnnxImportError", r"Unknown ONNX tensor element type: (\d+)", r"no element type \1 of ONNX"
+            "OnnxImportError",
+            r"An immediate value for '([^'\n]+)' was required",
+            r"no \1 known only when it runs",
+        ),
+        UnsupportedPattern(
+            "OnnxImportError",
+            r"Unknown ONNX tensor element type(?: to numpy dtype mapping)?: (\w+)",
+            r"no element type \1 of ONNX",
         ),
     )
 

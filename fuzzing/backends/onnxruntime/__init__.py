@@ -94,10 +94,19 @@ class OnnxRuntime(Backend):
         UnsupportedPattern(
             "InvalidGraph", r"Unrecognized attribute: (\w+) for operator (\w+)", r"no \1 of \2"
         ),
-        UnsupportedPattern(
-            ".*", r"(?m)^(.*(?:is|are) not (?:yet |currently )?(?:registered or )?supported.*)", r"\1"
-        ),
         UnsupportedPattern(".*", r"\b(\w+) operator does not support (\w+) yet", r"no kernel for \1 of \2"),
+        # What its own fusions lack they have to leave alone.
+        UnsupportedPattern(
+            ".*",
+            r"(?m)^((?![^\n]* fusion\b)[^\n]*(?:"
+            r"\b[Uu]nsupported\b"
+            r"|\bnot (?:yet |currently )?(?:registered or )?(?:supported|implemented)\b"
+            r"|\b[Oo]nly supports?\b|\bsupports? only\b|\bimplemented only\b"
+            r"|\b[Dd]o(?:es)?(?: not|n't) (?:yet )?(?:support|have an implementation)\b"
+            r"|\b[Oo]nly [^\n]{1,120}\bsupported\b"
+            r")[^\n]*)",
+            r"\1",
+        ),
         # Raised by its Python API when reading an output.
         UnsupportedPattern(
             "RuntimeError", r"No corresponding Numpy type for Tensor Type\. (\w+)", r"no \1 outputs"

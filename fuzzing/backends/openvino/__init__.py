@@ -91,22 +91,28 @@ class OpenVino(Backend):
             r"(?:Unsupported|unsupported) (?:data|element|precision) type:? ?([^\n]*)",
             r"type \1",
         ),
-        UnsupportedPattern(
-            _EXCEPTIONS, r"(?m)^([^\n]*\b(?:is|are) (?:not (?:yet )?|only )supported\b[^\n]*)", r"\1"
-        ),
-        UnsupportedPattern(
-            _EXCEPTIONS, r"(?m)^([^\n]*input must be an? (?:scalar or \S+ )?constant\b[^\n]*)", r"\1"
-        ),
-        UnsupportedPattern(_EXCEPTIONS, r"(?m)^([^\n]*[Uu]nsupported [^\n]*)", r"\1"),
+        # What the compiler itself makes (a fused Subgraph, an emitter, an executor) it has to support.
         UnsupportedPattern(
             _EXCEPTIONS,
-            r"(?m)^([^\n]*\b(?:supported only|only supports|do(?:es)? not support)\b[^\n]*)",
+            r"(?m)^(?!Subgraph |\w+Decomposition |Brgemm|\w+ (?:emitter|executor|pass) )([^\n]*(?:"
+            r"\b[Uu]nsupported\b"
+            r"|\b(?:is|are|be) not (?:yet |currently )?supported\b|\bnot (?:yet|currently) supported\b"
+            r"|\b[Ii]sn't supported\b"
+            r"|\b(?:[Oo]nly|currently) supported\b|\bsupported only\b"
+            r"|\bsupports? only\b|\b[Oo]nly supports?\b"
+            r"|\b[Dd]o(?:es)?(?: not|n't) support(?:ed)?\b"
+            r"|\b[Oo]nly [^\n]{1,120}\bsupported\b"
+            r")[^\n]*)",
             r"\1",
         ),
-        # In other words; what the compiler itself makes (a fused Subgraph, an emitter) it has to support.
+        # What it needs to know before it runs.
         UnsupportedPattern(
             _EXCEPTIONS,
-            r"(?m)^(?!Subgraph |\w+ emitter )([^\n]*\b(?:[Dd]oesn|[Dd]on)'t support\b[^\n]*)",
+            r"(?m)^([^\n]*(?:"
+            r"\b(?:must|should) be (?:an? )?(?:scalar or \S+ |string )?[Cc]onstant\b"
+            r"|\bdimension is not constant\b|\bexpects a constant\b|\baccepting only a constant\b"
+            r"|\bcannot operate with dynamic shapes\b"
+            r")[^\n]*)",
             r"\1",
         ),
         UnsupportedPattern(

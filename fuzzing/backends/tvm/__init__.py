@@ -111,7 +111,24 @@ class Tvm(Backend):
             r"[^\n]*",
             r"\1",
         ),
-        UnsupportedPattern("ValueError", r"\b(\w+ requires a statically (?:known|typed) [^\n]+)", r"\1"),
+        UnsupportedPattern(
+            "ValueError", r"\b(\w+ requires (?:a statically (?:known|typed)|known input) [^\n]+)", r"\1"
+        ),
+        # Relations that shapes known only at run time leave open.
+        UnsupportedPattern(
+            "ValueError",
+            r"(?m)^([^\n]*\bsymbolic (?:dimensions?|extent) [^\n]*|Cannot use -1 in expand [^\n]*unknown)",
+            r"\1",
+        ),
+        # tvm.error: the value of an attribute that the frontend does not take; where ONNX allows it.
+        UnsupportedPattern("OpAttributeInvalid", r"(Value [^\n]+ is invalid[^\n]*)", r"\1"),
+        # Ranks and types for which a converter is written, where the operator has more.
+        UnsupportedPattern(
+            "ValueError",
+            r"\b((?:scaled_dot_product_attention|AffineGrid|MatMulInteger16) expects (?!two)[^\n]+)",
+            r"\1",
+        ),
+        UnsupportedPattern("KeyError", r"(Unregonized approximate algorithm for \w+)", r"\1"),
         UnsupportedPattern(
             ".*", r"(?im)^([^\n]*\b(?:not (?:yet |currently )?supported|unsupported)\b[^\n]*)", r"\1"
         ),
