@@ -125,8 +125,8 @@ def _contains_requirements(traits: Traits, fields: dict[str, Any]) -> bool:
 def pattern_operators(pattern: str) -> list[str]:
     """The operators of a pattern: `Reshape(Transpose); Abs` → Reshape, Transpose, Abs.
 
-    A digest in place of a long part matches no operator. Subgraphs stand in brackets, separated by bars; equal
-    graphs have "=" between them.
+    A digest in place of a long part matches no operator. Subgraphs stand in brackets, separated by bars;
+    "=" is between equal graphs.
     """
     for mark in "()[],;|=":
         pattern = pattern.replace(mark, " ")

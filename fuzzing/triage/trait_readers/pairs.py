@@ -1,4 +1,4 @@
-"""The traits of a pair: what its sides are, so that a bug has one signature whatever led from one to the other."""
+"""The traits of a pair: what its sides are, whatever rewrites led from one to the other."""
 
 from __future__ import annotations
 
