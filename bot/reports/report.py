@@ -74,6 +74,7 @@ class Group:
     kept                 the case's files by name, for `replay_instructions`
     origin               provenance of its case, None if the case could not be read
     frontend             onnx, torch or keras
+    has_base             whether the campaign has a base to compare with
     """
 
     signature: str
@@ -94,6 +95,7 @@ class Group:
     kept: Mapping[str, bytes] = field(default_factory=dict)
     origin: Provenance | None = None
     frontend: str = "onnx"
+    has_base: bool = True
 
     @property
     def filename(self) -> str:
@@ -112,8 +114,8 @@ class Group:
 
     @property
     def _stem(self) -> str:
-        new = self.classification is Classification.REGRESSION
-        return self.signature if new else f"{self.signature}-{self.classification.value}"
+        plain = Classification.REGRESSION if self.has_base else Classification.INCONCLUSIVE
+        return self.signature if self.classification is plain else f"{self.signature}-{self.classification.value}"
 
     @property
     def license_name(self) -> str:
@@ -312,6 +314,7 @@ def _with_evidence(
     programs: Mapping[str, ProgramText],
     complete: Callable[[TestCase], TestCase],
 ) -> Group:
+    group = replace(group, has_base=bool(view.base))
     program = programs.get(group.example.case, NO_TEXT)
     if find_case is None:
         return replace(group, program=program.shown)

@@ -10,6 +10,7 @@ from typing import Any
 
 from bot.errors import UsageError
 from bot.reports.text import one_line
+from bot.store.models import Classification
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ class RunFinding:
     def message(self) -> str:
         """What fails, and how to see it, in a few lines."""
         count = "1 case" if self.cases == 1 else f"{self.cases} cases"
-        lines = [f"{count}, {self.classification.replace('_', ' ')}: {self.summary or self.title}"]
+        without_base = self.counts and self.classification == Classification.INCONCLUSIVE
+        word = "failing" if without_base else self.classification.replace("_", " ")
+        lines = [f"{count}, {word}: {self.summary or self.title}"]
         if self.reproducer:
             lines.append(f"Reproducer: {self.reproducer} in the report.")
         if self.replay:
@@ -82,7 +85,9 @@ def _compiler(run: Mapping[str, Any]) -> str:
 
 
 def _findings(run: Mapping[str, Any]) -> Iterator[RunFinding]:
-    failing = {"regression"} if run.get("base") else {"regression", "inconclusive"}
+    failing = {Classification.REGRESSION}
+    if not run.get("base"):
+        failing.add(Classification.INCONCLUSIVE)
     for group in run["groups"]:
         example = group["example"]
         outcome = example["head"] or example["base"] or {}

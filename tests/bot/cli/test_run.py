@@ -15,6 +15,7 @@ import pytest
 
 from bot.cli.campaigns.run import name_option
 from bot.errors import UsageError
+from bot.reports.run_findings import read_run
 from bot.toolchains.installer import UnknownReleaseError
 from fuzzing.cases import Corpus, Provenance, Tensor, TestCase
 from fuzzing.cases.arguments import TensorArg
@@ -95,6 +96,9 @@ def test_a_failing_case_is_exit_code_1(catalogue_of: WriteCatalogue, tmp_path: P
     result = json.loads((report / "report.json").read_bytes())
     [group] = result["groups"]
     assert (group["classification"], group["example"]["case"]) == ("inconclusive", WRONG.id)
+    assert Path(group["reproducer"]).stem == group["signature"], "nothing about a base in its name"
+    [found] = read_run(report / "report.json").findings
+    assert found.message.startswith("1 case, failing: ")
     assert group["shown"][0]["head"] == {"failed": 3, "runs": 3}, "three fresh processes stand behind it"
     assert f"{WRONG.id[:8]}  {group['title']}" in ran.out
     assert f"next: assay replay {WRONG.id[:16]} --backend onnxruntime" in ran.out
