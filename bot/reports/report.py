@@ -115,7 +115,11 @@ class Group:
     @property
     def _stem(self) -> str:
         plain = Classification.REGRESSION if self.has_base else Classification.INCONCLUSIVE
-        return self.signature if self.classification is plain else f"{self.signature}-{self.classification.value}"
+        return (
+            self.signature
+            if self.classification is plain
+            else f"{self.signature}-{self.classification.value}"
+        )
 
     @property
     def license_name(self) -> str:
