@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,10 @@ from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 FLOATS = frozenset({"float16", "float32", "float64"})
 DOMAIN = "assay"
+
+#: Arrays by the names of inputs.
+Given = Mapping[str, Any]
+NOTHING: Given = {}
 
 
 @dataclass(frozen=True)
@@ -23,9 +27,13 @@ class ValueType:
 
 
 class Editor:
-    """A copy of a model, changed node by node."""
+    """A copy of a model, changed node by node.
 
-    def __init__(self, model: ModelProto) -> None:
+    given  values of inputs, by name, as far as they are known
+    """
+
+    def __init__(self, model: ModelProto, given: Given = NOTHING) -> None:
+        self.given = given
         self.model = ModelProto()
         self.model.CopyFrom(model)
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)

@@ -10,9 +10,10 @@ from importlib.metadata import version
 import onnx
 from onnx import ModelProto, helper
 
-from fuzzing.cases import EquivalentModels, OnnxModel, Provenance, Recipe, TestCase
+from fuzzing.cases import EquivalentModels, OnnxModel, Provenance, Recipe, Tensor, TestCase
 from fuzzing.equivalence.graphs import saturation
-from fuzzing.equivalence.graphs.tangle import SATURATION, Step, apply_steps, tangle
+from fuzzing.equivalence.graphs.editor import Given
+from fuzzing.equivalence.graphs.tangle import OPSETS, SATURATION, Step, apply_steps, tangle
 from fuzzing.errors import CaseFormatError
 from fuzzing.generate import case_builder
 from fuzzing.generate.isra import GeneratorSettings, Solver
@@ -20,8 +21,6 @@ from fuzzing.rng import Rng, derive_seed
 
 SOURCE = "eagle-graphs"
 LIBRARY = "onnx"
-#: From the opset in which reductions take their axes as inputs to the last that every compiler reads.
-OPSETS = (18, 22)
 STEPS = (1, 8)
 #: Operators that have rewrites of their own; every second model is of these only.
 _REWRITTEN = (
@@ -45,7 +44,7 @@ def make_pair(number: int, seed: int) -> TestCase | None:
     left = case_builder.build_case(generated, own, origin, name)
     assert isinstance(left.program, OnnxModel)
     model = onnx.load_model_from_string(left.program.model)
-    _, steps = tangle(model, rng, rng.between(*STEPS))
+    _, steps = tangle(model, rng, rng.between(*STEPS), _given(left))
     return pair_of(left, steps) if steps else None
 
 
@@ -58,7 +57,7 @@ def _solver(opset: int, dtype: str, rewritten: bool) -> Solver:
 def pair_of(left: TestCase, steps: list[Step]) -> TestCase | None:
     """The pair of a model's case and the steps that make its other side; None if none of them applies."""
     assert isinstance(left.program, OnnxModel)
-    right, done = apply_steps(onnx.load_model_from_string(left.program.model), steps)
+    right, done = apply_steps(onnx.load_model_from_string(left.program.model), steps, _given(left))
     if not done:
         return None
     subject = json.dumps([asdict(step) for step in done])
@@ -78,6 +77,11 @@ def parts_of(pair: TestCase) -> tuple[TestCase, list[Step]]:
     except (ValueError, TypeError) as error:
         raise CaseFormatError(f"the pair {pair.id} does not hold its steps: {error}") from None
     return replace(pair, program=program.left), steps
+
+
+def _given(case: TestCase) -> Given:
+    """The case's inputs as arrays."""
+    return {name: value.array() for name, value in case.values() if isinstance(value, Tensor)}
 
 
 def _program(model: ModelProto) -> OnnxModel:

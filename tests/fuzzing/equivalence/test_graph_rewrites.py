@@ -15,7 +15,7 @@ from fuzzing.backends.base import Named
 from fuzzing.backends.onnx_reference import OnnxReference
 from fuzzing.cases import OnnxModel, Tensor
 from fuzzing.equivalence.graphs import rewrite
-from fuzzing.equivalence.graphs.tangle import Step, apply_steps, tangle
+from fuzzing.equivalence.graphs.tangle import OPSET, OPSETS, Step, apply_steps, tangle
 from fuzzing.rng import Rng
 
 #: Signature and body of one model each; every input is drawn in (0.1, 1), or as bools.
@@ -78,18 +78,24 @@ def backend() -> OnnxReference:
     return made
 
 
-def run(model: ModelProto) -> list[Any]:
+def feeds(model: ModelProto) -> dict[str, Any]:
     rng = np.random.default_rng(0)
-    feeds: dict[str, Any] = {}
+    held = {item.name for item in model.graph.initializer}
+    found: dict[str, Any] = {}
     for given in model.graph.input:
+        if given.name in held:
+            continue
         tensor = given.type.tensor_type
-        shape = [dim.dim_value for dim in tensor.shape.dim]
-        values = rng.uniform(0.1, 1, shape)
+        values = rng.uniform(0.1, 1, [dim.dim_value for dim in tensor.shape.dim])
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-        feeds[given.name] = values > 0.5 if dtype.kind == "b" else values.astype(dtype)
-    given_: Named = [(name, Tensor.of(np.asarray(value))) for name, value in feeds.items()]
-    program = backend().convert(OnnxModel(model.SerializeToString()), given_)
-    outputs = backend().run(backend().compile(program), given_)
+        found[given.name] = values > 0.5 if dtype.kind == "b" else values.astype(dtype)
+    return found
+
+
+def run(model: ModelProto) -> list[Any]:
+    values: Named = [(name, Tensor.of(np.asarray(value))) for name, value in feeds(model).items()]
+    program = backend().convert(OnnxModel(model.SerializeToString()), values)
+    outputs = backend().run(backend().compile(program), values)
     return [value.array() for _, value in outputs if isinstance(value, Tensor)]
 
 
@@ -107,11 +113,25 @@ def test_both_sides_of_a_rewrite_agree_in_float64(name: str) -> None:
     found = 0
     for model in models():
         for node in model.graph.node:
-            changed, steps = apply_steps(model, [Step(name, node.output[0])])
+            changed, steps = apply_steps(model, [Step(name, node.output[0])], feeds(model))
             if steps:
                 found += 1
                 assert equal(model, changed), onnx.printer.to_text(changed)
     assert found, "no model of this test has what the rewrite is about"
+
+
+@pytest.mark.parametrize("opset", [*range(OPSETS[0], 21), 22])
+def test_a_model_agrees_with_its_form_of_another_opset(opset: int) -> None:
+    converted = [
+        (model, changed)
+        for model in models()
+        for changed, steps in [apply_steps(model, [Step(OPSET, str(opset))])]
+        if steps
+    ]
+    assert len(converted) > len(models()) / 2
+    for model, changed in converted:
+        assert changed.opset_import[0].version == opset
+        assert equal(model, changed), onnx.printer.to_text(changed)
 
 
 def test_there_are_twenty_rewrites_and_each_says_why_it_holds() -> None:
@@ -122,10 +142,10 @@ def test_there_are_twenty_rewrites_and_each_says_why_it_holds() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_many_steps_agree_and_are_repeatable(seed: int) -> None:
     model = models()[seed % len(models())]
-    changed, steps = tangle(model, Rng(seed), 8)
+    changed, steps = tangle(model, Rng(seed), 8, feeds(model))
     assert steps
     assert equal(model, changed)
-    again, done = apply_steps(model, steps)
+    again, done = apply_steps(model, steps, feeds(model))
     assert done == steps
     assert again.SerializeToString(deterministic=True) == changed.SerializeToString(deterministic=True)
 
