@@ -111,6 +111,8 @@ class Backend:
     packages         distributions whose versions a report lists
     exporters        program kind → distributions beside its library that make it what the compiler reads
     newest_opsets    release, as "2024.1" → the newest operator set of the ONNX that it was made for
+    narrow_operators  operators that it computes in a narrower type than their tensors have: name in ONNX or
+                     torch → type → narrower type
     reference        whether it is a library that computes references, not a compiler under test
     forkable         whether a process that has loaded it may be forked if it has one thread
     has_native_translators  whether its frontend has native code for each operator of ONNX
@@ -133,6 +135,7 @@ class Backend:
     packages: ClassVar[tuple[str, ...]] = ("numpy",)
     exporters: ClassVar[dict[str, tuple[str, ...]]] = {}
     newest_opsets: ClassVar[dict[str, int]] = {}
+    narrow_operators: ClassVar[dict[str, dict[str, str]]] = {}
     reference: ClassVar[bool] = False
     forkable: ClassVar[bool] = True
     has_native_translators: ClassVar[bool] = False

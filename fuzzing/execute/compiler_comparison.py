@@ -28,6 +28,7 @@ from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.entry_point import emit_event, run_main
 from fuzzing.errors import ToolchainError, UsageError
+from fuzzing.execute.computed_precision import ComputedPrecision
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.recheck import Rechecker, RecheckRequest
 from fuzzing.execute.reference_outputs import ReferenceOutputs
@@ -153,7 +154,7 @@ class ComparisonTable:
             [(_, execution)] = Supervisor[None](command).run([(None, case)])
         except ToolchainError as error:
             return str(error).splitlines()[0], None
-        computed_in = cls.computed_in(one.device, options)
+        computed_in = ComputedPrecision(cls, one.device, options).of(case.program)
         outcome = decide_outcome(case, execution, cls, "", one.device, computed_in=computed_in)
         if needs_recheck(outcome, DEFAULT):
             computed = needs_reference(self._case)

@@ -18,6 +18,7 @@ from fuzzing import backends
 from fuzzing.backends.base import NOTE_PREFIX
 from fuzzing.cases import TestCase
 from fuzzing.cases.values import Value
+from fuzzing.execute.computed_precision import ComputedPrecision
 from fuzzing.execute.model_check import without_newer_operators
 from fuzzing.execute.recheck import Rechecker, RecheckRequest
 from fuzzing.execute.reference_outputs import ReferenceOutputs
@@ -49,7 +50,7 @@ class Evaluator:
         self._shard = shard
         self._backend = backends.get(shard.backend)
         options = self._backend.resolve_options(shard.options)
-        self._computed_in = self._backend.computed_in(shard.device, options)
+        self._precision = ComputedPrecision(self._backend, shard.device, options)
         self._reference_options = self._backend.reference_options(options)
         self.configuration = format_configuration(
             self._backend.non_default_options(shard.options), shard.profile
@@ -112,7 +113,11 @@ class Evaluator:
             if needs_recheck(outcome, self._shard.profile):
                 computed = needs_reference(cases[place])
                 recheck_requests[place] = RecheckRequest.of(
-                    runnable[place], computed, execution, outcome, self._computed_in
+                    runnable[place],
+                    computed,
+                    execution,
+                    outcome,
+                    self._precision.of(runnable[place].program),
                 )
         found.update(
             zip(recheck_requests, self._rechecker.recheck(list(recheck_requests.values())), strict=True)
@@ -138,7 +143,7 @@ class Evaluator:
             shard.device,
             shard.profile,
             configuration=self.configuration,
-            computed_in=self._computed_in,
+            computed_in=self._precision.of(case.program),
         )
 
     def _invalid(self, case: TestCase, why: str) -> Outcome:

@@ -14,6 +14,7 @@ from fuzzing.cases import Corpus, TestCase
 from fuzzing.errors import CaseFormatError, UsageError
 from fuzzing.execute.ablation import run_ablation
 from fuzzing.execute.case_cache import CaseCache
+from fuzzing.execute.computed_precision import ComputedPrecision
 from fuzzing.execute.model_check import without_illegal_model, without_newer_operators
 from fuzzing.execute.recheck import Rechecker, RecheckRequest
 from fuzzing.execute.reference_outputs import ReferenceOutputs
@@ -50,7 +51,7 @@ class ShardRun:
             raise UsageError(f"{shard.backend} has no device {shard.device!r}; it has {allowed}")
         get_profile(shard.profile)
         self._options = self._backend.resolve_options(shard.options)
-        self._computed_in = self._backend.computed_in(shard.device, self._options)
+        self._precision = ComputedPrecision(self._backend, shard.device, self._options)
         self._configuration = format_configuration(
             self._backend.non_default_options(shard.options), shard.profile
         )
@@ -91,8 +92,9 @@ class ShardRun:
             case, computed = self._running.pop(key)
             outcome = self._decide(key[0], case, execution)
             if needs_recheck(outcome, self._shard.profile):
+                computed_in = self._precision.of(case.program)
                 self._pending_rechecks.append(
-                    (key, case, RecheckRequest.of(case, computed, execution, outcome, self._computed_in))
+                    (key, case, RecheckRequest.of(case, computed, execution, outcome, computed_in))
                 )
                 if (
                     len(self._pending_rechecks) >= _RECHECK_BATCH
@@ -116,7 +118,7 @@ class ShardRun:
             shard.profile,
             configuration=self._configuration,
             case_id=case_id,
-            computed_in=self._computed_in,
+            computed_in=self._precision.of(case.program),
         )
 
     def _add_ablation(self, key: Key, case: TestCase, computed: bool, outcome: Outcome) -> Outcome:
@@ -154,7 +156,7 @@ class ShardRun:
         if not needs_recheck(outcome, self._shard.profile):
             return outcome
         [rechecked] = self._rechecker.recheck(
-            [RecheckRequest.of(case, computed, execution, outcome, self._computed_in)]
+            [RecheckRequest.of(case, computed, execution, outcome, self._precision.of(case.program))]
         )
         return rechecked
 

@@ -21,6 +21,12 @@ from fuzzing.backends.tvm import bisectable_passes
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import RAW_DTYPES, STRING, Sequence, Tensor, Value
 
+#: Operators whose kernels read float64 elements as float32 (topi/image/resize.py, 0.27: `.astype("float")`),
+#: by ONNX's and torch's names.
+_RESIZED = (
+    *("Resize", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "interpolate", "upsample"),
+    *("upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d"),
+)
 #: Element types that TVM's runtime has; complex numbers, strings and packed types are not among them.
 _RAW = tuple(name for name in sorted(RAW_DTYPES) if name.startswith(("bfloat16", "float8")))
 
@@ -84,6 +90,9 @@ class Tvm(Backend):
         "keras",
         "onnxscript",
     )
+    narrow_operators: ClassVar[Dict[str, Dict[str, str]]] = {
+        name: {"float64": "float32"} for name in _RESIZED
+    }
     unsupported: ClassVar[Tuple[UnsupportedPattern, ...]] = (
         UnsupportedPattern("OpNotImplemented", r"not supported for frontend ONNX: ([^\n]+)", r"no \1"),
         UnsupportedPattern("AssertionError", r"Unsupported function types \[([^\n]+)\]", r"no \1"),
