@@ -1,27 +1,17 @@
-"""The commits of a compiler's repository between a good and a bad one, each with its toolchain.
-
-Commits whose compiler sources are equal to those of the commit before are left out: nothing can tell them
-apart. All toolchains are the sources over one wheel, so that two of them differ in nothing else.
-"""
+"""The commits of a compiler's repository between a good and a bad one."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from bot import toolchains
-from bot.bisection.commits import revisions
 from bot.bisection.release_probe import BisectionQuery
-from bot.commit_files import CommitFiles, CommitMessage, ReadFile, TreeSource
-from bot.config import RepositoryConfig
-from bot.errors import BrokenSourcesError, UsageError
+from bot.commit_files import CommitMessage, TreeSource
+from bot.errors import UsageError
 from bot.github.local_repository import LocalRepository
 from bot.toolchains import ToolchainSpec
-from bot.toolchains.overlay import find_layout
-from bot.toolchains.registry import OnProgress
 
 #: GitHub's subjects of a squashed and of a merged pull request.
 _PULL_REQUEST = re.compile(r"\(#(\d{1,10})\)$|^Merge pull request #(\d{1,10})\b")
@@ -45,11 +35,6 @@ class History(TreeSource, Protocol):
     def message(self, sha: str, /) -> CommitMessage:
         """Author and subject of a commit."""
         ...
-
-
-#: As `toolchains.resolve` and `toolchains.provision`.
-Resolve = Callable[[RepositoryConfig, ReadFile, Path], ToolchainSpec]
-Provision = Callable[[ToolchainSpec, Path, OnProgress], object]
 
 
 @dataclass(frozen=True)
@@ -95,117 +80,6 @@ class CommitQuery(BisectionQuery):
     def spec(self, release: str) -> ToolchainSpec:
         """The toolchain of a commit."""
         return self.toolchain(release)
-
-
-@dataclass(frozen=True)
-class Sources:
-    """How the commits of a repository become toolchains: all as `like` is made.
-
-    data_dir  where digests of sources are cached
-    """
-
-    repository: History
-    config: RepositoryConfig
-    data_dir: Path
-    like: ToolchainSpec
-    resolve: Resolve = toolchains.resolve
-    provision: Provision = toolchains.provision
-
-    def spec(self, sha: str) -> ToolchainSpec:
-        """The toolchain of a commit."""
-        made = self.resolve(self._over_one_wheel, CommitFiles(self.repository, "", sha), self.data_dir)
-        return replace(made.like(self.like), otherwise=None, label=f"{self.like.label}, {sha[:12]}")
-
-    @property
-    def _over_one_wheel(self) -> RepositoryConfig:
-        """The configuration with the wheel of `like`: commits of other releases may be nearer to others."""
-        wheel = self.like.requirements[0].partition("==")[2] if self.like.overlay else None
-        chosen = self.config.toolchain.model_copy(update={"wheel": wheel})
-        return self.config.model_copy(update={"toolchain": chosen})
-
-    def revisions(self, between: CommitRange) -> list[str]:
-        """The first commit, and those after it that change the compiler's sources; oldest first."""
-        paths = [one.path for one in self.like.overlay]
-        shas = (between.good, *self.repository.commits("", between.good, between.bad, paths))
-
-        def trees(sha: str) -> tuple[str, str]:
-            return "".join(self.repository.tree("", sha, path) for path in paths), sha
-
-        return [one.commit for one in revisions(shas, trees)]
-
-    def usable(self, shas: list[str], progress: OnProgress) -> list[str]:
-        """Without the first commits, if they do not work with the wheel: those from the first that works.
-
-        The last one works. Where commits work again and again not, the search skips them.
-        """
-        low, high = -1, len(shas) - 1
-        middle = 0  # the first one, then the middle
-        while high - low > 1:
-            low, high = (low, middle) if self._works(shas[middle], progress) else (middle, high)
-            middle = (low + high) // 2
-        return shas[high:]
-
-    def _works(self, sha: str, progress: OnProgress) -> bool:
-        try:
-            self.provision(self.spec(sha), self.data_dir, progress)
-        except BrokenSourcesError:
-            return False
-        return True
-
-    def out_of_reach(self, between: CommitRange) -> int:
-        """How many commits change code of the compiler that the sources do not carry."""
-        laid = {one.path for one in self.like.overlay}
-        native = [path.rstrip("/") for path in self.like.unreachable if path not in laid]
-        return len(self.repository.commits("", between.good, between.bad, native)) if native else 0
-
-    def query(self, query: BisectionQuery) -> CommitQuery:
-        """The same question about commits."""
-        known = {name: getattr(query, name) for name in BisectionQuery.__dataclass_fields__}
-        return CommitQuery(**known, toolchain=self.spec)
-
-    def merged(self, sha: str) -> CommitRange | None:
-        """The commits that a merge brought, from where its branch began; None for other commits."""
-        parents = self.repository.parents(sha)
-        if len(parents) < 2:
-            return None
-        begin = self.repository.merge_base(parents[0], parents[1])
-        return CommitRange(begin, parents[1]) if begin else None
-
-
-def choose_sources(
-    repository: History,
-    between: CommitRange,
-    config: RepositoryConfig,
-    data_dir: Path,
-    progress: OnProgress,
-    resolve: Resolve = toolchains.resolve,
-    provision: Provision = toolchains.provision,
-) -> Sources:
-    """The widest folders and the nearest wheel with which both ends of a range work.
-
-    Where nothing works for both, what works for the bad end: commits that it does not fit are skipped. Raises
-    UsageError if the repository is another compiler's, ProvisionError if no wheel works.
-    """
-    bad = CommitFiles(repository, "", between.bad)
-    layout = find_layout(bad)
-    if layout.backend != config.backend:
-        raise UsageError(f"--repo is a repository of {layout.backend}: use --backend {layout.backend}")
-    wanted = config.toolchain.model_copy(update={"provisioner": ["overlay"]})
-    config = config.model_copy(update={"toolchain": wanted})
-    first = None
-    for candidate in resolve(config, bad, data_dir).candidates():
-        sources = Sources(repository, config, data_dir, candidate, resolve, provision)
-        try:
-            provision(sources.spec(between.bad), data_dir, progress)
-            first = first or sources
-            provision(sources.spec(between.good), data_dir, progress)
-        except BrokenSourcesError as error:
-            progress(f"{str(error).splitlines()[0]}: trying another")
-        else:
-            return sources
-    if first is None:
-        raise BrokenSourcesError(f"the sources of {between.bad[:12]} work with no wheel; see above")
-    return first
 
 
 def tagged_range(repository: History, answer: Mapping[str, Any]) -> CommitRange | None:

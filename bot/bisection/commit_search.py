@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bot.bisection.commit_range import CommitQuery, CommitRange, Sources, describe_commit
+from bot.bisection.commit_range import CommitQuery, CommitRange, describe_commit
+from bot.bisection.commit_sources import Reach, Sources
 from bot.bisection.release_probe import BisectionQuery
 from bot.bisection.search import ResultKind, max_probed
 from bot.toolchains.registry import OnProgress
@@ -34,19 +35,36 @@ def search_commits(
 def _search(
     sources: Sources, between: CommitRange, query: BisectionQuery, bisect: Bisect, progress: OnProgress
 ) -> dict[str, Any]:
-    differing = sources.revisions(between)
-    shas = sources.usable(differing, progress)
-    if left := len(differing) - len(shas):
-        progress(f"{left} commits before {shas[0][:12]} do not work with this wheel: not searched")
+    reach = sources.reach(sources.revisions(between), progress)
+    shas = reach.usable
+    for left_out in filter(None, (reach.before, reach.between)):
+        ends = " to ".join(dict.fromkeys(left_out[at][:12] for at in (0, -1)))
+        progress(f"{len(left_out)} commits, {ends}, work with no wheel: not searched")
     progress(
         f"{between}: {len(shas)} commits differ in the compiler's Python sources, "
         f"at most {max_probed(len(shas))} to try unless some are skipped"
     )
     if native := sources.out_of_reach(between):
         progress(f"{native} commits change compiler code that the toolchains leave out: not searched")
-    answer = bisect(sources.query(query), between, shas)
+    answer = bisect(sources.query(query, reach), between, shas)
     named = {
         key: describe_commit(sources.repository.message(answer[key])) if answer[key] else None
         for key in ("release", "before")
     }
-    return answer | {"commits": named, "over": sources.like.label}
+    return answer | {"commits": named, "over": _wheels(sources, reach)} | _across_wheels(answer, reach)
+
+
+def _wheels(sources: Sources, reach: Reach) -> str:
+    if not (reach.older and sources.older):
+        return sources.like.label
+    return f"{sources.like.label}; up to {reach.older[-1][:12]}: {sources.older.label}"
+
+
+def _across_wheels(answer: Mapping[str, Any], reach: Reach) -> dict[str, Any]:
+    """What changes in an answer that names commits over different wheels: it may be the wheels, or a commit
+    between those two.
+    """
+    last = reach.older[-1:]
+    if not last or (answer["before"], answer["release"]) != (last[0], reach.newer[0]):
+        return {}
+    return {"kind": ResultKind.RANGE.value, "between": list(reach.between), "across_wheels": True}

@@ -17,6 +17,7 @@ from fuzzing.oracles.tolerance_profiles import DEFAULT
 from fuzzing.outcomes import Verdict
 
 _SUBJECT = 80  # characters of a commit's subject
+_LISTED = 8  # of commits that could not be judged
 _SUMMARY = 96  # characters of what a release did, for a line of a terminal
 _STATUS_LABELS = {
     RevisionStatus.CLEAN: ("✓", "clean"),
@@ -152,7 +153,7 @@ def _headline(answer: dict[str, Any]) -> str:
     refused = any(row["release"] == answer["before"] and not row["passed"] for row in answer["probed"])
     verb = "stopped failing" if fixed else "began to fail"
     was = "still fails" if fixed else "refuses it" if refused else "does not fail"
-    hedge = "perhaps " if kind is ResultKind.UNRELIABLE else ""
+    hedge = "perhaps " if kind is ResultKind.UNRELIABLE or answer.get("across_wheels") else ""
     if answer["between"]:
         return f"{hedge}{verb} after {before}, in {release} at the latest"
     return f"{hedge}{verb} in {release}; {before} {was}"
@@ -191,7 +192,10 @@ def _evidence_lines(answer: dict[str, Any]) -> list[str]:
     name = _short if "commits" in answer else str
     unclear = [one for one in answer["between"] if one not in answer.get("untried", ())]
     if unclear:
-        grounds.append(f"could not be judged: {', '.join(map(name, unclear))}")
+        more = f" and {len(unclear) - _LISTED} more" if len(unclear) > _LISTED else ""
+        grounds.append(f"could not be judged: {', '.join(map(name, unclear[:_LISTED]))}{more}")
+    if answer.get("across_wheels"):
+        grounds.append("the two commits work over different wheels only: the change may be of the wheels")
     left = [one for one in answer["between"] if one in answer.get("untried", ())]
     if left:
         grounds.append(f"not tried within the time limit: {', '.join(left)}")

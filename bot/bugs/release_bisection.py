@@ -13,8 +13,9 @@ from typing import Any, TypeVar, cast
 from packaging.version import Version
 
 from bot.approval import require_approval
-from bot.bisection.commit_range import CommitRange, choose_sources, release_commit, tagged_range
+from bot.bisection.commit_range import CommitRange, release_commit, tagged_range
 from bot.bisection.commit_search import search_commits
+from bot.bisection.commit_sources import choose_sources
 from bot.bisection.decision_rule import DecisionRule
 from bot.bisection.journal import Journal
 from bot.bisection.release_probe import BisectionQuery, ReleaseProbe, bisect_releases

@@ -12,8 +12,9 @@ from typing import Any
 
 import click
 
-from bot.bisection.commit_range import CommitRange, choose_sources, tagged_range
+from bot.bisection.commit_range import CommitRange, tagged_range
 from bot.bisection.commit_search import search_commits
+from bot.bisection.commit_sources import choose_sources
 from bot.bisection.decision_rule import DecisionRule
 from bot.bisection.journal import Journal
 from bot.bisection.release_probe import BisectionQuery, ReleaseProbe, bisect_releases

@@ -1,0 +1,215 @@
+"""How the commits of a range become toolchains: their sources over one wheel, or over two.
+
+Commits whose compiler sources are equal to those of the commit before are left out: nothing can tell them
+apart. All are laid over the wheel of the last commit, so that two of them differ in nothing else. Older
+commits with which that wheel does not work are laid over a wheel of their time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bot import toolchains
+from bot.bisection.commit_range import CommitQuery, CommitRange, History
+from bot.bisection.commits import revisions
+from bot.bisection.release_probe import BisectionQuery
+from bot.commit_files import CommitFiles, ReadFile
+from bot.config import RepositoryConfig
+from bot.errors import BrokenSourcesError, UsageError
+from bot.toolchains import ToolchainSpec
+from bot.toolchains.overlay import find_layout
+from bot.toolchains.registry import OnProgress
+
+#: As `toolchains.resolve` and `toolchains.provision`.
+Resolve = Callable[[RepositoryConfig, ReadFile, Path], ToolchainSpec]
+Provision = Callable[[ToolchainSpec, Path, OnProgress], object]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The commits that can be tested, oldest first.
+
+    before   those before the first that works
+    older    those over an older wheel
+    between  those between the two wheels, with which neither works
+    newer    those over the wheel of the last commit
+    """
+
+    before: tuple[str, ...]
+    older: tuple[str, ...]
+    between: tuple[str, ...]
+    newer: tuple[str, ...]
+
+    @property
+    def usable(self) -> tuple[str, ...]:
+        """All that can be tested."""
+        return self.older + self.newer
+
+
+@dataclass(frozen=True)
+class Sources:
+    """How the commits of a repository become toolchains: as `like`, or as `older` is made.
+
+    data_dir  where digests of sources are cached
+    older     the same folders over the wheel of older commits, with which `like` does not work
+    """
+
+    repository: History
+    config: RepositoryConfig
+    data_dir: Path
+    like: ToolchainSpec
+    older: ToolchainSpec | None = None
+    resolve: Resolve = toolchains.resolve
+    provision: Provision = toolchains.provision
+
+    def spec(self, sha: str, *, older: bool = False) -> ToolchainSpec:
+        """The toolchain of a commit."""
+        like = self.older if older and self.older else self.like
+        made = self.resolve(self._over_wheel_of(like), CommitFiles(self.repository, "", sha), self.data_dir)
+        return replace(made.like(like), otherwise=None, label=f"{like.label}, {sha[:12]}")
+
+    def _over_wheel_of(self, like: ToolchainSpec) -> RepositoryConfig:
+        """The configuration with that wheel: those of other releases may be nearer to a commit."""
+        chosen = self.config.toolchain.model_copy(update={"wheel": _wheel(like)})
+        return self.config.model_copy(update={"toolchain": chosen})
+
+    def revisions(self, between: CommitRange) -> list[str]:
+        """The first commit, and those after it that change the compiler's sources; oldest first."""
+        paths = [one.path for one in self.like.overlay]
+        shas = (between.good, *self.repository.commits("", between.good, between.bad, paths))
+
+        def trees(sha: str) -> tuple[str, str]:
+            return "".join(self.repository.tree("", sha, path) for path in paths), sha
+
+        return [one.commit for one in revisions(shas, trees)]
+
+    def reach(self, shas: Sequence[str], progress: OnProgress) -> Reach:
+        """Which commits work over which wheel; the last one works.
+
+        Where commits work again and again not, the search skips them.
+        """
+        begin = _first(shas, lambda sha: self.works(sha, progress))
+        rest, newer = tuple(shas[:begin]), tuple(shas[begin:])
+        window = _window(rest, lambda sha: self.works(sha, progress, older=True)) if self.older else None
+        if window is None:
+            return Reach(rest, (), (), newer)
+        first, end = window
+        return Reach(rest[:first], rest[first:end], rest[end:], newer)
+
+    def works(self, sha: str, progress: OnProgress, *, older: bool = False) -> bool:
+        """Whether a commit passes the smoke test."""
+        try:
+            self.provision(self.spec(sha, older=older), self.data_dir, progress)
+        except BrokenSourcesError as error:
+            progress(f"{str(error).splitlines()[0]}: trying another")
+            return False
+        return True
+
+    def out_of_reach(self, between: CommitRange) -> int:
+        """How many commits change code of the compiler that the sources do not carry."""
+        laid = {one.path for one in self.like.overlay}
+        native = [path.rstrip("/") for path in self.like.unreachable if path not in laid]
+        return len(self.repository.commits("", between.good, between.bad, native)) if native else 0
+
+    def query(self, query: BisectionQuery, reach: Reach) -> CommitQuery:
+        """The same question about commits."""
+        known = {name: getattr(query, name) for name in BisectionQuery.__dataclass_fields__}
+        older = frozenset(reach.older)
+        return CommitQuery(**known, toolchain=lambda sha: self.spec(sha, older=sha in older))
+
+    def merged(self, sha: str) -> CommitRange | None:
+        """The commits that a merge brought, from where its branch began; None for other commits."""
+        parents = self.repository.parents(sha)
+        if len(parents) < 2:
+            return None
+        begin = self.repository.merge_base(parents[0], parents[1])
+        return CommitRange(begin, parents[1]) if begin else None
+
+
+def choose_sources(
+    repository: History,
+    between: CommitRange,
+    config: RepositoryConfig,
+    data_dir: Path,
+    progress: OnProgress,
+    resolve: Resolve = toolchains.resolve,
+    provision: Provision = toolchains.provision,
+) -> Sources:
+    """The widest folders and the nearest wheel with which both ends of a range work.
+
+    Where nothing works for both: of what works for the bad end, the folders that most commits work with, over
+    the wheels of both ends. Raises UsageError if the repository is another compiler's, ProvisionError if no
+    wheel works.
+    """
+    bad = CommitFiles(repository, "", between.bad)
+    layout = find_layout(bad)
+    if layout.backend != config.backend:
+        raise UsageError(f"--repo is a repository of {layout.backend}: use --backend {layout.backend}")
+    wanted = config.toolchain.model_copy(update={"provisioner": ["overlay"]})
+    config = config.model_copy(update={"toolchain": wanted})
+    working = []
+    for candidate in resolve(config, bad, data_dir).candidates():
+        sources = Sources(repository, config, data_dir, candidate, resolve=resolve, provision=provision)
+        if sources.works(between.bad, progress):
+            if sources.works(between.good, progress):
+                return sources
+            working.append(sources)
+    if not working:
+        raise BrokenSourcesError(f"the sources of {between.bad[:12]} work with no wheel; see above")
+    choices = [replace(one, older=_older(one, between.good)) for one in _nearest_wheel_each(working)]
+    return choices[0] if len(choices) == 1 else max(choices, key=lambda one: _share(one, between, progress))
+
+
+def _nearest_wheel_each(working: Sequence[Sources]) -> list[Sources]:
+    """Of each set of folders the first, which is over the nearest wheel."""
+    return list({_folders(one.like): one for one in reversed(working)}.values())[::-1]
+
+
+def _older(sources: Sources, good: str) -> ToolchainSpec | None:
+    """The same folders over another wheel, the nearest to the good end; None if there is none."""
+    commit = CommitFiles(sources.repository, "", good)
+    for candidate in sources.resolve(sources.config, commit, sources.data_dir).candidates():
+        if _folders(candidate) == _folders(sources.like) and _wheel(candidate) != _wheel(sources.like):
+            return candidate
+    return None
+
+
+def _share(sources: Sources, between: CommitRange, progress: OnProgress) -> float:
+    """The share of the differing commits that can be tested."""
+    differing = sources.revisions(between)
+    return len(sources.reach(differing, progress).usable) / len(differing)
+
+
+def _folders(spec: ToolchainSpec) -> tuple[str, ...]:
+    return tuple(one.path for one in spec.overlay)
+
+
+def _wheel(like: ToolchainSpec) -> str | None:
+    return like.requirements[0].partition("==")[2] if like.overlay else None
+
+
+def _first(shas: Sequence[str], works: Callable[[str], bool]) -> int:
+    """The place of the first commit that works; the last one does. Tries the first one, then the middle."""
+    low, high = -1, len(shas) - 1
+    middle = 0
+    while high - low > 1:
+        low, high = (low, middle) if works(shas[middle]) else (middle, high)
+        middle = (low + high) // 2
+    return high
+
+
+def _window(shas: Sequence[str], works: Callable[[str], bool]) -> tuple[int, int] | None:
+    """The first of neighboring commits that work, and the place behind the last; None if none was found."""
+    known = next((place for place in _spread(len(shas)) if works(shas[place])), None)
+    if known is None:
+        return None
+    first = _first(shas[: known + 1], works)
+    return first, len(shas) - _first(shas[known:][::-1], works)
+
+
+def _spread(count: int) -> list[int]:
+    """Few places of so many, the first one first, the others far from each other."""
+    fractions = (0, 1 / 2, 1 / 4, 3 / 4, 1 / 8, 5 / 8, 3 / 8, 7 / 8)
+    return list(dict.fromkeys(int(count * one) for one in fractions)) if count else []

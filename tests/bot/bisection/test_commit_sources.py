@@ -1,0 +1,144 @@
+"""Which commits of a range work over which wheel, and what is said of a change between two wheels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from bot.bisection.commit_range import CommitQuery, CommitRange, History
+from bot.bisection.commit_search import search_commits
+from bot.bisection.commit_sources import Provision, Sources, choose_sources
+from bot.cli.common.options import validate_configuration
+from bot.commit_files import CommitFiles, CommitMessage
+from bot.config import RepositoryConfig
+from bot.errors import BrokenSourcesError
+from bot.toolchains import ToolchainSpec
+from bot.toolchains.registry import Folder, OnProgress, link
+from tests.bot.bisection.test_release_probe import query
+
+COMMITS = [f"{place:02}" + "0" * 38 for place in range(20)]
+BETWEEN = CommitRange(COMMITS[0], COMMITS[-1])
+MARKER = "python/tvm/relax/frontend/onnx/onnx_frontend.py"  # as bot/config/layouts/tvm.toml has it
+
+
+class LinearHistory:
+    """A history without merges; each commit changes every folder."""
+
+    def read(self, _target: str, _sha: str, path: str) -> bytes | None:
+        return b"" if path == MARKER else None
+
+    def commits(self, _target: str, base: str, head: str, _paths: Sequence[str]) -> list[str]:
+        return COMMITS[COMMITS.index(base) + 1 : COMMITS.index(head) + 1]
+
+    def tree(self, _target: str, sha: str, _path: str) -> str:
+        return sha
+
+    def parents(self, _sha: str) -> list[str]:
+        return ["parent"]
+
+    def message(self, sha: str) -> CommitMessage:
+        return CommitMessage(sha, "a", "Change")
+
+
+@dataclass
+class Wheels:
+    """What works: wheel and folder → the places of the first and the last commit that work."""
+
+    reach: dict[tuple[str, str], tuple[int, int]]
+    made: int = 0
+
+    def resolve(self, config: RepositoryConfig, read: Any, _data_dir: Path) -> ToolchainSpec:
+        chosen = config.toolchain.wheel
+        pairs = [(wheel, folder) for wheel, folder in self.reach if chosen in (None, wheel)]
+        return link([self._spec(read, wheel, folder) for wheel, folder in pairs])
+
+    def provision(self, spec: ToolchainSpec, _data_dir: Path, _progress: OnProgress) -> object:
+        assert isinstance(spec.commit, CommitFiles)
+        first, last = self.reach[spec.requirements[0].partition("==")[2], spec.overlay[0].path]
+        self.made += 1
+        if not first <= COMMITS.index(spec.commit.sha) <= last:
+            raise BrokenSourcesError(f"{spec.label}: cannot be imported")
+        return None
+
+    def sources(self, between: CommitRange = BETWEEN) -> Sources:
+        return choose_sources(
+            cast("History", LinearHistory()),
+            between,
+            validate_configuration({"backend": "tvm"}),
+            Path("data"),
+            lambda _line: None,
+            self.resolve,
+            cast("Provision", self.provision),
+        )
+
+    @staticmethod
+    def _spec(read: CommitFiles, wheel: str, folder: str) -> ToolchainSpec:
+        laid = (Folder(folder, folder, read.sha),)
+        label = f"tvm {wheel} with {folder} of the commit"
+        return ToolchainSpec("overlay", "tvm", (f"tvm=={wheel}",), label, overlay=laid, commit=read)
+
+
+def reached(sources: Sources) -> tuple[int, int, int, int]:
+    found = sources.reach(sources.revisions(BETWEEN), lambda _line: None)
+    parts = (found.before, found.older, found.between, found.newer)
+    assert sum(parts, ()) == tuple(COMMITS)
+    before, older, between, newer = map(len, parts)
+    return before, older, between, newer
+
+
+def test_one_wheel_with_which_both_ends_work_is_enough() -> None:
+    wheels = Wheels({("2", "all"): (15, 19), ("1", "all"): (0, 12), ("2", "part"): (0, 19)})
+    sources = wheels.sources()
+    assert (sources.like.label, sources.older) == ("tvm 2 with part of the commit", None)
+
+
+def test_first_commits_are_laid_over_the_wheel_of_the_good_end() -> None:
+    wheels = Wheels({("2", "all"): (15, 19), ("1", "all"): (0, 12)})
+    sources = wheels.sources()
+    assert reached(sources) == (0, 13, 2, 5)
+    assert sources.spec(COMMITS[3], older=True).requirements == ("tvm==1",)
+    assert sources.spec(COMMITS[16]).requirements == ("tvm==2",)
+
+
+def test_the_folders_that_most_commits_work_with() -> None:
+    wheels = Wheels({("2", "all"): (17, 19), ("2", "part"): (8, 19), ("1", "part"): (0, 5)})
+    assert reached(wheels.sources()) == (0, 6, 2, 12)
+
+
+def test_a_wheel_of_commits_after_the_good_end() -> None:
+    wheels = Wheels({("2", "all"): (17, 19), ("1", "all"): (6, 11)})
+    assert reached(wheels.sources()) == (6, 6, 5, 3)
+
+
+def test_other_folders_are_no_older_wheel() -> None:
+    wheels = Wheels({("2", "all"): (17, 19), ("1", "part"): (0, 5)})
+    assert reached(wheels.sources()) == (17, 0, 0, 3)
+
+
+def _answer(before: str, release: str) -> dict[str, Any]:
+    """What a search answers that names two commits, over two wheels with a gap between them."""
+    sources = Wheels({("2", "all"): (15, 19), ("1", "all"): (0, 12)}).sources()
+
+    def bisect(asked: CommitQuery, _between: CommitRange, shas: Sequence[str]) -> dict[str, Any]:
+        assert list(shas) == COMMITS[:13] + COMMITS[15:]
+        wheels = [asked.spec(sha).requirements[0] for sha in shas]
+        assert wheels == ["tvm==1"] * 13 + ["tvm==2"] * 5
+        return {"kind": "found", "before": before, "release": release, "between": []}
+
+    return search_commits(sources, BETWEEN, query(), bisect, lambda _line: None)
+
+
+def test_a_change_over_one_wheel_is_found() -> None:
+    answer = _answer(COMMITS[4], COMMITS[5])
+    assert (answer["kind"], answer["between"]) == ("found", [])
+    assert answer["over"] == (
+        "tvm 2 with all of the commit; up to 120000000000: tvm 1 with all of the commit"
+    )
+
+
+def test_a_change_between_two_wheels_may_be_of_the_wheels() -> None:
+    answer = _answer(COMMITS[12], COMMITS[15])
+    assert (answer["kind"], answer["between"]) == ("range", COMMITS[13:15])
+    assert answer["across_wheels"]
