@@ -47,11 +47,12 @@ class Ending(NamedTuple):
     assertion: bool = False
 
 
-def try_script(text: str, python: str, ending: Ending | None = None) -> int:
+def try_script(text: str, python: str, ending: Ending | None = None, *, with_onnx: bool = True) -> int:
     """The exit code of a script under the interpreter `python`, in a confined process.
 
-    text    a guarded script, which prints that the bug shows before it exits with 1; or a short one
-    ending  how a short script ends where the bug shows
+    text       a guarded script, which prints that the bug shows before it exits with 1; or a short one
+    ending     how a short script ends where the bug shows
+    with_onnx  whether a short script gets our onnx, as toolchains have none
 
     Returns 1 only where the bug shows: an absent interpreter and a mistake in the script exit with 1 too. 124
     where it does not end, 125 where it does not run, as `timeout` has it. The process gets a folder of its
@@ -60,7 +61,8 @@ def try_script(text: str, python: str, ending: Ending | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="assay-script-") as name:
         folder = Path(name)
         script = folder / "reproducer.py"
-        packages = _link_onnx(folder / "packages") if ending else []
+        packages = _link_onnx(folder / "packages") if ending and with_onnx else []
+        # One line in any case: `_is_from_last_statement` counts it.
         start = f"import sys; sys.path.append({str(folder / 'packages')!r})\n" if ending else ""
         script.write_text(start + text, encoding="utf-8")
         env = processes.filtered_environment(

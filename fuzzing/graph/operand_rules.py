@@ -190,6 +190,14 @@ def _reduction(given: Operands) -> bool:
     return _vectors(1)(given) and _axes_fit(given.shape(0), given.value(1) if axes is None else axes)
 
 
+def _unsqueeze(given: Operands) -> bool:
+    """Axes are a vector, within the rank of the result, each once."""
+    shape, axes = given.shape(0), given.value(1)
+    if not _vectors(1)(given) or shape is None or axes is None:
+        return _vectors(1)(given)
+    return _axes_fit((*shape, *(1 for _ in axes)), axes)
+
+
 def _axes_fit(shape: Shape | None, axes: Any) -> bool:
     if shape is None or axes is None:
         return True
@@ -391,17 +399,55 @@ def _dequantization(given: Operands) -> bool:
 
 
 def _rotary_embedding(given: Operands) -> bool:
-    """Cosines and sines have one shape."""
-    cosines, sines = given.shape(1), given.shape(2)
-    return cosines is None or sines is None or cosines == sines
+    """Cosines and sines are half as long as what is rotated, for each position or each of a batch's."""
+    x, cosines, positions = given.shape(0), given.shape(1), given.shape(3)
+    if x is None or cosines is None:
+        return True
+    heads = given.get("num_heads", 0)
+    if len(x) not in (3, 4) or cosines != given.shape(2) or (len(x) == 3 and (heads <= 0 or x[2] % heads)):
+        return False
+    batch_and_length = (x[0], x[1] if len(x) == 3 else x[2])
+    rotated = given.get("rotary_embedding_dim", 0) or (x[2] // heads if len(x) == 3 else x[3])
+    if rotated % 2 or cosines[-1:] != (rotated // 2,):
+        return False
+    if positions is None:
+        return cosines[:-1] == batch_and_length
+    return len(cosines) == 2 and positions == batch_and_length
+
+
+def _upsample(given: Operands) -> bool:
+    """Scales are a vector with a number of at least 1 for each axis."""
+    shape, scales = given.shape(0), given.get("scales", given.value(1))
+    if scales is None:
+        return True
+    fits = shape is None or np.shape(scales) == (len(shape),)
+    return fits and bool((np.asarray(scales) >= 1).all())
+
+
+def _max_unpool(given: Operands) -> bool:
+    """An index for each value; the output's shape is a vector with a length for each axis."""
+    x, lengths = given.shape(0), given.shape(2)
+    if x is None:
+        return True
+    return given.shape(1) in (None, x) and lengths in (None, (len(x),))
+
+
+def _one_hot(given: Operands) -> bool:
+    """There is at least one class, and two values."""
+    depth = given.value(1)
+    if given.shape(1) not in (None, (), (1,)) or given.shape(2) not in (None, (2,)):
+        return False
+    return depth is None or bool((depth >= 1).all())
 
 
 def _loss(given: Operands) -> bool:
-    """A weight for each class; targets are classes, or the one that is ignored."""
-    scores, targets, weights = given.shape(0), given.value(1), given.shape(2)
-    if scores is None or len(scores) < 2:
-        return scores is None
-    if weights is not None and weights != (scores[1],):
+    """A target for each score of a class, a weight for each class; targets are classes or the ignored one."""
+    scores, shape, targets = given.shape(0), given.shape(1), given.value(1)
+    if scores is None:
+        return True
+    if len(scores) < 2 or shape not in (None, (scores[0], *scores[2:])):
+        return False
+    if given.shape(2) not in (None, (scores[1],)):
         return False
     if targets is None:
         return True
@@ -498,9 +544,11 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "LayerNormalization": _layer_normalization,
     "LogSoftmax": _axis(-1),
     "LpNormalization": _axis(-1),
+    "MaxUnpool": _max_unpool,
     "Mod": _mod,
     "NegativeLogLikelihoodLoss": _loss,
     "NonMaxSuppression": _non_max_suppression,
+    "OneHot": _one_hot,
     "Pad": _vectors(1, 3),
     "QLinearConv": _quantized_convolution,
     "QLinearMatMul": _quantized_product,
@@ -523,6 +571,8 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "Tile": _tile,
     "TopK": _axis(-1),
     "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+    "Upsample": _upsample,
 } | dict.fromkeys(
     (
         "ReduceL1",

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import fuzzing.reduce
 from fuzzing.cases import TestCase
 from fuzzing.errors import UsageError
-from fuzzing.execute.evaluator import Evaluator
+from fuzzing.execute.evaluator import Evaluator, Outputs
 from fuzzing.outcomes import Outcome
 from fuzzing.reduce.engine import ReductionSpec
 
@@ -28,6 +28,7 @@ class ProgramFormat(Generic[T]):
     spec   how it is reduced
     words  names of the first numbers of its size, for people
     valid  whether a candidate is a legal program; illegal ones are not run
+    declares  whether a candidate declares the outputs that the library computes; None if none declares any
     split  (whole, index) → the parts before the index, and the rest with the library's values as inputs; None
            if it cannot be cut there
     parts  number of parts; with one part no root cause is searched
@@ -39,6 +40,7 @@ class ProgramFormat(Generic[T]):
     spec: ReductionSpec[T]
     words: tuple[str, ...]
     valid: Callable[[T], bool] = lambda _candidate: True
+    declares: Callable[[T, Outputs], bool] | None = None
     split: Callable[[T, int], tuple[T, T] | None] = lambda _whole, _at: None
     parts: Callable[[T], int] = lambda _whole: 1
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import onnx
 
-from fuzzing.errors import IllTypedError, UnwritableError
+from fuzzing.errors import UnwritableError
 from fuzzing.graph import Constant, Graph, Node, TensorType
 from fuzzing.graph.onnx_types import DTYPES
 from fuzzing.graph.opset_conversion import convert_opset
-from fuzzing.graph.transformations import prune, retype
 from fuzzing.reduce.case_inputs import propose_shortenings
 from fuzzing.reduce.engine import Attempt
 from fuzzing.reduce.graph_state import OPSETS, GraphState, constant_to_tensor
+from fuzzing.reduce.graph_typing import infer_types
 from fuzzing.reduce.input_values import (
     COMMON_DTYPES,
     as_tensor,
@@ -62,18 +62,7 @@ def _replace_node(state: GraphState, number: int, node: Node) -> Iterator[GraphS
     """The state with one node changed, if its types can be inferred."""
     graph = state.graph
     nodes = (*graph.nodes[:number], node, *graph.nodes[number + 1 :])
-    yield from _infer_types(replace(state, graph=replace(graph, nodes=nodes)))
-
-
-def _infer_types(state: GraphState) -> Iterator[GraphState]:
-    """The state with its types inferred again; none if they cannot be."""
-    graph = prune(state.graph, state.graph.outputs)
-    try:
-        graph = replace(retype(graph), names=graph.names)
-    except IllTypedError:
-        return
-    if all(graph.types[edge].shape is not None for edge in graph.outputs):
-        yield replace(state, graph=graph)
+    yield from infer_types(replace(state, graph=replace(graph, nodes=nodes)))
 
 
 def shrink_inputs_together(attempt: Attempt[GraphState]) -> None:
@@ -111,7 +100,7 @@ def _shorten_axes(state: GraphState, places: Sequence[tuple[int, int]], length: 
         elif (less := shorten_axis(values[names[edge]], axis, length)) is not None:
             values[names[edge]] = less
     graph = replace(state.graph, types=tuple(types), constants=constants)
-    yield from _infer_types(replace(state, graph=graph, values=values))
+    yield from infer_types(replace(state, graph=graph, values=values))
 
 
 def _drop_axes(state: GraphState, edges: Sequence[int], axis: int) -> Iterator[GraphState]:
@@ -124,7 +113,7 @@ def _drop_axes(state: GraphState, edges: Sequence[int], axis: int) -> Iterator[G
         old = types[edge].lengths
         types[edge] = TensorType(types[edge].dtype, (*old[:axis], *old[axis + 1 :]))
         values[state.graph.names[edge]] = less
-    yield from _infer_types(replace(state, graph=replace(state.graph, types=tuple(types)), values=values))
+    yield from infer_types(replace(state, graph=replace(state.graph, types=tuple(types)), values=values))
 
 
 def simplify_values(attempt: Attempt[GraphState]) -> None:
@@ -136,14 +125,15 @@ def simplify_values(attempt: Attempt[GraphState]) -> None:
 def _simplify_candidates(state: GraphState) -> Iterator[GraphState]:
     for edge in state.graph.inputs:
         for candidate in simplify_input(state.value(edge)):
-            yield replace(state, values={**state.values, state.graph.names[edge]: candidate})
+            changed = {**state.values, state.graph.names[edge]: candidate}
+            yield from infer_types(replace(state, values=changed))
     for edge, constant in state.graph.constants.items():
         if _is_data(constant):
             for candidate in simplify_input(constant_to_tensor(constant)):
                 array = as_tensor(candidate)
                 if array is not None:
-                    changed = {**state.graph.constants, edge: Constant(constant.dtype, array.array())}
-                    yield replace(state, graph=replace(state.graph, constants=changed))
+                    constants = {**state.graph.constants, edge: Constant(constant.dtype, array.array())}
+                    yield from infer_types(replace(state, graph=replace(state.graph, constants=constants)))
 
 
 def use_common_types(attempt: Attempt[GraphState]) -> None:
@@ -154,7 +144,7 @@ def use_common_types(attempt: Attempt[GraphState]) -> None:
 
 def _common_type_candidates(state: GraphState) -> Iterator[GraphState]:
     for common in COMMON_DTYPES:
-        yield from _infer_types(_cast_all(state, common))
+        yield from infer_types(_cast_all(state, common))
     for opset in OPSETS:
         try:
             yield replace(state, graph=convert_opset(state.graph, opset))

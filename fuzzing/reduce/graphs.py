@@ -27,7 +27,7 @@ from fuzzing.reduce.graph_simplification import (
 from fuzzing.reduce.graph_state import GraphState, key, size
 from fuzzing.reduce.graph_state import load as load_state
 from fuzzing.reduce.graph_subgraphs import inline_branches, shrink_subgraphs
-from fuzzing.reduce.graph_validity import find_violations, is_valid
+from fuzzing.reduce.graph_validity import declares, find_violations, is_valid
 
 SPEC = ReductionSpec[GraphState](
     size=size,
@@ -62,6 +62,7 @@ register_format(
         case=GraphState.case,
         spec=SPEC,
         valid=is_valid,
+        declares=declares,
         words=_WORDS,
         split=split,
         parts=lambda state: len(state.graph.nodes),

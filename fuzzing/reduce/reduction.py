@@ -153,7 +153,12 @@ class Reducer:
             start,
             program_format.spec,
             SymptomClassifier(
-                self._evaluator, wanted, program_format.case, self._passing, program_format.valid
+                self._evaluator,
+                wanted,
+                program_format.case,
+                self._passing,
+                program_format.valid,
+                program_format.declares,
             ),
             budget=budget,
             width=self._shard.workers,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from fuzzing.cases import TestCase
-from fuzzing.execute.evaluator import Evaluator
+from fuzzing.execute.evaluator import Evaluator, Outputs
 from fuzzing.outcomes import Outcome, Verdict
 from fuzzing.reduce.engine import CLEAN, OTHER, SAME
 from fuzzing.triage.signature import compute_signature
@@ -42,6 +42,7 @@ class SymptomClassifier(Generic[T]):
     passing  the evaluator of a toolchain on which the first case passes; a candidate that does not pass there
              has an older bug and counts as clean
     valid    whether a candidate is a legal program; illegal ones count as clean, and are not run
+    declares  whether it declares the outputs that the library computes; others that fail count as clean
     """
 
     def __init__(
@@ -51,8 +52,10 @@ class SymptomClassifier(Generic[T]):
         case: Callable[[T], TestCase],
         passing: Evaluator | None = None,
         valid: Callable[[T], bool] = lambda _candidate: True,
+        declares: Callable[[T, Outputs], bool] | None = None,
     ) -> None:
         self._valid = valid
+        self._declares = declares
         self._evaluator = evaluator
         self._wanted = wanted
         self._case = case
@@ -68,6 +71,8 @@ class SymptomClassifier(Generic[T]):
         answers = [CLEAN] * len(candidates)
         for place, outcome in zip(cases, self._evaluator.evaluate(list(cases.values())), strict=True):
             answers[place] = self._answer(outcome)
+            if answers[place] != CLEAN and not self._is_declared(candidates[place], cases[place]):
+                answers[place] = CLEAN
         same = [place for place, answer in enumerate(answers) if answer == SAME]
         if self._passing is not None and same:
             there = self._passing.evaluate([cases[place] for place in same])
@@ -75,6 +80,13 @@ class SymptomClassifier(Generic[T]):
                 if outcome.verdict is not Verdict.PASS:
                     answers[place] = CLEAN
         return answers
+
+    def _is_declared(self, candidate: T, case: TestCase) -> bool:
+        """Whether the case declares its outputs as the library computes them."""
+        if self._declares is None:
+            return True
+        outputs = self._evaluator.reference(case)
+        return outputs is None or self._declares(candidate, outputs)
 
     def _answer(self, outcome: Outcome) -> str:
         if not outcome.verdict.is_failure:

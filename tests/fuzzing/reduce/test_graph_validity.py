@@ -11,7 +11,7 @@ import pytest
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.reduce.graph_state import GraphState
-from fuzzing.reduce.graph_validity import find_violations, is_valid
+from fuzzing.reduce.graph_validity import declares, find_violations, is_valid
 
 
 def state_of(text: str, opset: int = 18, **inputs: object) -> GraphState:
@@ -68,6 +68,12 @@ OUTSIDE = {
     ),
     "one axis twice": state_of(
         "(float[2,2] x) => (float[n,m] y) <int64[2] a = {1, -1}> { y = ReduceSum(x, a) }"
+    ),
+    "axes of Unsqueeze that are a scalar": state_of(
+        "(float[2] x, int64 a) => (float[n,m] y) { y = Unsqueeze(x, a) }", a=np.int64(1)
+    ),
+    "an axis beyond the rank of the result": state_of(
+        "(float[2] x, int64[1] a) => (float[n,m] y) { y = Unsqueeze(x, a) }", a=np.array([2])
     ),
     "an axis beyond the rank": state_of("(float[4] x) => (float[4] y) { y = Softmax<axis = 1>(x) }"),
     "a scale longer than what is normalized": state_of(
@@ -132,6 +138,28 @@ OUTSIDE = {
         "(float[2,3] x, int64[2] t) => (float l) { l = NegativeLogLikelihoodLoss(x, t) }",
         t=np.array([0, 3]),
     ),
+    "targets of another rank": state_of(
+        "(float[2,3,1] x, int64[2] t) => (float l) { l = SoftmaxCrossEntropyLoss(x, t) }",
+        t=np.zeros(2, np.int64),
+    ),
+    "a rotation by cosines of no batch": state_of(
+        "(float[1,1,2,4] x, float[2,2] c) => (float[1,1,2,4] y) { y = RotaryEmbedding(x, c, c) }", 23
+    ),
+    "a rotation by cosines of other length": state_of(
+        "(float[1,2,4] x, float[1,2,1] c) => (float[1,2,4] y) "
+        "{ y = RotaryEmbedding<num_heads = 1>(x, c, c) }",
+        23,
+    ),
+    "an Upsample that makes smaller": state_of(
+        "(float[2] x, float[1] s) => (float[n] y) { y = Upsample(x, s) }", 9, s=np.array([0.5], np.float32)
+    ),
+    "no classes": state_of(
+        "(int64[1] x, int64 d, float[2] v) => (float[1,n] y) { y = OneHot(x, d, v) }", d=np.int64(0)
+    ),
+    "an unpooling of fewer indices than values": state_of(
+        "(float[1,1,2] x, int64[1,1,1] i) => (float[1,1,n] y) { y = MaxUnpool<kernel_shape = [2]>(x, i) }",
+        i=np.zeros((1, 1, 1), np.int64),
+    ),
     "a Split of 5 in 4 in a branch": state_of(
         "(int64[5] x, bool c) => (int64[n] y) { y = If(c) <then_branch = t () => (int64[m] a) "
         "{ a, b, d, e = Split<num_outputs = 4>(x) }, else_branch = f () => (int64[5] g) "
@@ -182,6 +210,12 @@ INSIDE = (
     "(int64[4] x, bool c) => (int64[n] y) { y = If(c) <then_branch = t () => (int64[2] a) "
     "{ a, b = Split<num_outputs = 2>(x) }, else_branch = f () => (int64[4] g) { g = Identity(x) }> }",
     "(float[2,3] x, float[3] y) => (float[2,3] z) { a = Add(x, y)  z = Relu(a) }",
+    "(float[2,3,1] x, int64[2,1] t) => (float l) { l = SoftmaxCrossEntropyLoss(x, t) }",
+    "(float[1,1,2,4] x, float[1,2,2] c) => (float[1,1,2,4] y) { y = RotaryEmbedding(x, c, c) }",
+    "(float[1,1,2,4] x, float[9,1] c, int64[1,2] p) => (float[1,1,2,4] y) "
+    "{ y = RotaryEmbedding<rotary_embedding_dim = 2>(x, c, c, p) }",
+    "(int64[1] x, int64 d, float[2] v) => (float[1,n] y) { y = OneHot(x, d, v) }",
+    "(float[1,1,2] x, int64[1,1,2] i) => (float[1,1,n] y) { y = MaxUnpool<kernel_shape = [2]>(x, i) }",
 )
 
 
@@ -202,4 +236,14 @@ def test_masks_of_attention_broadcast_and_since_opset_24_are_padded(opset: int, 
 
 @pytest.mark.parametrize("text", INSIDE)
 def test_legal_models_are_valid(text: str) -> None:
-    assert find_violations(state_of(text, 21)) == frozenset()
+    opset = 23 if "Rotary" in text else 21
+    assert find_violations(state_of(text, opset)) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("shape", "agrees"), [((2, 1), True), ((2, 3), True), ((1, 2), False), ((2,), False)]
+)
+def test_declared_shapes_are_compared_with_computed_ones(shape: tuple[int, ...], agrees: bool) -> None:
+    state = state_of("(float[2,N] x) => (float[2,N] y) { y = Abs(x) }")
+    [edge] = state.graph.outputs
+    assert declares(state, [(f"v{edge}", Tensor.of(np.zeros(shape)))]) is agrees

@@ -177,6 +177,19 @@ def test_an_input_of_unknown_length_takes_that_of_its_value() -> None:
     assert start.graph.types[start.graph.inputs[0]].shape == (2, 3)
 
 
+def test_declared_shapes_follow_the_values_of_inputs() -> None:
+    case = onnx_case(
+        "(float[3,4,5] x, int64[3] a) => (float[3,4,1,5,1,1] y) { y = Unsqueeze(x, a) }", x=(3, 4, 5)
+    )
+    case = replace(case, inputs=(*case.inputs, ("a", Tensor.of(np.array([2, 4, 5])))))
+    with Evaluator(shard("crash-elu")) as evaluator:
+        best = by(["Unsqueeze"], load(case, evaluator))
+        [(_, value)] = evaluator.reference(best.case()) or ()
+    assert isinstance(value, Tensor)
+    assert len(value.shape) < 6
+    assert best.graph.types[best.graph.outputs[0]].shape == value.shape
+
+
 def test_the_verdict_of_a_reduced_case_is_that_of_the_first() -> None:
     found = reduce_case(
         onnx_case("(float[2,3] x) => (float[2,3] y) { a = Relu(x) y = Elu<alpha = 0.5>(a) }", x=(2, 3)),

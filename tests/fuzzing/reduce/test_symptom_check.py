@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from fuzzing.cases import OnnxModel, Provenance, TestCase
-from fuzzing.execute.evaluator import Evaluator
+from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.execute.evaluator import Evaluator, Outputs
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 from fuzzing.reduce.engine import CLEAN, OTHER, SAME
 from fuzzing.reduce.symptom_check import SymptomClassifier, symptom_of
@@ -17,12 +17,18 @@ def outcome(verdict: Verdict, message: str = "") -> Outcome:
     return Outcome("c", "x", "t", "CPU", verdict, Phase.COMPILE, verdict.value, evidence=evidence)
 
 
+OUTPUTS = (("y", Tensor("bool", (1,), b"\0")),)
+
+
 class FakeEvaluator:
     """A bench that knows what each program does there, and what it was asked."""
 
     def __init__(self, **does: Outcome) -> None:
         self._does = does
         self.asked: list[str] = []
+
+    def reference(self, case: TestCase) -> Outputs:
+        return OUTPUTS
 
     def evaluate(self, cases: Sequence[TestCase]) -> list[Outcome]:
         names = [case.program.to_bytes().decode() for case in cases]
@@ -66,3 +72,13 @@ def test_what_does_not_pass_where_the_first_case_does_was_there_before() -> None
         "fine": CLEAN,
     }
     assert base.asked == ["new", "old", "gone"], "and nothing is run there that does not count anyway"
+
+
+def test_what_declares_other_outputs_than_the_library_computes_does_not_count() -> None:
+    def declares(name: str, outputs: Outputs) -> bool:
+        assert outputs == OUTPUTS
+        return name == "old"
+
+    head = cast("Evaluator", FakeEvaluator(**HEAD))
+    classify = SymptomClassifier(head, symptom_of(WANTED), case, declares=declares)
+    assert classify(["new", "old", "other"]) == [CLEAN, SAME, CLEAN]
