@@ -34,6 +34,8 @@ containers: ## build and start the service with PostgreSQL; needs docs/deploymen
 	docker compose -f docs/deployment/compose.yaml up --build --wait
 	curl --fail --silent --show-error http://127.0.0.1:8000/readyz
 
+# Most tests start processes of ours, which read bytecode sooner than they compile it.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.dev ## run the tests on the real compilers, on all cores
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
