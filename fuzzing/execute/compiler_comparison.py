@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from fuzzing.execute.supervisor import Supervisor
 from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execution import Execution
 from fuzzing.oracles import decide_outcome, format_configuration
-from fuzzing.oracles.differential import differential
+from fuzzing.oracles.differential import Row, differential
 from fuzzing.oracles.float64_check import needs_recheck
 from fuzzing.oracles.reference import needs_reference
 from fuzzing.oracles.tolerance_profiles import DEFAULT
@@ -105,51 +105,80 @@ def _compared_backend(given: dict[str, Any]) -> ComparedBackend:
 
 
 class ComparisonTable:
-    """One case on several backends. A reference library that Assay does not bundle is the first backend's."""
+    """One case on several backends. A reference library that Assay does not bundle is the first backend's.
+
+    Rows whose options ask the library for the same outputs, see `Backend.reference_options`, are compared with
+    one another; others have other outputs, such as gradients.
+    """
 
     def __init__(self, spec: ComparisonSpec) -> None:
         self._spec = spec
         self._case = Corpus(spec.corpus).get(spec.case)
-        python = spec.compared[0].python if spec.compared else sys.executable
-        self._reference_runners = ReferenceRunners(Path(spec.corpus), python, spec.limits)
-        self._rechecker = Rechecker(self._reference_runners)
 
     def to_json(self) -> dict[str, Any]:
         """The table, as in the module docstring."""
-        [(case, error)] = ReferenceOutputs(self._reference_runners).complete([self._case])
-        if error:
-            return {"case": self._spec.case, "invalid": error, "rows": []}
-        ran = [self._run(one, case) for one in self._spec.compared]
-        labels = [one.label for one in self._spec.compared]
+        by_reference: dict[tuple[tuple[str, str], ...], list[ComparedBackend]] = {}
+        for one in self._spec.compared:
+            cls = backends.get(one.backend)
+            asked = cls.reference_options(cls.resolve_options(one.options))
+            by_reference.setdefault(tuple(sorted(asked.items())), []).append(one)
+        rows: dict[str, dict[str, Any]] = {}
+        errors = []
+        for options, compared in by_reference.items():
+            comparable = _ComparableRows(self._spec, compared, dict(options))
+            [(case, error)] = ReferenceOutputs(comparable.reference_runners).complete([self._case])
+            errors.append(error)
+            first_group = 1 + max((row["group"] or 0 for row in rows.values()), default=0)
+            some = (
+                {one.label: _row(one, error, None, _EMPTY_ROW) for one in compared}
+                if error
+                else comparable.to_json(case, computed=needs_reference(self._case))
+            )
+            for row in some.values():
+                row["group"] = row["group"] and first_group + row["group"] - 1
+            rows |= some
+        if errors and all(errors):
+            return {"case": self._spec.case, "invalid": errors[0], "rows": []}
+        in_order = [rows[one.label] for one in self._spec.compared]
+        return {"case": self._spec.case, "invalid": "", "rows": in_order}
+
+
+class _ComparableRows:
+    """Backends with one reference.
+
+    options  of the library's runs
+    """
+
+    def __init__(
+        self, spec: ComparisonSpec, compared: Sequence[ComparedBackend], options: Mapping[str, str]
+    ) -> None:
+        self._limits, self._compared = spec.limits, compared
+        python = spec.compared[0].python
+        self.reference_runners = ReferenceRunners(Path(spec.corpus), python, spec.limits, options)
+        self._rechecker = Rechecker(self.reference_runners)
+
+    def to_json(self, case: TestCase, *, computed: bool) -> dict[str, dict[str, Any]]:
+        """The rows by label; `case` has its reference, which the library computed or its test shipped."""
+        ran = {one.label: self._run(one, case, computed=computed) for one in self._compared}
         assert case.expected is not None
-        rows = differential(
-            {label: _outputs(execution) for label, (_, execution) in zip(labels, ran, strict=True)},
+        distances = differential(
+            {label: _outputs(execution) for label, (_, execution) in ran.items()},
             case.expected,
-            self._float64(case),
+            self._rechecker.float64(case, computed=computed),
             tolerance=case.tolerance,
             comparison=case.comparison,
         )
-        rows_json = [
-            {
-                "label": one.label,
-                "backend": backends.get(one.backend).name,
-                "options": one.options,
-                "verdict": outcome.verdict.value if isinstance(outcome, Outcome) else "",
-                "summary": outcome.summary if isinstance(outcome, Outcome) else outcome,
-                "seconds": 0.0 if execution is None else sum(execution.durations.values()),
-            }
-            | asdict(rows[one.label])
-            for one, (outcome, execution) in zip(self._spec.compared, ran, strict=True)
-        ]
-        return {"case": self._spec.case, "invalid": "", "rows": rows_json}
+        return {one.label: _row(one, *ran[one.label], distances[one.label]) for one in self._compared}
 
-    def _run(self, one: ComparedBackend, case: TestCase) -> tuple[Outcome | str, Execution | None]:
+    def _run(
+        self, one: ComparedBackend, case: TestCase, *, computed: bool
+    ) -> tuple[Outcome | str, Execution | None]:
         """The outcome, or the reason why there is none, and the execution."""
         cls = backends.get(one.backend)
         if case.program.kind not in cls.kinds:
             return f"{cls.name} takes no {case.program.kind} programs", None
         options = cls.resolve_options(one.options)
-        command = WorkerCommand(one.python, one.backend, one.device, options, self._spec.limits)
+        command = WorkerCommand(one.python, one.backend, one.device, options, self._limits)
         try:
             [(_, execution)] = Supervisor[None](command).run([(None, case)])
         except ToolchainError as error:
@@ -157,13 +186,26 @@ class ComparisonTable:
         computed_in = ComputedPrecision(cls, one.device, options).of(case.program)
         outcome = decide_outcome(case, execution, cls, "", one.device, computed_in=computed_in)
         if needs_recheck(outcome, DEFAULT):
-            computed = needs_reference(self._case)
             request = RecheckRequest.of(case, computed, execution, outcome, computed_in)
             [outcome] = self._rechecker.recheck([request])
         return outcome, execution
 
-    def _float64(self, case: TestCase) -> tuple[tuple[str, Any], ...] | None:
-        return self._rechecker.float64(case, computed=needs_reference(self._case))
+
+_EMPTY_ROW = Row(to_reference=None, to_float64=None, group=None, outlier=False)
+
+
+def _row(
+    one: ComparedBackend, outcome: Outcome | str, execution: Execution | None, distances: Row
+) -> dict[str, Any]:
+    """A row as JSON; `outcome` may be the reason why there is none."""
+    return {
+        "label": one.label,
+        "backend": backends.get(one.backend).name,
+        "options": one.options,
+        "verdict": outcome.verdict.value if isinstance(outcome, Outcome) else "",
+        "summary": outcome.summary if isinstance(outcome, Outcome) else outcome,
+        "seconds": 0.0 if execution is None else sum(execution.durations.values()),
+    } | asdict(distances)
 
 
 def _outputs(execution: Execution | None) -> tuple[tuple[str, Any], ...] | None:

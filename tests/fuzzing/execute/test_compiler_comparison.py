@@ -12,10 +12,11 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase, TorchProgram
 from tests.fuzzing.oracles.miscompiling_backend import plant
 
 MISCOMPILING = str(Path(__file__).parents[1] / "oracles" / "miscompiling_backend.py")
+WRONG_GRADIENT = str(Path(__file__).with_name("wrong_gradient.py"))
 GRAPH = "(float[2] x) => (float[2] y) { y = Exp(x) }"
 
 
@@ -75,6 +76,63 @@ def test_a_case_that_fails_in_its_own_library_has_no_table(tmp_path: Path) -> No
     code, table = compared(tmp_path, wrong, {"backend": "onnxruntime"})
     assert (code, table["rows"]) == (0, [])
     assert "onnx_reference fails" in table["invalid"]
+
+
+@pytest.mark.compiler_torch_eager
+def test_gradients_are_compared_with_gradients(tmp_path: Path) -> None:
+    """Rows without gradients have a reference of their own."""
+    program = TorchProgram("import torch\n\n\ndef forward(x):\n    return torch.tanh(x)\n")
+    inputs = (("x", Tensor.of(np.array([1, 2], np.float32))),)
+    code, table = compared(
+        tmp_path,
+        TestCase(program, inputs, Provenance("tests", "tanh", "", "", "")),
+        {"backend": WRONG_GRADIENT},
+        {"backend": WRONG_GRADIENT, "options": {"backward": "on"}},
+        {"backend": WRONG_GRADIENT, "options": {"backward": "on", "doubled": "no"}},
+    )
+    assert (code, table["invalid"]) == (0, "")
+    seen = [(row["verdict"], row["to_reference"], row["group"], row["outlier"]) for row in table["rows"]]
+    largest = (1 - np.tanh(1) ** 2).item()  # the derivative itself, which is doubled
+    assert seen == [
+        ("pass", 0, 0, False),
+        ("wrong_result", pytest.approx(largest), 1, True),
+        ("pass", 0, 0, False),
+    ]
+
+
+NO_GRADIENT = """
+import torch
+
+
+class Opaque(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x + 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise RuntimeError("no derivative")
+
+
+def forward(x):
+    return Opaque.apply(x)
+"""
+
+
+@pytest.mark.compiler_torch_eager
+def test_a_row_without_a_reference_of_its_own_says_why(tmp_path: Path) -> None:
+    inputs = (("x", Tensor.of(np.array([1, 2], np.float32))),)
+    code, table = compared(
+        tmp_path,
+        TestCase(TorchProgram(NO_GRADIENT), inputs, Provenance("tests", "opaque", "", "", "")),
+        {"backend": WRONG_GRADIENT},
+        {"backend": WRONG_GRADIENT, "options": {"backward": "on"}},
+    )
+    assert (code, table["invalid"]) == (0, "")
+    forward, backward = table["rows"]
+    assert (forward["verdict"], forward["group"]) == ("pass", 0)
+    assert (backward["verdict"], backward["group"]) == ("", None)
+    assert "no derivative" in backward["summary"]
 
 
 BAD: dict[str, Any] = {

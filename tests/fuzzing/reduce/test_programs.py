@@ -21,6 +21,7 @@ from fuzzing.reduce.programs import SPEC, Script, load, size
 from fuzzing.reduce.reduction import reduce_case
 from fuzzing.reduce.script import parts, split
 
+WRONG_GRADIENT = str(Path(__file__).parents[1] / "execute" / "wrong_gradient.py")
 PLANTED = str(Path(__file__).parents[1] / "backends" / "planted_inductor.py")
 
 PROGRAM = """
@@ -168,6 +169,19 @@ def test_a_fault_in_inductor_is_left_alone_with_its_operator() -> None:
     tree = ast.parse(found.case.program.text)
     assert syntax.count(tree) <= 3
     assert [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)] == ["sin"]
+
+
+@pytest.mark.compiler_torch_eager
+def test_a_wrong_gradient_is_kept() -> None:
+    """The results are right throughout, so a reduction that compared them alone would find no failure."""
+    text = "import torch\ndef forward(x, y):\n    a = torch.tanh(x)\n    b = a * y\n    return b + 1, x - y\n"
+    settings = Shard("", (), WRONG_GRADIENT, "digest", sys.executable, options={"backward": "on"})
+    found = reduce_case(case(text, **values("x", "y")), settings)
+    assert found.confirmed
+    assert isinstance(found.case.program, TorchProgram)
+    tree = ast.parse(found.case.program.text)
+    assert syntax.count(tree) <= 3
+    assert [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)] == ["tanh"]
 
 
 @pytest.mark.slow
