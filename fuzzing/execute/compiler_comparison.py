@@ -107,8 +107,8 @@ def _compared_backend(given: dict[str, Any]) -> ComparedBackend:
 class ComparisonTable:
     """One case on several backends. A reference library that Assay does not bundle is the first backend's.
 
-    Rows whose options ask the library for the same outputs, see `Backend.reference_options`, are compared with
-    one another; others have other outputs, such as gradients.
+    Rows whose options ask the library for the same outputs, see `Backend.reference_options`, are compared
+    with one another; others have other outputs, such as gradients.
     """
 
     def __init__(self, spec: ComparisonSpec) -> None:

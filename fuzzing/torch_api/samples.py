@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import random
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +54,7 @@ def enumerate_samples(samples: Iterator[Any]) -> Iterator[tuple[int, Any]]:
         place += 1
 
 
-def seed_samples(samples: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+def seed_samples(samples: Callable[[], Iterator[Any]]) -> Generator[Any]:
     """The samples, drawn from SEED: two processes get the same bytes."""
     import numpy as np
     import torch

@@ -47,6 +47,7 @@ class StraightLine:
 
         Propagates what the expression raises.
         """
+        copies = {name: value.clone() for name, value in self.values.items()}
         versions = [value._version for value in self.values.values()]
         reseed()
         before = torch.default_generator.get_state()
@@ -54,10 +55,15 @@ class StraightLine:
             result = eval(expression, {"torch": torch, **self.values})  # noqa: S307 - calls of torch's own samples
         if isinstance(result, (tuple, list)) and result:
             expression, result = f"{expression}[0]", result[0]
-        unchanged = versions == [value._version for value in self.values.values()]
-        if not unchanged or not torch.equal(before, torch.default_generator.get_state()):
+        # Batch norm's kernel writes its running statistics without counting a version.
+        unchanged = versions == [value._version for value in self.values.values()] and all(
+            torch.equal(value, copies[name]) for name, value in self.values.items()
+        )
+        if not unchanged:
+            self.values = copies
             return None
-        if not is_usable(result):
+        is_random = not torch.equal(before, torch.default_generator.get_state())
+        if is_random or not is_usable(result):
             return None
         name = f"v{len(self.values)}"
         self.values[name] = result

@@ -94,5 +94,5 @@ def _is_bool(parameters: Parameters) -> bool:
 
 
 def _added(empty: str, target: str, value: str) -> str:
-    """By addition to zeros, which changes no number but the sign of a zero."""
-    return f"{empty}{target}.zero_()\n{target} += {value}"
+    """By addition to negative zeros, which changes no number; 0.0 would make -0.0 positive."""
+    return f"{empty}{target}.zero_().neg_()\n{target} += {value}"

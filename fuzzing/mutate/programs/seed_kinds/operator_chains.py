@@ -6,6 +6,7 @@ other arguments stay. Zero-size, 0-d, high-rank and complex tensors come with th
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -127,11 +128,12 @@ def _samples(place: int, dtype: str) -> tuple[_Sample, ...]:
     if wanted not in entry.supported_dtypes("cpu"):
         return ()
     drawn = seed_samples(lambda: entry.sample_inputs("cpu", wanted, requires_grad=False))
-    made = [
-        _write(name, one)
-        for _, one in islice(enumerate_samples(drawn), _SAMPLES)
-        if not isinstance(one, BrokenSample)
-    ]
+    with contextlib.closing(drawn):  # else the generator's changes to torch outlast it
+        made = [
+            _write(name, one)
+            for _, one in islice(enumerate_samples(drawn), _SAMPLES)
+            if not isinstance(one, BrokenSample)
+        ]
     return tuple(one for one in made if one is not None)
 
 

@@ -149,6 +149,15 @@ def test_results_are_computed_into_tensors_that_exist() -> None:
     assert any("torch.add(v2, v1, out=v4)" in call for call in calls)
 
 
+def test_results_computed_into_zeros_keep_the_sign_of_a_zero() -> None:
+    text = (
+        "import torch\n\n\ndef forward(v0, v1):\n    v2 = v0 * 0\n    v3 = torch.signbit(v2)\n    return v3\n"
+    )
+    made = [mutant for mutant in mutants("preallocated-results", text) if "+=" in mutant.text]
+    assert made
+    assert {find_difference(mutant) for mutant in made} == {""}
+
+
 def test_functions_may_return_the_variable_of_a_loop_that_does_not_turn() -> None:
     for mutant in mutants("dead-branches")[:6]:
         for moved in mutants("functionalization", mutant.text, 8)[:12]:

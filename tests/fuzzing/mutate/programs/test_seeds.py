@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fuzzing.mutate.programs.profile import run_program
-from fuzzing.mutate.programs.seed_kinds.operator_chains import LEFT_OUT
+from fuzzing.mutate.programs.seed_kinds.operator_chains import LEFT_OUT, _operators, _samples
 from fuzzing.mutate.programs.seeds import Seed, get_seed_kind, seed_kinds
 from fuzzing.mutate.programs.straight_line import StraightLine
 
@@ -41,6 +41,23 @@ def test_a_seed_has_no_undefined_values(expression: str) -> None:
     program.add_input(torch.ones(3, 4))
     assert program.add(expression) is None
     assert program.add("v0.new_full((2,), 3.)") == "v1"
+
+
+def test_a_seed_writes_to_none_of_its_variables() -> None:
+    """Not even where the kernel does not tell autograd of its writes."""
+    program = StraightLine()
+    program.add_input(torch.ones(3, 4))
+    program.add_input(torch.ones(4))
+    assert program.add("torch._native_batch_norm_legit(v0, v1, v1, v1, v1, True, 0.5, 0.6)") is None
+    assert program.values["v1"].tolist() == [1, 1, 1, 1]
+
+
+def test_samples_leave_torch_as_it_was() -> None:
+    """Seeds of other kinds read what torch's functions are, so the order of seeds would matter."""
+    [place] = [place for place, (name, _) in enumerate(_operators()) if name == "torch.mul"]
+    before = torch.manual_seed
+    assert _samples.__wrapped__(place, "float32")
+    assert torch.manual_seed is before
 
 
 def test_examples_have_no_effects_and_chains_are_chained() -> None:
