@@ -35,6 +35,11 @@ class CatalogPart:
             return _read_lines(self.path), True
         return (_read_lines(self.partial) if self.partial.exists() else iter(())), False
 
+    def has_begun(self) -> bool:
+        """Whether it is complete, or has a case: one that was cut off before its first has not begun."""
+        lines, complete = self.read()
+        return complete or any("id" in line for line in lines)
+
     def cut_after(self) -> float:
         """Seconds after which it was last cut off; 0 if never."""
         return max((float(line.get("cut_after", 0)) for line in _read_lines(self.partial)), default=0.0)

@@ -85,7 +85,7 @@ class Collector:
     run_tool   `Services.run_tool`
     processes  how many migrations run at a time
     monotonic  a clock, in seconds
-    patience   seconds to go on beyond the time given, while there is no case at all
+    patience   source → seconds to go on with it beyond the time given, while it has no case
     failed     source → why a part of it could not be migrated
     """
 
@@ -93,7 +93,7 @@ class Collector:
     run_tool: RunTool
     processes: int
     monotonic: Callable[[], float]
-    patience: float = 0.0
+    patience: Mapping[str, float] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     _failures: Counter[str] = field(default_factory=Counter)
     _errors: list[Exception] = field(default_factory=list)
@@ -103,8 +103,8 @@ class Collector:
     ) -> None:
         """Migrates `parts`, in order, for at most `seconds`; None for no limit.
 
-        A library may take longer than that to import on a busy machine. If the first case comes late, half of
-        the time is left from then on.
+        A library may take longer than that to import on a busy machine. If the first case of a source comes
+        late, half of the time is left for the source from then on.
 
         Sends {"note", "done", "total"} events. A failing part is logged and recorded in `failed`. Raises what
         is no infrastructure failure, after the rest is stopped.
@@ -169,10 +169,13 @@ class _CollectionRun:
     ) -> None:
         self._collector, self._seconds, self._on_event, self._stop = collector, seconds, on_event, stop
         self._end = None if seconds is None else collector.monotonic() + seconds
-        self._has_cases = collector.patience <= 0
+        self._late_ends: dict[str, float] = {}  # of sources whose first case came when time was over
+        self._patience = dict(collector.patience)
         self._total, self._done = total, 0
         self._lock = threading.Lock()
-        self._active: dict[threading.Event, float | None] = {}  # how to stop each part, and when
+        self._active: dict[
+            threading.Event, tuple[str, float | None]
+        ] = {}  # how to stop each source, and when
         self._halted = False
 
     def group(self, parts: Sequence[CatalogPart]) -> None:
@@ -192,9 +195,9 @@ class _CollectionRun:
         """Stops the parts whose time is over, or all on a stop."""
         present = self._collector.monotonic()
         with self._lock:
-            more = 0.0 if self._has_cases else self._collector.patience
-            for stop, end in self._active.items():
-                if self._stop.is_set() or self._halted or (end is not None and present >= end + more):
+            for stop, (source, end) in self._active.items():
+                late = end is not None and present >= end + self._patience.get(source, 0.0)
+                if self._stop.is_set() or self._halted or late:
                     stop.set()
 
     def halt(self) -> None:
@@ -205,21 +208,25 @@ class _CollectionRun:
         """Whether the process that `stop` ends may go on with this part; sets its deadline."""
         present = self._collector.monotonic()
         with self._lock:
-            if self._is_over(present):
+            if self._is_over(present, part.source):
                 return False
-            self._active[stop] = None if self._end is None else max(self._end, present + 2 * part.cut_after())
+            end = self._end_of(part.source)
+            self._active[stop] = part.source, end and max(end, present + 2 * part.cut_after())
             return True
 
-    def note_case(self) -> None:
-        """Moves the end if the first case comes when time is over."""
-        if self._has_cases:
+    def note_case(self, source: str) -> None:
+        """Moves the end of a source if its first case comes when time is over."""
+        if source not in self._patience:
             return
         present = self._collector.monotonic()
         with self._lock:
-            self._has_cases = True
-            if self._seconds is not None and self._is_over(present):
-                self._end = later = present + self._seconds / 2
-                self._active = {stop: end and max(end, later) for stop, end in self._active.items()}
+            self._patience.pop(source, None)
+            if self._seconds is not None and self._is_over(present, source):
+                self._late_ends[source] = later = present + self._seconds / 2
+                self._active = {
+                    stop: (name, end and max(end, later) if name == source else end)
+                    for stop, (name, end) in self._active.items()
+                }
 
     def complete(self, part: CatalogPart, count: int) -> None:
         """Counts a part as done."""
@@ -233,12 +240,16 @@ class _CollectionRun:
 
     def _may_begin(self, part: CatalogPart) -> bool:
         with self._lock:
-            over = self._is_over(self._collector.monotonic())
+            over = self._is_over(self._collector.monotonic(), part.source)
             return not over and not self._collector.is_given_up(part.source)
 
-    def _is_over(self, present: float) -> bool:
-        late = self._end is not None and present >= self._end
+    def _is_over(self, present: float, source: str) -> bool:
+        end = self._end_of(source)
+        late = end is not None and present >= end
         return late or self._halted or self._stop.is_set()
+
+    def _end_of(self, source: str) -> float | None:
+        return self._late_ends.get(source, self._end)
 
     def _migrate(self, left: deque[CatalogPart]) -> None:
         """Runs a process for these parts; takes out those that are done, and all once time is over."""
@@ -287,7 +298,7 @@ class _PartsInTurn:
             return
         part = self._left[0]
         if self._writer.add(event):
-            self._work.note_case()
+            self._work.note_case(part.source)
             if self._writer.count % _PROGRESS_EVERY == 0:
                 self._work.report(f"{self._writer.count} cases migrated from {_part_name(part)}")
         if self._writer.ended:

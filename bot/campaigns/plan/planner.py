@@ -48,20 +48,19 @@ def collect_cases(
 ) -> tuple[list[CaseSource], list[SourceReport]]:
     """The sources of a configuration after collecting for at most `seconds`, and how far each is.
 
-    Half of the budget may be spent until the first case is there.
+    Half of the budget may be spent until each source has a case.
 
     Raises ProvisionError if a source needs a missing library, unless it is one of several default sources;
     the failure of a source if there is no case at all.
     """
     cases = list(context.services.catalogs(context.corpus, config.sources))
     cases, left_out = _split_available(cases, config)
-    begun = any(part.path.exists() or part.partial.exists() for one in cases for part in one.parts())
     collector = Collector(
         context.corpus,
         context.services.run_tool,
         context.settings.workers,
         context.services.clock.monotonic,
-        patience=0.0 if begun else config.budget / 2,
+        patience=dict.fromkeys(sources_without_cases(cases), config.budget / 2),
     )
     parts = collection.missing(cases)
     if parts and seconds > 0:
@@ -71,6 +70,12 @@ def collect_cases(
             _TimeCharge(context),
         )
     return cases, [*collector.accounts(cases), *left_out]
+
+
+def sources_without_cases(cases: Iterable[CaseSource]) -> set[str]:
+    """The sources of which no part is complete and none has a case."""
+    parts = [part for one in cases for part in one.parts()]
+    return {part.source for part in parts} - {part.source for part in parts if part.has_begun()}
 
 
 def _split_available(

@@ -14,6 +14,7 @@ from bot.campaigns.plan import catalog, collection
 from bot.campaigns.plan.case_source import CatalogPart, SourceReport
 from bot.campaigns.plan.catalog import SourceCatalog
 from bot.campaigns.plan.collection import FAILURES, Collector, limit, missing
+from bot.campaigns.plan.planner import sources_without_cases
 from bot.errors import InfrastructureError, InternalError, RunnerError, UsageError
 from bot.runners.protocol import OnEvent
 from tests.bot.campaigns.fakes import IDS, ManualClock
@@ -63,7 +64,7 @@ class DemoRepository:
     def __init__(self, corpus: Path) -> None:
         self.corpus, self.clock, self.tool = corpus, ManualClock(), Migrations()
         self.notes: list[dict[str, Any]] = []
-        self.processes, self.patience = 1, 0.0
+        self.processes, self.patience = 1, dict[str, float]()
 
     def collector(self) -> Collector:
         return Collector(self.corpus, self.tool, self.processes, self.clock.monotonic, self.patience)
@@ -187,7 +188,7 @@ def test_an_import_that_outlasts_the_time_still_gives_cases(
     stage: DemoRepository, patience: float, whole: int
 ) -> None:
     """The library takes 20 of 10 s; from the first case on there are 5 s more, for two parts of 3 s."""
-    stage.patience = patience
+    stage.patience = {"many": patience} if patience else {}
 
     def begin(stop: threading.Event) -> None:
         stage.clock.advance(20.0)
@@ -202,8 +203,22 @@ def test_an_import_that_outlasts_the_time_still_gives_cases(
     assert (account.whole, bool(account.cases)) == (whole, whole > 0)
 
 
+def test_a_quick_source_does_not_end_the_patience_with_a_slow_one(stage: DemoRepository) -> None:
+    """The second process imports for 20 of 10 s; the first one's cases were there at once."""
+    stage.patience = {"whole": 15.0, "many": 15.0}
+
+    def begin(stop: threading.Event) -> None:
+        if stage.tool.processes[-1] == "many":
+            stage.clock.advance(20.0)
+            assert not stop.wait(2 * collection._POLL_S)
+
+    stage.tool.begin = begin
+    quick, slow = stage.collect("whole", "many", seconds=10)
+    assert (quick.whole, slow.whole, slow.cases) == (1, PARTS, len(ALL))
+
+
 def test_patience_ends(stage: DemoRepository) -> None:
-    stage.patience = 15.0
+    stage.patience = {"many": 15.0}
 
     def begin(stop: threading.Event) -> None:
         stage.clock.advance(25.0)
@@ -212,6 +227,15 @@ def test_patience_ends(stage: DemoRepository) -> None:
     stage.tool.begin = begin
     [account] = stage.collect("many", seconds=10)
     assert account.cases == 0
+
+
+def test_a_part_cut_off_before_its_first_case_has_not_begun(stage: DemoRepository) -> None:
+    sources = [SourceCatalog(stage.corpus, name) for name in ("whole", "whole-too", "whole-new")]
+    with_case, without_case, _ = [one.parts()[0].partial for one in sources]
+    with_case.parent.mkdir(parents=True)
+    with_case.write_text(f'{{"id": "{ALL[0]}"}}\n{{"cut_after": 5}}\n')
+    without_case.write_text('{"cut_after": 5}\n')
+    assert sources_without_cases(sources) == {"whole-too", "whole-new"}
 
 
 def test_a_worse_attempt_does_not_forget_what_a_better_one_gave(stage: DemoRepository) -> None:
