@@ -1,7 +1,7 @@
 """Partitions of parameter values, as in OPERA's paper and as in its released code.
 
-Each function maps an instance to the abstract values of its parameters by name; two values in one subspace of
-a partition have equal abstract values. docs/prioritization.md lists the differences between the two.
+A partition maps a parameter to abstract ones; two values in one subspace of it have equal abstract values.
+docs/prioritization.md lists the differences between the two.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ ABSENT: Hashable = ("absent",)
 SHAPE, DTYPE, LAYOUT = ".shape", ".dtype", ".layout"
 
 Abstract = dict[str, Hashable]
-Partition = Callable[[Instance], Abstract]
+#: The abstract parameters that one parameter becomes: (name, value, frontend) → (name, abstract value)s.
+Partition = Callable[[str, JSON, str], tuple[tuple[str, Hashable], ...]]
 
 _NONE = -100  # code of None in the released code
 _BATCH = 2  # code of None as the first item of a list in the released code
@@ -35,17 +36,16 @@ def abstract_as_released_code(instance: Instance) -> Abstract:
 
     Values without a class, which the released code rejects for Keras and ONNX, are their text, as for torch.
     """
-    found: Abstract = {}
-    for name, value in instance.parameters:
-        if isinstance(value, dict) and "tensor" in value:
-            dtype, shape = value["tensor"]
-            found[name + SHAPE] = _code_shape(tuple(shape), instance.frontend)
-            found[name + DTYPE] = dtype
-            if "layout" in value:
-                found[name + LAYOUT] = value["layout"]
-        else:
-            found[name] = _code_value(value, instance.frontend)
-    return found
+    return abstract(instance, partition_of_released_code)
+
+
+def partition_of_released_code(name: str, value: JSON, frontend: str) -> tuple[tuple[str, Hashable], ...]:
+    """See `abstract_as_released_code`."""
+    if not isinstance(value, dict) or "tensor" not in value:
+        return ((name, _code_value(value, frontend)),)
+    dtype, shape = value["tensor"]
+    found = ((name + SHAPE, _code_shape(tuple(shape), frontend)), (name + DTYPE, dtype))
+    return (*found, (name + LAYOUT, value["layout"])) if "layout" in value else found
 
 
 def abstract_again(value: Hashable, frontend: str) -> Hashable:
@@ -100,6 +100,8 @@ def _code_shape(shape: tuple[int, ...], frontend: str) -> Hashable:
 
 
 def _code_item(place: int, value: JSON, frontend: str) -> Hashable:
+    if value.__class__ is int:  # most items are dimensions
+        return _code_int(value, frontend)
     if value is None:
         return _NONE if place else _BATCH
     if isinstance(value, float) and frontend == "torch":
@@ -125,7 +127,12 @@ def abstract_as_paper(instance: Instance) -> Abstract:
     list goes item by item, a complex number by the classes of its parts, NaN has a class of its own, and
     outputs of an ONNX node are not parameters.
     """
-    return {name: _paper_value(value) for name, value in instance.parameters if not name.startswith(OUTPUT)}
+    return abstract(instance, partition_of_paper)
+
+
+def partition_of_paper(name: str, value: JSON, _: str) -> tuple[tuple[str, Hashable], ...]:
+    """See `abstract_as_paper`."""
+    return () if name.startswith(OUTPUT) else ((name, _paper_value(value)),)
 
 
 def _paper_value(value: JSON) -> Hashable:
@@ -148,6 +155,14 @@ def _paper_value(value: JSON) -> Hashable:
 
 
 # Shared
+
+
+def abstract(instance: Instance, partition: Partition) -> Abstract:
+    """The abstract parameters of an instance."""
+    frontend = instance.frontend
+    return {
+        key: value for name, given in instance.parameters for key, value in partition(name, given, frontend)
+    }
 
 
 def normalize_value(value: JSON) -> JSON:

@@ -5,8 +5,9 @@ weights of columns fall and rows have more seen values, so scores never rise. Fo
 bounds hold for each set of columns: its score then; and the current weight of the whole set less the part the
 row had seen then, at the weight that a column has when all its values have been seen. Columns are grouped by
 their number of values, so that each set has its tighter bound. The rows with the best bounds, the front, are
-scored after each emission; all others only when the front's best no longer reaches their best bound. The
-order is exactly that of computing every score after every emission, ties going to the first row.
+scored after each emission; all others only when the front's best no longer reaches their best bound. A front
+that emits few rows is followed by one twice as large, of which the best are kept after one scoring. The order
+is exactly that of computing every score after every emission, ties going to the first row.
 """
 
 from __future__ import annotations
@@ -17,19 +18,23 @@ from math import lcm
 
 import numpy as np
 
-from fuzzing.prioritize.table import Array, Table
+from fuzzing.prioritize.codes import Array
+from fuzzing.prioritize.table import Table
 
 #: The score 1 of a column. Reciprocals of 1..24 are exact in it, others rounded down by less than 2e-10. All
 #: sums are integers below 2**53 (for up to table.MAX_PARAMETERS), which float64 holds exactly, so that equal
 #: scores are equal in any order of summation.
 UNIT = lcm(*range(1, 25))
-_FRONT = 64  # rows scored after each emission; 48 and 96 take longer
+_FRONT = 96  # rows scored after each emission; 64 and 160 take longer
+_YIELD = 16  # a front that emits fewer than one in so many rows is followed by a larger one
+_MOST = 4  # largest front: entries per row of the table; scoring it then takes about as long as all bounds
+_SAMPLE = 8  # of more rows, one in so many is looked at to find the least of the best
 #: Bounds of the sets of pairs, in values per row: hardly any, some, many, nearly all different.
 _SETS = (0.0, 0.03, 0.15, 0.6)
 
 #: The score of a new value in a column with so many seen values (int64 → float64, whole, in UNITs).
 Weights = Callable[[Array], Array]
-#: A bound, and minus the index of a row that has it: no row outside of the front is greater.
+#: A bound, and minus the index of a row that may have it: no row outside of the front is greater.
 _Limit = tuple[float, int]
 
 
@@ -106,8 +111,15 @@ class _Search:
 
     def picks(self) -> Iterator[Pick]:
         """Emissions, best first, until nothing is new."""
+        size = _FRONT
         while (bounds := self._bounds()).any():
-            yield from self._emit(*self._front(bounds))
+            before = self._emitted
+            yield from self._emit(*_best(bounds, size))
+            if self._emitted - before < size // _YIELD:
+                most = _MOST * len(self._rows) // max(len(self._numbers), 1)
+                size = min(size * 2, max(most, _FRONT))
+            else:
+                size = max(size // 2, _FRONT)
             if self._emitted * 2 > len(self._rows):
                 self._drop_exhausted()
 
@@ -116,23 +128,14 @@ class _Search:
         whole = self._worth(self._factors).sum(axis=0) + self._alike
         return _score(np.minimum(self._last_worth, whole[:, None] - self._seen_worth))
 
-    def _front(self, bounds: Array) -> tuple[Array, _Limit]:
-        """Indices of the rows with the best bounds, ascending, and what no other row is before.
-
-        Bounds never rise, so this limit holds until the next front.
-        """
-        if len(bounds) <= _FRONT:
-            return np.arange(len(bounds)), (0.0, 0)
-        bound = -np.partition(-bounds, _FRONT)[_FRONT]
-        better, equal = np.flatnonzero(bounds > bound), np.flatnonzero(bounds == bound)
-        places = _FRONT - len(better)
-        front: Array = np.sort(np.concatenate([better, equal[:places]]))
-        return front, (float(bound), -int(equal[places]))
-
     def _emit(self, front: Array, limit: _Limit) -> Iterator[Pick]:
         """Emits rows of the front while the best one is before all others; updates the front's bounds."""
         ids = self._ids.take(front, axis=0)
         new = (~self._seen.take(ids)).astype(np.float64)
+        if len(front) > _FRONT:
+            kept, (score, place) = _best(self._update(front, new), _FRONT)
+            limit = max(limit, (score, -int(front[-place]) if -place < len(front) else -len(self._rows)))
+            front, ids, new = front[kept], ids[kept], new[kept]
         while True:
             scores = new @ self._worth(self._kinds)
             if self._alike.any():
@@ -144,8 +147,14 @@ class _Search:
             row = int(self._rows[front[at]])
             yield Pick(row, int(best[at]), self._see(row))
             np.copyto(new, 0, where=ids == ids[at])
-        self._last_worth[:, front] = (new @ self._worth(self._factors) + self._alike).T
+        self._update(front, new)
+
+    def _update(self, front: Array, new: Array) -> Array:
+        """Makes the front's bounds exact, and returns its scores."""
+        worth = (new @ self._worth(self._factors) + self._alike).T
+        self._last_worth[:, front] = worth
         self._seen_worth[:, front] = ((1 - new) @ self._final).T
+        return _score(worth)
 
     def _see(self, row: int) -> Array:
         """Records an emission; returns which columns were new."""
@@ -179,6 +188,22 @@ def _factors(parameters: int, values: Array, rows: int) -> Array:
     share = values[parameters:] / max(rows, 1)
     found[np.arange(parameters, len(values)), 1 + np.searchsorted(_SETS[1:], share)] = 2
     return found
+
+
+def _best(scores: Array, count: int) -> tuple[Array, _Limit]:
+    """Indices of about `count` greatest scores, ascending, and what no other is before.
+
+    The least of them is that of a sample, if there are many scores.
+    """
+    if len(scores) <= count:
+        return np.arange(len(scores)), (0.0, 0)
+    sample = scores[::_SAMPLE] if len(scores) > 2 * _SAMPLE * count else scores
+    at = len(sample) - 1 - count * len(sample) // len(scores)
+    least = float(np.partition(sample, at)[at])
+    greater, equal = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
+    places = max(count - len(greater), 0)
+    best: Array = np.sort(np.concatenate([greater, equal[:places]]))
+    return best, (least, -int(equal[places]) if places < len(equal) else -len(scores))
 
 
 def _score(worth: Array) -> Array:

@@ -17,10 +17,11 @@ import numpy as np
 
 from fuzzing.prioritize import abstraction, greedy
 from fuzzing.prioritize.call_binding import OUTPUT
+from fuzzing.prioritize.codes import Array
 from fuzzing.prioritize.instances import Instance
 from fuzzing.prioritize.opera_filter import filter_requested, is_refused
 from fuzzing.prioritize.strategies import Context, Ranked, register_strategy, shuffle
-from fuzzing.prioritize.table import Array, Table, tabulate
+from fuzzing.prioritize.table import Table, tabulate_instances
 
 #: Count of an operator that the compiler's own suite lacks: the paper divides by the number of tests there
 #: and does not define the result for 0.
@@ -109,10 +110,8 @@ def operators(
             instance that omits it
     """
     for group in group_by_operator(instances, context):
-        rows = [partition(instances[place]) for place in group.places]
-        seeds = [partition(test) for test in group.tests] if seeded else []
-        defaults = find_defaults([instances[place] for place in group.places], rows) if seeded else None
-        yield group.abstracted(tabulate(rows, seeds, defaults), bool(seeds))
+        rows, tests = (instances[place] for place in group.places), group.tests if seeded else []
+        yield group.abstracted(tabulate_instances(rows, tests, partition, seeded), bool(tests))
 
 
 def find_defaults(instances: Iterable[Instance], rows: Iterable[abstraction.Abstract]) -> dict[str, Hashable]:
@@ -249,7 +248,7 @@ def _rank_by_code(instances: Sequence[Instance], context: Context, weigh: Weigh)
         line_up(
             operator, weigh(operator), code_picks(operator, instances, context, filtered), context.explain
         )
-        for operator in operators(instances, context, abstraction.abstract_as_released_code, seeded=True)
+        for operator in operators(instances, context, abstraction.partition_of_released_code, seeded=True)
     ]
     return append_remaining(merge_queues(queues), instances, context)
 
@@ -273,7 +272,7 @@ def opera_paper(instances: Sequence[Instance], context: Context) -> Iterator[Ran
         line_up(
             operator, operator.neglect, greedy.search(operator.table, greedy.equal_weights), context.explain
         )
-        for operator in operators(instances, context, abstraction.abstract_as_paper, seeded=False)
+        for operator in operators(instances, context, abstraction.partition_of_paper, seeded=False)
     ]
     return append_remaining(merge_queues(queues), instances, context)
 
@@ -281,7 +280,7 @@ def opera_paper(instances: Sequence[Instance], context: Context) -> Iterator[Ran
 @register_strategy("opera-operator")
 def opera_operator(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """OPERA_op: the operator's weight alone, so operator by operator, each in the source's order."""
-    found = operators(instances, context, abstraction.abstract_as_released_code, seeded=True)
+    found = operators(instances, context, abstraction.partition_of_released_code, seeded=True)
     weighed = sorted((-one.uncovered, one.frontend, one.name, one.places) for one in found)
     return (
         Ranked(place, {"opera": -weight, "operator": -weight})

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from fuzzing.errors import InternalError
-from fuzzing.prioritize.abstraction import ABSENT
+from fuzzing.prioritize.abstraction import ABSENT, Partition
+from fuzzing.prioritize.codes import Array, Encoder, Values
+from fuzzing.prioritize.instances import Instance
 
 #: With more parameters scores would no longer be exact (see greedy.UNIT).
 MAX_PARAMETERS = 1000
 #: Possible pairs of values per row above which sorting the values is faster than a list of all that may be.
 _SPARSE = 16
 _UNKNOWN = -1  # a parameter that a seed lacks
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,7 @@ def tabulate(
     paired    where the pairs of `defaults` take their first value from; `defaults` itself if None
     """
     names = _names([*rows, *seeds])
-    if len(names) > MAX_PARAMETERS:
-        raise InternalError(f"an operator has {len(names)} parameters, more than {MAX_PARAMETERS}")
-    interned = [_Numbers() for _ in names]
+    interned: list[Values[Hashable]] = [Values() for _ in names]
     coded: dict[tuple[int, ...], int] = {}
     for place, row in enumerate(rows):
         coded.setdefault(_code(row, names, interned, ABSENT), place)
@@ -77,10 +75,42 @@ def tabulate(
         lefts.append(known[-1] if paired is None else _code(paired, names, interned, ABSENT))
     shape = (-1, len(names))
     codes = np.array([*coded, *known], np.int64).reshape(shape)
-    widths = np.array([max(len(values), 1) for values in interned])
-    columns, starts = _columns(codes, np.array(lefts, np.int64).reshape(shape), widths)
-    seen = columns[len(coded) :]
-    return Table(names, columns[: len(coded)], starts, tuple(coded.values()), np.unique(seen[seen >= 0]))
+    return _table(names, interned, codes, np.array(lefts, np.int64).reshape(shape), tuple(coded.values()))
+
+
+def tabulate_instances(
+    instances: Iterable[Instance], tests: Iterable[Instance], partition: Partition, defaults: bool
+) -> Table:
+    """The table of an operator's instances.
+
+    tests     those of the compiler's own suite, which count as seen
+    defaults  whether the parameters' defaults count as seen too
+    """
+    encoder = Encoder(partition)
+    rows = encoder.encode(instances, defaults)
+    known = list(encoder.encode(tests))
+    if not encoder.names:  # one parameter without a name, so that the first instance is new
+        encoder.names[""], encoder.values = 0, [Values()]
+    codes = encoder.codes([*rows, *known])
+    if defaults:
+        codes = np.concatenate([codes, encoder.default_codes()[None]])
+    return _table(tuple(encoder.names), encoder.values, codes, codes, tuple(rows.values()))
+
+
+def _table(
+    names: tuple[str, ...],
+    values: Sequence[Values[Hashable]],
+    codes: Array,
+    lefts: Array,
+    first: tuple[int, ...],
+) -> Table:
+    """The table of rows and seeds whose parameters have the `codes`; `lefts` as in `_columns`."""
+    if len(names) > MAX_PARAMETERS:
+        raise InternalError(f"an operator has {len(names)} parameters, more than {MAX_PARAMETERS}")
+    widths = np.array([max(len(each), 1) for each in values])
+    columns, starts = _columns(codes, lefts, widths)
+    seen = columns[len(first) :]
+    return Table(names, columns[: len(first)], starts, first, np.unique(seen[seen >= 0]))
 
 
 def _names(rows: Iterable[Mapping[str, Hashable]]) -> tuple[str, ...]:
@@ -89,16 +119,8 @@ def _names(rows: Iterable[Mapping[str, Hashable]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for kind in kinds for name in kind)) or ("",)
 
 
-class _Numbers(dict[Hashable, int]):
-    """Values in order of first occurrence, numbered from 0."""
-
-    def __missing__(self, value: Hashable) -> int:
-        number = self[value] = len(self)
-        return number
-
-
 def _code(
-    row: Mapping[str, Hashable], names: tuple[str, ...], interned: Sequence[_Numbers], missing: Any
+    row: Mapping[str, Hashable], names: tuple[str, ...], interned: Sequence[Values[Hashable]], missing: Any
 ) -> tuple[int, ...]:
     """A row's values by number; missing ones are the value `missing`, or unknown if that is None."""
     values = row.values() if tuple(row) == names else [row.get(name, missing) for name in names]
