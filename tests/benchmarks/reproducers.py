@@ -3,6 +3,10 @@
 Makes the short script of every failure of an onnxruntime run and of an OpenVINO run (two releases, as `make
 demo` compares them), counts its lines, and runs it in a fresh interpreter of the toolchain. `--report DIR`
 takes the folder of an earlier `assay run --report` instead; its corpus is that of `--data`.
+
+`--clean FOLDER` runs each script in an environment made in that folder from the script's own `pip install`
+line, and a regression's in one of the base's release, too, where it must not show. A bug without a short
+script has its guarded one run.
 """
 
 from __future__ import annotations
@@ -14,18 +18,21 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from bot.reports.campaign_view import ToolchainView
 from bot.reports.reference_outputs import add_reference_outputs
+from bot.reports.reproducer import has_guarded_script, render
 from bot.reports.reproducer_short import ending, render_short
-from bot.runners.reproducer_run import BUG_SHOWN, try_script
+from bot.runners.reproducer_run import BUG_SHOWN, Ending, try_script
+from bot.store.models import Classification
 from fuzzing.cases import Corpus, OnnxModel
 from fuzzing.outcomes import Outcome
 from fuzzing.triage.onnx_text import onnx_code
+from tests.benchmarks._clean_environments import Environments
 from tests.benchmarks._common import machine, verdict
 
 MEDIAN_LINES = 25
@@ -39,11 +46,17 @@ RUNS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """One bug: lines of its short script (0: none), and whether it shows the bug; None for hangs."""
+    """One bug: lines of its short script (0: none), and whether it shows the bug; None where it was not run.
+
+    at_base  whether it shows the bug on the base's release; None where base is not known to be without it
+    why      why it was not run
+    """
 
     title: str
     lines: int
     shows: bool | None
+    at_base: bool | None = None
+    why: str = ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -54,14 +67,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, help="data folder of Assay [default: a new one]")
     parser.add_argument("--report", type=Path, action="append", help="report of an earlier run")
     parser.add_argument("--verbose", action="store_true", help="print every bug")
+    parser.add_argument("--clean", type=Path, help="folder for environments of the scripts' own lines")
     given = parser.parse_args(argv)
     print(machine())
+    environments = Environments(given.clean) if given.clean else None
     with tempfile.TemporaryDirectory(prefix="assay-reproducers-") as scratch:
         data = given.data or Path(scratch) / "data"
         reports = given.report or [
             _run(name, data, Path(scratch) / name, given.budget, given.reduce) for name in RUNS
         ]
-        found = [one for report in reports for one in measure(report, data, given.verbose)]
+        found = [one for report in reports for one in measure(report, data, environments, given.verbose)]
     return _summarize(found)
 
 
@@ -74,25 +89,40 @@ def _run(name: str, data: Path, report: Path, budget: str, reduce: str) -> Path:
     return report
 
 
-def measure(report: Path, data: Path, verbose: bool) -> Iterator[Measured]:
+@dataclass(frozen=True)
+class Toolchains:
+    """Where the scripts of a report run: its toolchain, or clean environments.
+
+    base  the package and release of the base; None if there is none
+    """
+
+    head: ToolchainView
+    python: str
+    clean: Environments | None
+    base: dict[str, str] | None
+
+
+def measure(report: Path, data: Path, environments: Environments | None, verbose: bool) -> Iterator[Measured]:
     """Each bug of a report that fails at head."""
     reported: dict[str, Any] = json.loads((report / "report.json").read_bytes())
-    head = reported["toolchains"]["head"]
+    head, base = reported["toolchains"]["head"], reported["toolchains"]["base"]
     toolchain = ToolchainView(head["label"], head["versions"], head["requirements"])
-    python = _interpreter(data, head["label"])
+    pin = dict([base["label"].split(" ")[:2]]) if base else None
+    toolchains = Toolchains(toolchain, _interpreter(data, head["label"]), environments, pin)
     for group in reported["groups"]:
         outcome = group["example"]["head"] and Outcome.from_json(group["example"]["head"])
         if outcome and outcome.verdict.is_failure:
-            one = _measure(group["title"], outcome, group["example"]["case"], data, toolchain, python)
+            one = _measure(group, outcome, data, toolchains)
             if verbose:
                 print(f"{one.lines:4} lines, {_shown(one)}: {one.title}", flush=True)
             yield one
 
 
 def _shown(one: Measured) -> str:
-    if not one.lines:
-        return "no short script"
-    return "shows" if one.shows else "hangs, not run" if one.shows is None else "DOES NOT SHOW"
+    if one.shows is None:
+        return one.why or "hangs, not run"
+    at_base = {None: "", True: ", AT BASE TOO", False: ", not at base"}[one.at_base]
+    return ("shows" if one.shows else "DOES NOT SHOW") + at_base + ("" if one.lines else " (guarded)")
 
 
 def _interpreter(data: Path, label: str) -> str:
@@ -104,22 +134,42 @@ def _interpreter(data: Path, label: str) -> str:
     return sys.executable
 
 
-def _measure(
-    title: str, outcome: Outcome, case_id: str, data: Path, toolchain: ToolchainView, python: str
-) -> Measured:
-    corpus = data / "corpus"
-    case = add_reference_outputs(Corpus(corpus).get(case_id), corpus)
+def _measure(group: dict[str, Any], outcome: Outcome, data: Path, toolchains: Toolchains) -> Measured:
+    corpus, title = data / "corpus", group["title"]
+    case = add_reference_outputs(Corpus(corpus).get(group["example"]["case"]), corpus)
     code = onnx_code(case.program.model) if isinstance(case.program, OnnxModel) else ""
-    script = render_short(case, outcome, toolchain, code)
+    script = render_short(case, outcome, toolchains.head, code)
+    lines, end = script.count("\n"), ending(outcome)
+    if not script and (toolchains.clean is None or not has_guarded_script(outcome.backend, case)):
+        return Measured(title, 0, None, why="no script")
+    if script and end is None:
+        return Measured(title, lines, None)
     if not script:
-        return Measured(title, 0, False)
-    end = ending(outcome)
-    return Measured(title, script.count("\n"), try_script(script, python, end) == BUG_SHOWN if end else None)
+        script, end = render(case, outcome, toolchains.head), None
+    if toolchains.clean is None:
+        return Measured(title, lines, try_script(script, toolchains.python, end) == BUG_SHOWN)
+    return _measure_cleanly(Measured(title, lines, None), group, script, end, toolchains)
+
+
+def _measure_cleanly(
+    one: Measured, group: dict[str, Any], script: str, end: Ending | None, toolchains: Toolchains
+) -> Measured:
+    """The same, run in an environment of the script's own line, and in one of the base's release."""
+    assert toolchains.clean is not None
+    python, why = toolchains.clean.python_for(script)
+    if why:
+        return replace(one, why=why)
+    one = replace(one, shows=try_script(script, python, end, with_onnx=False) == BUG_SHOWN)
+    if toolchains.base and group["classification"] == Classification.REGRESSION.value:
+        python, why = toolchains.clean.python_for(script, pins=toolchains.base)
+        at_base = None if why else try_script(script, python, end, with_onnx=False) == BUG_SHOWN
+        one = replace(one, at_base=at_base, why=why)
+    return one
 
 
 def _summarize(found: Sequence[Measured]) -> int:
     written = [one for one in found if one.lines]
-    tried = [one for one in written if one.shows is not None]
+    tried = [one for one in found if one.shows is not None]
     shown = sum(bool(one.shows) for one in tried)
     if not written:
         print("no bug was found")
@@ -129,11 +179,15 @@ def _summarize(found: Sequence[Measured]) -> int:
         f"{len(found)} bugs, {len(written)} with a short script: "
         f"median {median(lines):g} lines, maximum {max(lines)}"
     )
-    print(f"{shown} of {len(tried)} that were run show their bug ({shown / len(tried):.0%})")
+    print(f"{shown} of {len(tried)} that were run show their bug ({shown / max(len(tried), 1):.0%})")
+    at_base = [one for one in found if one.at_base is not None]
+    if at_base:
+        wrongly = sum(bool(one.at_base) for one in at_base)
+        print(f"{wrongly} of {len(at_base)} regressions that were run on the base's release show there")
     for one in found:
-        if not one.lines or one.shows is False:
-            print(f"  {'no short script' if not one.lines else 'does not show'}: {one.title}")
-    kept = median(lines) <= MEDIAN_LINES and shown == len(tried)
+        if not one.shows or one.at_base:
+            print(f"  {_shown(one)}: {one.title}")
+    kept = median(lines) <= MEDIAN_LINES and shown == len(tried) and not any(one.at_base for one in found)
     return verdict(
-        kept, f"median of at most {MEDIAN_LINES} lines, every script that is written shows its bug"
+        kept, f"median of at most {MEDIAN_LINES} lines, every script that is run shows its bug, none at base"
     )
