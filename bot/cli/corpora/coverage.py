@@ -14,7 +14,7 @@ from rich.markup import escape
 from bot.cli.common.console import metrics_table, stdout
 from bot.cli.common.options import json_option
 from bot.cli.common.progress import StatusLine
-from bot.cli.corpora import coverage_page
+from bot.cli.corpora import attribute_table, coverage_page
 from bot.errors import InfrastructureError, UsageError
 from bot.reports.templates import pluralize
 from bot.runners import run_tool
@@ -35,6 +35,12 @@ _PAGE = "index.html"
     metavar="NAME",
     help="Operator set: isra, onnx, specified, or a file of names; see docs/coverage.md.",
 )
+@click.option(
+    "--attributes",
+    is_flag=True,
+    help="Run the cases of corpora on --backend: which values of ONNX's attributes they exercise.",
+)
+@click.option("--backend", default="", metavar="NAME", help="The compiler, for --attributes.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Number of processes.")
 @json_option
 @click.option(
@@ -42,13 +48,26 @@ _PAGE = "index.html"
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for index.html, a page with charts. [default: none is written]",
 )
-def command(paths: tuple[Path, ...], operators: str, jobs: int, as_json: bool, report: Path | None) -> None:
+def command(
+    paths: tuple[Path, ...],
+    operators: str,
+    attributes: bool,
+    backend: str,
+    jobs: int,
+    as_json: bool,
+    report: Path | None,
+) -> None:
     """Measure what a set of ONNX models covers.
 
     A PATH is a model, or a folder with *.onnx files at any depth, such as a corpus. Prints Isra's eleven
     metrics in two readings: as the paper defines them and as its released code counts them. A third is the
     operator-level coverage of graph-based fuzzing. Files that are not models are listed and left out.
     """
+    if attributes != bool(backend):
+        raise UsageError("--attributes and --backend go together: give a compiler to run the cases on")
+    if attributes:
+        attribute_table.show(paths, backend, as_json)
+        return
     if report is not None:
         _prepare(report)
     result = _run_coverage(paths, operators, jobs)

@@ -11,6 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx.parser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from bot.cli.common.console import format_metric
 from bot.cli.corpora import coverage
 from bot.cli.corpora import coverage_page as page
 from bot.errors import UsageError
+from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
 from fuzzing.coverage.__main__ import to_json
 from tests.bot.cli.command_helpers import CommandResult, assay
 from tests.fuzzing.coverage.coverage_kit import SIX, build_tally, first_model, random_model, second_model
@@ -232,3 +235,24 @@ def test_ranges_hold_every_model_once(counts: dict[int, int]) -> None:
     assert sum(models for _, models in bins) == sum(counts.values())
     if counts:
         assert 0 not in (bins[0][1], bins[-1][1])
+
+
+@pytest.mark.compiler_onnxruntime
+def test_attributes_that_cases_exercise_on_a_compiler(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float[2] y) { y = Elu<alpha = 2.0>(x) }'
+    )
+    inputs = (("x", Tensor.of(np.array([-1, 1], np.float32))),)
+    origin = Provenance("t", "t", "", "onnx", "")
+    Corpus(tmp_path).add(TestCase(OnnxModel(model.SerializeToString()), inputs, origin))
+    wanted = ("--attributes", "--backend", "onnxruntime")
+    found = assay(tmp_path / "data", "coverage", tmp_path, *wanted, "--json").result
+    assert found["counts"]["exercised"] == 1
+    [cell] = [one for one in found["cells"] if one["status"] == "exercised"]
+    assert (cell["operator"], cell["attribute"], cell["class"]) == ("Elu", "alpha", "given")
+
+
+def test_attributes_need_a_compiler(tmp_path: Path) -> None:
+    found = assay(tmp_path / "data", "coverage", tmp_path, "--attributes")
+    assert found.code == 2
+    assert "--backend" in found.err
