@@ -13,10 +13,11 @@ from bot.reports.campaign_reports import CampaignReports
 from bot.reports.check_runs import build_untested_check_run
 from bot.reports.pull import COMMENTED_EVENT, CommentDecision
 from bot.reports.report import Group, Report
-from bot.store import Session, audit, bugs, campaigns, findings, outbox, targets
+from bot.store import Session, audit, bugs, campaigns, findings, jobs, outbox, targets
 from bot.store.models import Classification
 from fuzzing.triage.signature import UNSORTED
 
+PROPOSE_BATCH = "propose_batch"
 #: Classification of compiler bugs → why none is filed, "" if they may be. Other findings, such as flaky
 #: and fixed ones, are only shown in the report.
 _NOT_FILED = {
@@ -55,6 +56,7 @@ class CampaignPublisher(CampaignReports):
         posted = outbox.post(session, drafts, campaign_id=summary.campaign_id, issues_per_day=per_day, at=at)
         issue_filing.request_all_checks(session, posted, drafts, at)
         transitions.request_retests(session, summary.campaign_id, at)
+        _request_tests(session, summary, config, at)
 
     def publish_problem(self, session: Session, problem: CampaignProblem) -> None:
         """Posts one check run with the error and how to fix it, or with why no case had to run."""
@@ -70,6 +72,15 @@ class CampaignPublisher(CampaignReports):
             gate=bool(config.get("pull_requests", {}).get("gate")),
         )
         outbox.post(session, [draft], campaign_id=problem.campaign_id, issues_per_day=0, at=self.clock())
+
+
+def _request_tests(session: Session, summary: Summary, config: RepositoryConfig, at: datetime) -> None:
+    """Enqueues tests from passing cases after a scheduled campaign, if the repository wants them."""
+    wanted = config.proposals.enabled and config.proposals.coverage
+    scheduled = campaigns.get(session, summary.campaign_id).trigger.startswith("schedule:")
+    if wanted and scheduled:
+        name = f"{PROPOSE_BATCH}:{summary.campaign_id}"
+        jobs.enqueue(session, PROPOSE_BATCH, summary.target, name, at, campaign_id=summary.campaign_id)
 
 
 def record_comment(session: Session, report: Report, comment: CommentDecision, at: datetime) -> None:

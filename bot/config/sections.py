@@ -239,6 +239,12 @@ class ProposalsConfig(Section):
     enabled: bool = Field(
         False, description="Whether tests may be proposed; the App needs `contents: write`.", examples=[True]
     )
+    coverage: bool = Field(
+        False,
+        description="Whether a campaign of `schedules` offers tests from passing cases that cover what the "
+        "repository's own tests leave out.",
+        examples=[True],
+    )
     open: int = Field(1, ge=1, le=10, description="Open pull requests with tests, at most.", examples=[1])
     writer: Annotated[str, AfterValidator(check_writer_name)] | None = Field(
         None,

@@ -6,19 +6,21 @@ each test is the one that adds most to the files with the tests chosen before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bot.errors import RefusalError
-from bot.proposals.coverage_gap import Gap, find_gap
+from bot.proposals.coverage_gap import Covered, Gap, find_gap
 from bot.proposals.proposal import Proposal, choose_place, file_patch, propose
 from bot.proposals.regression import Regression, load_program
+from bot.proposals.suite import Suite, read_suite
 from bot.proposals.tree import Tree
-from bot.proposals.writer import ProposalSettings
+from bot.proposals.writer import Place, ProposalSettings, Writer
 from bot.reports.campaign_view import ToolchainView
 from bot.store import Session, campaigns, outcomes
+from bot.store.models import Campaign
 from bot.store.outcomes import CacheKey
 from fuzzing.cases import Corpus
 from fuzzing.outcomes import Outcome, Verdict
@@ -29,8 +31,9 @@ MAX_CASES = 200
 
 @dataclass(frozen=True)
 class Addition:
-    """A test of a batch, and what it adds to its file."""
+    """A test of a batch, its case, and what it adds to its suite."""
 
+    regression: Regression
     proposal: Proposal
     gap: Gap
 
@@ -44,27 +47,30 @@ class PassingCase:
     toolchain: ToolchainView
 
 
-def passing_cases(session: Session, target: str) -> tuple[list[PassingCase], str]:
-    """The first MAX_CASES cases that passed in the target's newest campaign, and its commit.
-
-    Raises RefusalError if nothing was tested yet.
-    """
+def newest_tested(session: Session, target: str) -> Campaign:
+    """The target's newest campaign with a build. Raises RefusalError if nothing was tested yet."""
     newest = campaigns.newest(session, target, "")
-    if newest is None or not newest.head_toolchain:
+    if newest is None:
         raise RefusalError(f"no commit of {target} was tested yet; `assay serve` or `assay run` tests one")
-    key = CacheKey.of(newest.head_toolchain, newest.config)
-    row = campaigns.toolchain(session, newest.head_toolchain)
+    return newest
+
+
+def passing_cases(session: Session, campaign: Campaign) -> list[PassingCase]:
+    """The first MAX_CASES cases that passed on the build of a campaign's head."""
+    assert campaign.head_toolchain is not None
+    key = CacheKey.of(campaign.head_toolchain, campaign.config)
+    row = campaigns.toolchain(session, campaign.head_toolchain)
     view = ToolchainView(
         row.label,
         {str(name): str(version) for name, version in row.versions.items()},
         tuple(map(str, row.requirements)),
     )
     found = []
-    for case_id in outcomes.cases_with_verdict(session, newest.id, key, [Verdict.PASS])[:MAX_CASES]:
+    for case_id in outcomes.cases_with_verdict(session, campaign.id, key, [Verdict.PASS])[:MAX_CASES]:
         outcome = outcomes.get(session, case_id, key)
         if outcome is not None:
             found.append(PassingCase(case_id, outcome, view))
-    return found, newest.head
+    return found
 
 
 def load_passing(
@@ -90,37 +96,88 @@ def load_passing(
 
 
 def propose_batch(
-    regressions: Sequence[Regression], tree: Tree, settings: ProposalSettings, most: int
+    regressions: Sequence[Regression],
+    tree: Tree,
+    settings: ProposalSettings,
+    most: int,
+    *,
+    declined: Collection[Covered] = (),
+    accepts: Callable[[Proposal], bool] | None = None,
 ) -> list[Addition]:
-    """At most `most` tests, the one that adds most first: new operators count before new parameters."""
-    written: dict[str, str] = {}
+    """At most `most` tests, the one that adds most first: new operators count before new parameters.
 
-    def read(path: str) -> bytes | None:
-        return written[path].encode() if path in written else tree.reader(path)
-
-    grown, left, batch = Tree(read), list(regressions), list[Addition]()
+    declined  what maintainers did not want tests of
+    accepts   whether a test may be added; with it, all tests go into the file of the first
+    """
+    suites = _Suites(tree, settings)
+    left, batch = list(regressions), list[Addition]()
     while left and len(batch) < most:
-        gaps = [_gap(one, grown, settings) for one in left]
+        gaps = [suites.gap(one, declined) for one in left]
         best = max(range(len(left)), key=lambda at: (len(gaps[at].operators), len(gaps[at].parameters), -at))
         if not gaps[best]:
             break
         chosen = left.pop(best)
         try:
-            proposal = propose(chosen, grown, settings)
+            proposal = propose(chosen, suites.tree, settings)
         except RefusalError:
             continue
-        if proposal.is_new:
-            written[proposal.path] = proposal.after
-            batch.append(Addition(proposal, gaps[best]))
+        if not proposal.is_new or (accepts is not None and not accepts(proposal)):
+            continue
+        suites.add(proposal)
+        batch.append(Addition(chosen, proposal, gaps[best]))
+        if accepts is not None:
+            left = [one for one in left if suites.path(one) == proposal.path]
     return batch
 
 
-def _gap(regression: Regression, tree: Tree, settings: ProposalSettings) -> Gap:
-    try:
-        _, place = choose_place(regression, tree, settings)
-    except RefusalError:
-        return Gap()
-    return find_gap(tree.read(place.path), regression)
+class _Suites:
+    """The suites of a tree, with the tests of a batch."""
+
+    def __init__(self, tree: Tree, settings: ProposalSettings) -> None:
+        self._written: dict[str, str] = {}
+        self._suites: dict[tuple[str, ...], Suite] = {}
+        self._places: dict[int, tuple[Writer, Place] | None] = {}
+        self._before, self._settings = tree, settings
+        self.tree = Tree(self._read, tree.lister)
+
+    def gap(self, regression: Regression, declined: Collection[Covered]) -> Gap:
+        """What a test of the regression adds; nothing without a place for it."""
+        found = self._place(regression)
+        if found is None:
+            return Gap()
+        writer, place = found
+        key = writer.suite_files(place) or (place.path,)
+        if key not in self._suites:
+            self._suites[key] = read_suite(self.tree, writer, place)
+        if place.path not in self._suites[key].files:
+            own = self.tree.read(place.path) or ""
+            self._suites[key] = self._suites[key].with_file(place.path, own)
+        return find_gap(self._suites[key], regression, declined)
+
+    def path(self, regression: Regression) -> str:
+        """The file of the regression's test, "" without one."""
+        found = self._place(regression)
+        return found[1].path if found is not None else ""
+
+    def add(self, proposal: Proposal) -> None:
+        """Adds a test."""
+        self._written[proposal.path] = proposal.after
+        self._suites = {
+            key: one.with_file(proposal.path, proposal.after) if proposal.path in one.files else one
+            for key, one in self._suites.items()
+        }
+
+    def _place(self, regression: Regression) -> tuple[Writer, Place] | None:
+        key = id(regression)
+        if key not in self._places:
+            try:
+                self._places[key] = choose_place(regression, self._before, self._settings)
+            except RefusalError:
+                self._places[key] = None
+        return self._places[key]
+
+    def _read(self, path: str) -> bytes | None:
+        return self._written[path].encode() if path in self._written else self._before.reader(path)
 
 
 def batch_patch(batch: Sequence[Addition], tree: Tree) -> str:

@@ -62,6 +62,12 @@ class Proof:
         return asdict(self)
 
 
+def proof_files(proposal: Proposal, tree: Tree, companions: Sequence[str]) -> dict[str, str]:
+    """The files of a run, by path: the one with the test, and the companions that the tree has."""
+    files = {path: text for path in companions if (text := tree.read(path)) is not None}
+    return files | {proposal.path: proposal.after}
+
+
 def prove(
     proposal: Proposal,
     tree: Tree,
@@ -76,8 +82,7 @@ def prove(
     companions  other files of the tree that the test needs
     Raises RefusalError if the test does not show the bug, does not pass, or is slow.
     """
-    files = {path: text for path in companions if (text := tree.read(path)) is not None}
-    files[proposal.path] = proposal.after
+    files = proof_files(proposal, tree, companions)
 
     def results(build: TestBuild) -> list[RunResult]:
         return [run(build.python, files, proposal.command, timeout_s) for _ in range(RUNS)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.github.limits import marker
 from bot.proposals.commit_style import styled_subject
-from bot.proposals.coverage_gap import find_gap
+from bot.proposals.coverage_gap import Gap
 from bot.proposals.proof import Proof
 from bot.proposals.proposal import Proposal
 from bot.proposals.regression import Regression
@@ -42,11 +42,13 @@ class RepositoryHabits:
     subjects  of its last commits, newest first
     sign_off  whether it asks for `Signed-off-by`
     checks    what its linters find (`bot.proposals.linters`)
+    gap       what its tests did not name before
     """
 
     subjects: tuple[str, ...] = ()
     sign_off: bool = False
     checks: tuple[str, ...] = ()
+    gap: Gap = field(default_factory=Gap)
 
 
 def write_subject(regression: Regression, proposal: Proposal, recent: Sequence[str] = ()) -> str:
@@ -78,7 +80,7 @@ def write_text(
         operators=_operators(regression),
         sign_off=habits.sign_off,
         checks=habits.checks,
-        gap=find_gap(proposal.before, regression),
+        gap=habits.gap,
         provenance=regression.case.provenance,
         reduced=True,
     )

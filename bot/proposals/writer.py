@@ -70,6 +70,7 @@ class Writer:
     is_provable  whether the test runs with the repository's own files alone
     timeout_s    of one run of the test
     companions   other files that the test needs, as far as the repository has them
+    suite        patterns of the files that test such programs; the test's own file always counts
     """
 
     name: ClassVar[str]
@@ -83,11 +84,17 @@ class Writer:
     is_provable: ClassVar[bool] = True
     timeout_s: ClassVar[float] = 120.0
     companions: ClassVar[tuple[str, ...]] = ()
+    suite: ClassVar[tuple[str, ...]] = ()
 
     def place(self, regression: Regression, tree: Tree, settings: ProposalSettings) -> Place | None:
         """Where the test belongs; None if the tree is not of this suite."""
         del regression, settings
         return Place(self.path, self.class_name) if tree.has(self.path) else None
+
+    def suite_files(self, place: Place) -> tuple[str, ...]:
+        """Patterns of the files whose tests say what is covered already."""
+        del place
+        return self.suite
 
     def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:
         """Further variables of the template: the parts of an ONNX model, or the `program` of torch."""

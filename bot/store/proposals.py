@@ -35,10 +35,24 @@ def in_state(session: Session, target: str, state: ProposalState) -> Sequence[Pr
     return session.scalars(query.order_by(Proposal.id)).all()
 
 
-def of_pull(session: Session, target: str, number: int) -> Proposal | None:
-    """The open proposal of a pull request."""
+def of_pull(session: Session, target: str, number: int) -> Sequence[Proposal]:
+    """The open proposals of a pull request: one for a bug, several for a batch."""
     query = select(Proposal).where(Proposal.target == target, Proposal.number == number)
-    return session.scalars(query.where(Proposal.state == ProposalState.OPEN.value)).one_or_none()
+    return session.scalars(
+        query.where(Proposal.state == ProposalState.OPEN.value).order_by(Proposal.id)
+    ).all()
+
+
+def known_cases(session: Session, target: str) -> frozenset[str]:
+    """The signatures of all proposals that did not fail; that of a test from a passing case is its case."""
+    query = select(Proposal.signature).where(Proposal.target == target)
+    return frozenset(session.scalars(query.where(Proposal.state != ProposalState.FAILED.value)))
+
+
+def declined(session: Session, target: str) -> frozenset[tuple[str, str]]:
+    """What closed batches would have covered: (operator, parameter), "" for the operator itself."""
+    rows = in_state(session, target, ProposalState.REFUSED)
+    return frozenset((str(one), str(other)) for row in rows for one, other in row.proof.get("covers", ()))
 
 
 def last_content(session: Session, proposal: Proposal) -> Mapping[str, Any] | None:
@@ -71,12 +85,15 @@ def ending(session: Session, target: str, signature: str) -> str:
 
 def obstacle(session: Session, target: str, signature: str, most: int) -> str:
     """Why no test may be proposed for a bug now; "" if one may. At most `most` are open in a repository."""
-    if why := ending(session, target, signature):
-        return why
-    waiting = in_state(session, target, ProposalState.OPEN)
+    return ending(session, target, signature) or open_obstacle(session, target, most)
+
+
+def open_obstacle(session: Session, target: str, most: int) -> str:
+    """Why no pull request may be opened now, "" if one may: at most `most` are open in a repository."""
+    waiting = {one.effect: one for one in in_state(session, target, ProposalState.OPEN)}
     if len(waiting) < most:
         return ""
-    listed = ", ".join(f"#{one.number}" if one.number is not None else one.test for one in waiting)
+    listed = ", ".join(f"#{one.number}" if one.number is not None else one.test for one in waiting.values())
     return f"{listed} is open, and proposals.open is {most}: merge or close it first"
 
 

@@ -152,7 +152,8 @@ class Tools(fakes.Tools):
         if module == "fuzzing.reduce":
             self._reduce(Shard.read(Path(args[0])), on_event, stop)
         elif "--outline" in args:
-            on_event({"id": args[-1], "program": "a program", "code": MODEL})
+            for case_id in args[args.index("--outline") + 1 :]:
+                on_event({"id": case_id, "program": "a program", "code": MODEL})
         elif module == "fuzzing.localize":
             fact = {"what": "converter", "found": ["convert"], "how": "traced", "confirmed": True}
             on_event({"event": "fact", **fact})

@@ -6,18 +6,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.store import campaigns, proposals
+from bot.store import campaigns, proposals, targets
 from bot.store.models import Proposal, ProposalState
 from tests.github import app_installations
 from tests.github.repository_double import RepositoryDouble
 from tests.github.state import Issue
-from tests.scenarios.deployment import Deployment
+from tests.scenarios.deployment import POLL_S, TIMEOUT_S, Deployment
 from tests.scenarios.fake_toolchain import BAD, GOOD, configured
+from tests.support.live_service import wait_for
 
 pytestmark = pytest.mark.slow
 
 REPOSITORY = "a_fork_gets_the_branch_where_somebody_asked_for_tests"  # that of the test
 FORK = f"bots/{REPOSITORY}"
+_PAST = "2020-01-01T00:00:00+00:00"
 WANTED = "proposals:\n  enabled: true\n"
 
 
@@ -118,3 +120,54 @@ def test_a_fork_gets_the_branch_where_somebody_asked_for_tests(
     assert set(repository.record.git.heads()) == {"main"}
     with deployment.database() as database, database.reading() as session:
         assert campaigns.newest(session, FORK, "") is None, "a fork for proposed tests is not tested"
+
+
+def test_a_scheduled_campaign_offers_tests_of_passing_cases_once(
+    deployment: Deployment, repository: RepositoryDouble
+) -> None:
+    deployment.hub.accept("octo", **deployment.hub.installation("octo").permissions | {"contents": "write"})
+    nightly = "schedules:\n  nightly:\n    cron: 0 3 * * *\n"
+    push(deployment, repository, GOOD, WANTED + "  coverage: true\n" + nightly)
+    assert repository.pulls == [], "a push proposes nothing"
+
+    run_schedules(deployment, repository)
+    (pull,) = repository.pulls
+    assert pull.pull is not None
+    assert (pull.pull.draft, pull.pull.base_ref) == (True, "main")
+    assert str(pull.title).startswith("Add tests of ")
+    assert "passes in 3 of 3 runs" in str(pull.body)
+    written = repository.record.git.read(pull.pull.head_sha, "tests/test_compiler_regressions.py") or b""
+    batch = rows(deployment, repository)
+    assert [written.count(f"def {one.test}():".encode()) for one in batch] == [1] * 5
+    assert {one.number for one in batch} == {pull.number}
+
+    repository.commit({"op.cc": "4\n"}, message="Change op.cc")
+    deployment.wait_until_idle()
+    run_schedules(deployment, repository)
+    assert repository.pulls == [pull], "one is open"
+    repository.close_pull(pull.number, by="ada")
+    deployment.wait_until_idle()
+    assert {one.state for one in rows(deployment, repository)} == {ProposalState.REFUSED.value}
+    repository.commit({"op.cc": "5\n"}, message="Change op.cc again")
+    deployment.wait_until_idle()
+    run_schedules(deployment, repository)
+    others = [one for one in rows(deployment, repository) if one.number != pull.number]
+    assert others
+    assert not {one.test for one in others} & {one.test for one in batch}
+
+
+def run_schedules(deployment: Deployment, repository: RepositoryDouble) -> None:
+    """Has the schedules of a repository be due, and waits until their campaigns and jobs have ended."""
+    with deployment.database() as database, database.transaction() as session:
+        target = targets.find(session, repository.name)
+        assert target is not None
+        assert target.schedules
+        target.schedules = [one | {"next": _PAST} for one in target.schedules]
+
+    def started() -> bool:
+        with deployment.rows.reading() as session:
+            target = targets.find(session, repository.name)
+            return target is not None and all(one["next"] != _PAST for one in target.schedules)
+
+    wait_for(started, "the schedules to start", POLL_S, TIMEOUT_S)
+    deployment.wait_until_idle()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import click
@@ -17,11 +16,17 @@ from bot.config.names import check_signer
 from bot.errors import UsageError
 from bot.github.local_repository import LocalRepository
 from bot.proposals.commit_style import RECENT, recent_subjects
-from bot.proposals.coverage_batch import batch_patch, load_passing, passing_cases, propose_batch
+from bot.proposals.coverage_batch import (
+    batch_patch,
+    load_passing,
+    newest_tested,
+    passing_cases,
+    propose_batch,
+)
 from bot.proposals.proposal import Proposal, propose
 from bot.proposals.pull_request_text import write_subject
 from bot.proposals.regression import Regression, load_regression
-from bot.proposals.tree import Tree, folder_tree
+from bot.proposals.tree import Tree, commit_tree, folder_tree
 from bot.proposals.writer import ProposalSettings
 from bot.reports.bug_facts import collect_bug_facts
 from bot.runners import run_tool
@@ -108,7 +113,8 @@ def _propose_batch(
     with open_database() as (settings, database), StatusLine() as line:
         line.show("reading the database")
         with database.reading() as session:
-            cases, commit = passing_cases(session, target)
+            newest = newest_tested(session, target)
+            cases, commit = passing_cases(session, newest), newest.head
         line.show(f"reading {len(cases)} passing cases")
         regressions = load_passing(cases, settings.data_dir / "corpus", run_tool)
         tree = _tree(settings, checkout, target, commit)
@@ -158,7 +164,7 @@ def _tree(settings: Settings, checkout: Path | None, target: str, commit: str) -
         raise UsageError(f"{target} has no commit to read files of; give a checkout with --repository")
     from bot.wiring.github import repositories
 
-    return Tree(partial(repositories(settings).read, target, commit))
+    return commit_tree(repositories(settings), target, commit)
 
 
 def _subjects(settings: Settings, checkout: Path | None, target: str, commit: str) -> tuple[str, ...]:

@@ -16,9 +16,11 @@ from bot.store import Session, bugs, proposals
 def rebase(session: Session, context: CommandContext) -> CommandResult:
     """Requests the job that proposed the test, for this pull request."""
     known = proposals.of_pull(session, context.target, context.number)
-    if known is None:
+    if not known:
         return refuse("This pull request is no open proposal of a test.")
-    bug = bugs.find(session, context.target, known.signature)
+    if "covers" in known[0].proof:
+        return refuse("Tests from passing cases are not rebased: the next batch is on a newer commit.")
+    bug = bugs.find(session, context.target, known[0].signature)
     if bug is None:
         return refuse("The bug of this test was deleted.")
     context.services.enqueue(

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from bot.bugs import reproduction
-from bot.bugs.reproduction import BugCase, Build
-from bot.campaigns.run_with_lease import EventSink, run_with_lease
+from bot.bugs.reproduction import BugCase
 from bot.config import RepositoryConfig
-from bot.config.names import split_signer
 from bot.errors import RefusalError
 from bot.jobs.job_context import JobContext
 from bot.jobs.registry import job_kind
-from bot.proposals.commit_style import asks_for_sign_off, recent_subjects, signed_off
+from bot.proposals.commit_style import asks_for_sign_off, recent_subjects
+from bot.proposals.coverage_gap import find_gap
+from bot.proposals.job_tools import (
+    base_branch,
+    commit_payload,
+    draft_pull_request,
+    head_build,
+    proposal_settings,
+    run_tool,
+    test_runner,
+)
 from bot.proposals.linters import check_proposal
-from bot.proposals.proof import Proof, TestBuild, prove
+from bot.proposals.proof import Proof, prove
 from bot.proposals.proposal import Proposal, propose
 from bot.proposals.pull_request_text import PullRequestText, RepositoryHabits, write_text
 from bot.proposals.regression import load_regression
-from bot.proposals.tree import Tree
-from bot.proposals.writer import ProposalSettings, get_writer
+from bot.proposals.suite import read_suite
+from bot.proposals.tree import Tree, commit_tree
+from bot.proposals.writer import get_writer
 from bot.reports import text
 from bot.reports.bug_facts import collect_bug_facts
 from bot.reports.bug_page import BugFacts
@@ -61,30 +70,32 @@ def propose_test(job_context: JobContext) -> None:
     request = _load(job_context)
     target, bug = request.known.bug.target, request.known.bug
     commit = request.newest.head
-    tree = Tree(partial(job_context.services.repositories.read, target, commit))
-    regression = load_regression(request.facts, job_context.corpus, partial(_run_tool, job_context))
-    wanted = request.config.proposals
-    settings = ProposalSettings(wanted.writer or "", wanted.path, wanted.header or "")
+    tree = commit_tree(job_context.services.repositories, target, commit)
+    regression = load_regression(request.facts, job_context.corpus, partial(run_tool, job_context))
+    wanted, settings = request.config.proposals, proposal_settings(request.config)
     proposal = propose(regression, tree, settings, is_open=request.is_open)
     if not proposal.is_new:
         raise RefusalError(f"{proposal.path} has {proposal.name} already")
     proof = _prove(job_context, request, proposal, tree)
     subjects = recent_subjects(job_context.services.repositories, target, commit)
     habits = RepositoryHabits(
-        subjects, not wanted.sign_off and asks_for_sign_off(tree), check_proposal(proposal, tree)
+        subjects,
+        not wanted.sign_off and asks_for_sign_off(tree),
+        check_proposal(proposal, tree),
+        find_gap(read_suite(tree, get_writer(proposal.writer), proposal.place), regression),
     )
     with job_context.transaction() as (session, job):
         kind = proposals.PULL_REQUEST if request.replaces is None else proposals.BRANCH_REWRITE
         key = idempotency_key(kind, targets.stable_name(session, target), bug.signature, job.key)
         texts = write_text(regression, proposal, proof, bug.id, bug.title, key, habits)
-        base = request.newest.ref.removeprefix("refs/heads/")
-        written = _commit(proposal, texts, commit, wanted.sign_off or "")
+        base = base_branch(request.newest)
+        written = commit_payload(proposal, texts, commit, wanted.sign_off or "")
         at = job_context.services.clock.now()
         if request.replaces is None:
             _require_wanted(session, bug, request.config)
             proposals.record(session, _row(job_context, bug, proposal, proof, texts, key))
             fork = job_context.services.proposal_fork(target)
-            draft = _draft(target, key, texts, base, written, bug.id, fork)
+            draft = draft_pull_request(target, key, texts, base, written, fork, bug.id)
         else:
             row = _open(session, bug)
             draft = _rewrite(row, key, texts, base, written, bug.id, request.replaces)
@@ -141,27 +152,6 @@ def _open(session: Session, bug: Bug) -> ProposalRow:
     return row
 
 
-def _run_tool(
-    job_context: JobContext, module: str, arguments: Sequence[str], on_event: Callable[[dict[str, Any]], None]
-) -> None:
-    run_with_lease(
-        job_context,
-        lambda take, stop: job_context.services.run_tool(module, list(arguments), take, stop),
-        _Events(on_event),
-    )
-
-
-class _Events(EventSink):
-    """Hands each event on."""
-
-    def __init__(self, on_event: Callable[[dict[str, Any]], None]) -> None:
-        self._on_event = on_event
-
-    def add(self, event: dict[str, Any]) -> None:
-        """Hands on one event."""
-        self._on_event(event)
-
-
 def _prove(job_context: JobContext, request: _Request, proposal: Proposal, tree: Tree) -> Proof:
     writer = get_writer(proposal.writer)
     if not writer.is_provable:
@@ -169,20 +159,11 @@ def _prove(job_context: JobContext, request: _Request, proposal: Proposal, tree:
             f"the tests that {proposal.path} lists are not in this repository, so the change cannot be "
             f"proved; `assay propose {request.known.bug.id} --dry-run` writes it"
         )
-    good = _build(reproduction.build_at_head(job_context, request.newest))
+    good = head_build(job_context, request.newest)
     bad = None
     if not (request.is_open and writer.expects_failures):
-        bad = _build(reproduction.build_at_head(job_context, request.known.campaign))
-
-    def run(*arguments: Any) -> Any:
-        job_context.heartbeat()
-        return run_with_lease(job_context, lambda *_: job_context.services.run_test(*arguments))
-
-    return prove(proposal, tree, writer.companions, bad, good, run, writer.timeout_s)
-
-
-def _build(build: Build) -> TestBuild:
-    return TestBuild(build.label, build.python, build.commit)
+        bad = head_build(job_context, request.known.campaign)
+    return prove(proposal, tree, writer.companions, bad, good, test_runner(job_context), writer.timeout_s)
 
 
 def _row(
@@ -203,41 +184,6 @@ def _row(
         created_at=at,
         updated_at=at,
     )
-
-
-def _commit(proposal: Proposal, texts: PullRequestText, parent: str, signer: str) -> dict[str, Any]:
-    """The commit, made by who signs it off; "" for the App, which cannot."""
-    author = dict(zip(("name", "email"), split_signer(signer), strict=True)) if signer else None
-    return {
-        "parent": parent,
-        "path": proposal.path,
-        "content": proposal.after,
-        "message": signed_off(texts.title, signer),
-        "author": author,
-    }
-
-
-def _draft(
-    target: str,
-    key: str,
-    texts: PullRequestText,
-    base: str,
-    commit: dict[str, Any],
-    bug_id: int,
-    fork: str,
-) -> EffectDraft:
-    payload: dict[str, Any] = {
-        "title": texts.title,
-        "body": texts.body,
-        "head": texts.branch,
-        "base": base,
-        "draft": True,
-        "maintainer_can_modify": True,
-        "commit": commit,
-    }
-    if fork:
-        payload["fork"] = fork
-    return EffectDraft(proposals.PULL_REQUEST, key, target, payload, bug_id=bug_id)
 
 
 def _rewrite(

@@ -23,6 +23,10 @@ class OnnxRuntimePythonWriter(Writer):
     first_party = "onnxruntime"
     path = "onnxruntime/test/python/onnxruntime_test_python.py"
     class_name = "TestInferenceSession"
+    suite: ClassVar[tuple[str, ...]] = (
+        "onnxruntime/test/python/onnx*.py",
+        "onnxruntime/test/providers/cpu/*_test.cc",
+    )
     companions: ClassVar[tuple[str, ...]] = ("onnxruntime/test/python/helper.py",)
 
     def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:

@@ -16,6 +16,11 @@ class OpenVinoOnnxWriter(LayerTestWriter):
     frontend = "onnx"
     folder = f"{LAYER_TESTS}/onnx_tests"
     base = f"{LAYER_TESTS}/common/onnx_layer_test_class.py"
+    suite: ClassVar[tuple[str, ...]] = (
+        f"{folder}/test_*.py",
+        "src/frontends/onnx/tests/*.cpp",
+        "src/frontends/onnx/tests/tests_python/test_*.py",
+    )
     companions: ClassVar[tuple[str, ...]] = (
         base,
         f"{LAYER_TESTS}/conftest.py",

@@ -24,6 +24,7 @@ class OpenVinoPytorchWriter(LayerTestWriter):
     frontend = "torch"
     folder = f"{LAYER_TESTS}/pytorch_tests"
     base = f"{LAYER_TESTS}/pytorch_tests/pytorch_layer_test_class.py"
+    suite: ClassVar[tuple[str, ...]] = (f"{folder}/test_*.py",)
     companions: ClassVar[tuple[str, ...]] = (
         base,
         f"{LAYER_TESTS}/conftest.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from bot.errors import RefusalError
@@ -23,6 +24,11 @@ class PytestFunctionWriter(Writer):
         """The configured file, new or not."""
         del regression, tree
         return Place(settings.path)
+
+    def suite_files(self, place: Place) -> tuple[str, ...]:
+        """The tests beside the file."""
+        folder = PurePosixPath(place.path).parent
+        return (f"{folder}/test_*.py",) if folder.name else ()
 
     def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:
         """The statements of the short reproducer."""

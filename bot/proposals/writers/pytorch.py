@@ -26,6 +26,7 @@ class PyTorchWriter(Writer):
     backend = "inductor"
     frontend = "torch"
     expects_failures = True
+    suite: ClassVar[tuple[str, ...]] = ("test/inductor/test_*.py", "test/dynamo/test_*.py")
     companions: ClassVar[tuple[str, ...]] = ("test/inductor/test_torchinductor.py", "test/dynamo/utils.py")
 
     def place(self, regression: Regression, tree: Tree, settings: ProposalSettings) -> Place | None:

@@ -23,6 +23,7 @@ class TorchTensorRtWriter(Writer):
     name = "torch-tensorrt"
     backend = "tensorrt"
     frontend = "torch"
+    suite: ClassVar[tuple[str, ...]] = (f"{_FOLDER}/test_*.py",)
     companions: ClassVar[tuple[str, ...]] = (
         _BASE,
         f"{_FOLDER}/conftest.py",

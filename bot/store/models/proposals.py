@@ -14,9 +14,10 @@ from bot.store.models.target_names import target_column
 
 
 class Proposal(Base):
-    """A regression test proposed for a bug: one for each signature of a target, for ever.
+    """A test that was proposed: one for each signature of a target, for ever.
 
-    The bug's row may be deleted and made again; the signature identifies the bug.
+    The bug's row may be deleted and made again; the signature identifies the bug. A test from a passing case
+    has the case's id as its signature, and shares effect, branch and number with the others of its batch.
     """
 
     __tablename__ = "proposals"
@@ -34,7 +35,9 @@ class Proposal(Base):
     path: Mapped[str]  # the file of the test
     test: Mapped[str]  # its name
     writer: Mapped[str] = mapped_column(String(32))
-    proof: Mapped[dict[str, Any]] = mapped_column(default=dict)  # bot.proposals.proof: Proof
+    proof: Mapped[dict[str, Any]] = mapped_column(
+        default=dict
+    )  # bot.proposals.proof: Proof; "covers" in a batch
     requested_by: Mapped[str] = mapped_column(default="")
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

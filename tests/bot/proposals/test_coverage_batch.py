@@ -8,6 +8,7 @@ import onnx.parser
 
 from bot.proposals.coverage_batch import batch_patch, propose_batch
 from bot.proposals.coverage_gap import Gap
+from bot.proposals.proposal import Proposal
 from bot.proposals.regression import Regression
 from bot.proposals.writer import ProposalSettings
 from fuzzing.cases import OnnxModel, TestCase
@@ -16,14 +17,14 @@ from tests.bot.proposals.regressions import cumsum, regression
 from tests.bot.proposals.test_writers import tree_of
 
 
-def passing(operator: str) -> Regression:
+def passing(operator: str, backend: str = "tvm") -> Regression:
     """A passing case of one operator of x, as onnx.parser writes it."""
     text = (
         f'<ir_version: 9, opset_import: ["": 18]> g (float[2,3] x) => (float[2,3] y) {{ y = {operator}(x) }}'
     )
     program = OnnxModel(onnx.parser.parse_model(text).SerializeToString())
     case: TestCase = replace(cumsum(), program=program, expected=None)
-    return regression("tvm", case, Verdict.PASS, issue="")
+    return regression(backend, case, Verdict.PASS, issue="")
 
 
 def test_what_adds_most_comes_first_and_nothing_twice() -> None:
@@ -40,3 +41,24 @@ def test_what_adds_most_comes_first_and_nothing_twice() -> None:
     assert [one.proposal.name for one in propose_batch(cases, tree, ProposalSettings(), 1)] == [
         "test_elu_alpha"
     ]
+
+
+def test_what_is_not_accepted_or_declined_is_left_out() -> None:
+    cases, tree = [passing(one) for one in ("Elu<alpha = 0.5>", "Relu", "Neg", "Abs")], tree_of("tvm")
+    seen: list[str] = []
+
+    def accepts(proposal: Proposal) -> bool:
+        seen.append(proposal.name)
+        return proposal.name != "test_elu_alpha"
+
+    batch = propose_batch(cases, tree, ProposalSettings(), 5, declined=[("Neg", "")], accepts=accepts)
+    assert [one.proposal.name for one in batch] == ["test_abs"]
+    assert seen == ["test_elu_alpha", "test_abs"]
+
+
+def test_the_tests_of_a_checked_batch_are_in_one_file() -> None:
+    cases, tree = [passing(one, "openvino") for one in ("Neg", "Abs", "Celu")], tree_of("openvino")
+    paths = [one.proposal.path for one in propose_batch(cases, tree, ProposalSettings(), 5)]
+    assert len(set(paths)) == 3
+    (alone,) = propose_batch(cases, tree, ProposalSettings(), 5, accepts=lambda _: True)
+    assert alone.proposal.path == paths[0]

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from bot.proposals.coverage_gap import Gap, find_gap
-from tests.bot.proposals.regressions import cumsum, regression, torch_sum
+from bot.proposals.proposal import choose_place
+from bot.proposals.suite import Suite, read_suite
+from bot.proposals.tree import folder_tree
+from bot.proposals.writer import ProposalSettings
+from tests.bot.proposals.regressions import cumsum, node_test, regression, torch_sum
+from tests.bot.proposals.trees import make_tree
+
+
+def suite(text: str | None) -> Suite:
+    return Suite({} if text is None else {"tests/test_a.py": text})
+
 
 ONE = 'def test_a():\n    node = helper.make_node("{}", ["x"], ["y"], {}=1)\n'
 
@@ -22,12 +35,45 @@ ONE = 'def test_a():\n    node = helper.make_node("{}", ["x"], ["y"], {}=1)\n'
     ],
 )
 def test_what_no_test_named(before: str | None, gap: Gap) -> None:
-    assert find_gap(before, regression("onnxruntime", cumsum())) == gap
+    assert find_gap(suite(before), regression("onnxruntime", cumsum())) == gap
     assert bool(gap) is (gap != Gap())
 
 
 def test_a_class_with_one_test_is_one_test_and_others_are_not() -> None:
     bug = regression("inductor", torch_sum())
     net = "class Test:\n    def net(self):\n        cumsum(x)\n\n    def test_a(self):\n        run(dim=1)\n"
-    assert find_gap(net, bug) == Gap()
-    assert find_gap(net + "\n    def test_b(self):\n        pass\n", bug) == Gap((), ("dim",))
+    assert find_gap(suite(net), bug) == Gap()
+    assert find_gap(suite(net + "\n    def test_b(self):\n        pass\n"), bug) == Gap((), ("dim",))
+
+
+def test_all_files_of_the_suite_count(tmp_path: Path) -> None:
+    tree, bug = folder_tree(make_tree(tmp_path, "onnxruntime")), regression("onnxruntime", cumsum())
+
+    def gap() -> Gap:
+        return find_gap(read_suite(tree, *choose_place(bug, tree, ProposalSettings())), bug)
+
+    assert gap() == Gap(("CumSum",), ("exclusive", "reverse"))
+    folder = tmp_path / "onnxruntime/test/providers/cpu/math"
+    folder.mkdir(parents=True)
+    (folder / "cumsum_test.cc").write_text(
+        'TEST(CumSumTest, A) {\n  OpTester test("CumSum", 11);\n}\n\n'
+        'TEST(CumSumTest, B) {\n  test.AddAttribute<int64_t>("exclusive", 1);  // CumSum\n}\n'
+    )
+    (folder / "model.cc").write_text("CumSum reverse\n")
+    assert gap() == Gap((), ("reverse",))
+
+
+def test_a_node_test_adds_nothing_where_the_suite_runs_them() -> None:
+    runner = Suite({"test_backend.py": "import onnx.backend.test\n"})
+    assert find_gap(runner, regression("tvm", node_test())) == Gap()
+    generated = replace(cumsum(), provenance=replace(cumsum().provenance, source="isra"))
+    assert find_gap(runner, regression("tvm", generated)).operators == ("CumSum",)
+    assert find_gap(Suite({}), regression("tvm", node_test())).operators == ("CumSum",)
+
+
+def test_what_was_declined_counts_as_covered() -> None:
+    bug = regression("onnxruntime", cumsum())
+    gap = find_gap(Suite({}), bug)
+    assert gap.covers(bug) == [("CumSum", ""), ("CumSum", "exclusive"), ("CumSum", "reverse")]
+    assert find_gap(Suite({}), bug, gap.covers(bug)) == Gap()
+    assert find_gap(Suite({}), bug, [("Elu", ""), ("CumSum", "reverse")]) == Gap(("CumSum",), ("exclusive",))

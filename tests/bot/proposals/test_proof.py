@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from bot.errors import RefusalError
+from bot.proposals.coverage_gap import Gap
 from bot.proposals.proof import BuildResult, Proof, TestBuild, prove
 from bot.proposals.proposal import Proposal
 from bot.proposals.pull_request_text import RepositoryHabits, write_text
@@ -123,12 +124,13 @@ def test_the_text_follows_the_repository() -> None:
         ("tests: add one", "docs: fix a word", "tests: more") * 3,
         sign_off=True,
         checks=("`ruff check` (E) finds nothing new",),
+        gap=Gap(("CumSum",)),
     )
     text = write_text(bug, replace(proposal(), other="TEST(A, B) {\n}\n"), proof, 7, "t", "k", habits)
     assert text.title == "tests: add a regression test for values of CumSum"
     assert "git commit --amend --signoff" in text.body
     assert "- `ruff check` (E) finds nothing new.\n" in text.body
-    assert "no test in `tests/test_a.py` named CumSum" in text.body
+    assert "no test of this suite named CumSum" in text.body
     assert "```cpp\nTEST(A, B) {\n}\n```" in text.body
     plain = write_text(bug, proposal(), proof, 7, "t", "k").body
     assert "signoff" not in plain

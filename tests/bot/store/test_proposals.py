@@ -85,8 +85,8 @@ def test_the_last_content_is_what_the_branch_got(store: Database) -> None:
     with store.transaction() as session:
         row = add(session, "a", 7)
         assert proposals.last_content(session, row) is None, "its effect was deleted"
-        assert proposals.of_pull(session, "o/n", 7) is row
-        assert proposals.of_pull(session, "o/n", 8) is None
+        assert proposals.of_pull(session, "o/n", 7) == [row]
+        assert proposals.of_pull(session, "o/n", 8) == []
         payload = second | {"replaces": first, "fork": "bot/n"}
         effect = Effect(
             key="k",

@@ -1,0 +1,200 @@
+"""The job `propose_batch`: tests from passing cases of a scheduled campaign, as one pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from bot.bugs.publication import PROPOSE_BATCH
+from bot.config import RepositoryConfig
+from bot.errors import RefusalError
+from bot.jobs.job_context import JobContext
+from bot.jobs.registry import job_kind
+from bot.proposals.batch_text import write_batch_text
+from bot.proposals.commit_style import asks_for_sign_off, recent_subjects
+from bot.proposals.coverage_batch import (
+    Addition,
+    PassingCase,
+    load_passing,
+    passing_cases,
+    propose_batch,
+)
+from bot.proposals.coverage_gap import Covered
+from bot.proposals.job_tools import (
+    base_branch,
+    commit_payload,
+    draft_pull_request,
+    head_build,
+    proposal_settings,
+    run_tool,
+    test_runner,
+)
+from bot.proposals.linters import check_proposal
+from bot.proposals.proof import Proof, TestBuild, proof_files, prove
+from bot.proposals.proposal import Proposal
+from bot.proposals.pull_request_text import PullRequestText, RepositoryHabits
+from bot.proposals.tree import Tree, commit_tree
+from bot.proposals.writer import get_writer
+from bot.reports.report import idempotency_key
+from bot.store import Session, campaigns, outbox, proposals, targets
+from bot.store.models import Campaign
+from bot.store.models import Proposal as ProposalRow
+
+NAME = PROPOSE_BATCH
+#: Tests of one pull request: what a maintainer reads in one sitting.
+MOST = 5
+#: Tests that are run once to see whether they pass; each starts a process that imports the compiler.
+MAX_TRIES = 15
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A campaign, its passing cases that were not proposed yet, and what maintainers did not want."""
+
+    campaign: Campaign
+    config: RepositoryConfig
+    cases: tuple[PassingCase, ...]
+    declined: frozenset[Covered]
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Tests of one file, their proofs, and all of them as one change of the file."""
+
+    additions: Sequence[Addition]
+    proofs: Sequence[Proof]
+    whole: Proposal
+    habits: RepositoryHabits
+
+
+@job_kind(NAME, answers=False)
+def propose_tests(job_context: JobContext) -> None:
+    """Opens a draft pull request with the tests that add most, if one may be opened and some add."""
+    with job_context.database.reading() as session:
+        request = _load(session, job_context)
+        why = _obstacle(session, request)
+    batch = None if why else _write(job_context, request)
+    with job_context.transaction() as (session, job):
+        summary = _obstacle(session, request)
+        if not summary:
+            summary = (
+                _post(session, job_context, request, batch, job.key)
+                if batch is not None
+                else f"none of {len(request.cases)} passing cases gives a test that adds to the suite"
+            )
+        job_context.done(session, job, summary)
+
+
+def _load(session: Session, job_context: JobContext) -> _Request:
+    assert job_context.job_spec.campaign_id is not None
+    campaign = campaigns.get(session, job_context.job_spec.campaign_id)
+    known = proposals.known_cases(session, campaign.target)
+    request = _Request(
+        campaign,
+        RepositoryConfig.from_json(campaign.config),
+        tuple(one for one in passing_cases(session, campaign) if one.id not in known),
+        proposals.declined(session, campaign.target),
+    )
+    session.expunge_all()
+    return request
+
+
+def _obstacle(session: Session, request: _Request) -> str:
+    return proposals.open_obstacle(session, request.campaign.target, request.config.proposals.open)
+
+
+def _write(job_context: JobContext, request: _Request) -> _Batch | None:
+    """The tests with their proofs; None if no test adds anything."""
+    campaign, repositories = request.campaign, job_context.services.repositories
+    tree = commit_tree(repositories, campaign.target, campaign.head)
+    build = head_build(job_context, campaign)
+    additions = _choose(job_context, request, tree, build)
+    if not additions:
+        return None
+    last = additions[-1].proposal
+    whole = replace(last, before=tree.read(last.path))
+    proofs = [_prove(job_context, one.proposal, whole, tree, build) for one in additions]
+    habits = RepositoryHabits(
+        recent_subjects(repositories, campaign.target, campaign.head),
+        not request.config.proposals.sign_off and asks_for_sign_off(tree),
+        check_proposal(whole, tree),
+    )
+    return _Batch(additions, proofs, whole, habits)
+
+
+def _post(session: Session, job_context: JobContext, request: _Request, batch: _Batch, job_key: str) -> str:
+    """Posts the pull request and records its tests; returns what was done."""
+    campaign, whole = request.campaign, batch.whole
+    stable_name = targets.stable_name(session, campaign.target)
+    key = idempotency_key(proposals.PULL_REQUEST, stable_name, NAME, job_key)
+    texts = write_batch_text(batch.additions, batch.proofs, campaign.id, key, batch.habits)
+    for one, proof in zip(batch.additions, batch.proofs, strict=True):
+        proposals.record(session, _row(job_context, request, one, proof, texts, key))
+    commit = commit_payload(whole, texts, campaign.head, request.config.proposals.sign_off or "")
+    fork = job_context.services.proposal_fork(campaign.target)
+    draft = draft_pull_request(campaign.target, key, texts, base_branch(campaign), commit, fork)
+    at = job_context.services.clock.now()
+    outbox.post(session, [draft], campaign_id=campaign.id, issues_per_day=0, at=at)
+    label = batch.proofs[0].good.label
+    return f"{len(batch.additions)} tests of {whole.path} pass on {label}; a pull request follows"
+
+
+def _choose(job_context: JobContext, request: _Request, tree: Tree, build: TestBuild) -> list[Addition]:
+    """The tests that add most to one file and pass there once."""
+    run, tries = test_runner(job_context), 0
+
+    def passes(proposal: Proposal) -> bool:
+        nonlocal tries
+        writer = get_writer(proposal.writer)
+        if tries == MAX_TRIES or not writer.is_provable:
+            return False
+        tries += 1
+        files = proof_files(proposal, tree, writer.companions)
+        return run(build.python, files, proposal.command, writer.timeout_s).passed
+
+    return propose_batch(
+        load_passing(request.cases, job_context.corpus, partial(run_tool, job_context)),
+        tree,
+        proposal_settings(request.config),
+        MOST,
+        declined=request.declined,
+        accepts=passes,
+    )
+
+
+def _prove(
+    job_context: JobContext, proposal: Proposal, whole: Proposal, tree: Tree, build: TestBuild
+) -> Proof:
+    """The proof of a test in the file with all tests of the batch."""
+    writer = get_writer(proposal.writer)
+    final = replace(proposal, after=whole.after)
+    try:
+        return prove(final, tree, writer.companions, None, build, test_runner(job_context), writer.timeout_s)
+    except RefusalError as error:
+        raise RefusalError(f"{proposal.name} of a batch passed once, and then: {error}") from error
+
+
+def _row(
+    job_context: JobContext,
+    request: _Request,
+    addition: Addition,
+    proof: Proof,
+    texts: PullRequestText,
+    key: str,
+) -> ProposalRow:
+    at, proposal = job_context.services.clock.now(), addition.proposal
+    covers = [list(one) for one in addition.gap.covers(addition.regression)]
+    return ProposalRow(
+        target=request.campaign.target,
+        signature=addition.regression.case.id,
+        effect=key,
+        reason="waits to be opened",
+        branch=texts.branch,
+        path=proposal.path,
+        test=proposal.name,
+        writer=proposal.writer,
+        proof=proof.to_json() | {"covers": covers},
+        created_at=at,
+        updated_at=at,
+    )
