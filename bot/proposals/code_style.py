@@ -33,19 +33,19 @@ class CodeStyle:
 
 def read_style(tree: Tree, path: str, default: CodeStyle) -> CodeStyle:
     """The style in force for a file: that of the nearest folder with settings, else `default`."""
-    tool, settings = python_settings(tree, path)
+    tool, settings, _ = read_settings(tree, path)
     return _apply(settings, default) if tool else default
 
 
-def python_settings(tree: Tree, path: str) -> tuple[str, Mapping[str, Any]]:
-    """`ruff` or `black`, "" for neither, and its settings for a file: those of the nearest folder."""
+def read_settings(tree: Tree, path: str) -> tuple[str, Mapping[str, Any], str]:
+    """`ruff` or `black`, "" for neither, its settings for a file, and the nearest folder, which has them."""
     for folder in PurePosixPath(path).parents:
         for name in _FILES:
             text = tree.read(str(folder / name))
             tool, settings = _settings(text, name) if text is not None else ("", {})
             if tool:
-                return tool, settings
-    return "", {}
+                return tool, settings, str(folder)
+    return "", {}, "."
 
 
 def _settings(text: str, name: str) -> tuple[str, Mapping[str, Any]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path, PurePosixPath
 
 from bot.commit_files import FileSource, ReadFile, TreeSource
 from bot.errors import UsageError
+from bot.proposals.globs import fits
 
 #: Files of a folder whose paths match patterns: (folder, patterns) → path → content.
 ListFolder = Callable[[str, Sequence[str]], Mapping[str, bytes]]
@@ -71,7 +71,7 @@ def folder_tree(folder: Path) -> Tree:
 
     def folder_files(under: str, names: Sequence[str]) -> dict[str, bytes]:
         below = (one.relative_to(root).as_posix() for one in (root / under).rglob("*"))
-        contents = {path: read(path) for path in below if _fits(path, names)}
+        contents = {path: read(path) for path in below if fits(path, names)}
         return {path: data for path, data in contents.items() if data is not None and len(data) <= _MAX_BYTES}
 
     return Tree(read, folder_files)
@@ -87,13 +87,9 @@ def commit_tree(repositories: FileSource, target: str, commit: str) -> Tree:
         wanted = [
             one
             for one in repositories.files(target, commit, under)
-            if _fits(one.path, names) and one.size <= _MAX_BYTES
+            if fits(one.path, names) and one.size <= _MAX_BYTES
         ]
         contents = repositories.blobs(target, commit, [one.blob for one in wanted]) if wanted else ()
         return {one.path: data for one, data in zip(wanted, contents, strict=True)}
 
     return Tree(read, folder_files)
-
-
-def _fits(path: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(path, one) for one in patterns)

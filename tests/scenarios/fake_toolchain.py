@@ -6,6 +6,7 @@ made of, so that a change of one line in requirements.txt makes things regress, 
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from packaging.version import Version
 
 from bot.bisection.releases import Range, releases
@@ -21,7 +23,10 @@ from bot.errors import UsageError
 from bot.runners.protocol import OnEvent
 from bot.runners.repository_test import RunResult
 from bot.toolchains import ReadyToolchain, ToolchainSpec
-from fuzzing.cases import Corpus
+from fuzzing.cases import Corpus, Tensor
+from fuzzing.cases.values import value_to_json
+from fuzzing.execute.limits import Limits
+from fuzzing.execute.reference_runner import ReferenceRunner
 from fuzzing.execute.shard import Shard
 from fuzzing.oracles.tolerance_profiles import format_configuration
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
@@ -185,6 +190,7 @@ class Tools(fakes.Tools):
 def fake_services(data_dir: Path) -> dict[str, Any]:
     """The fields of `bot.campaigns.services.Services` that this stands in for; the cases are written too."""
     fakes.write_corpus(data_dir / "corpus")
+    _store_references(data_dir / "corpus")
     runner = Runner()
     return {
         "provision": provision,
@@ -193,6 +199,15 @@ def fake_services(data_dir: Path) -> dict[str, Any]:
         "try_script": _shows,
         "run_test": _run_test,
     }
+
+
+def _store_references(corpus: Path) -> None:
+    """Stores what the library gives for each case."""
+    output = value_to_json(Tensor.of(np.ones(2, np.float32)))
+    for test in fakes.TESTS:
+        case = fakes.case_of(test)
+        runner = ReferenceRunner(case.program.kind, corpus, sys.executable, Limits())
+        runner.store(case, {"outputs": [["y", output]]})
 
 
 def _run_test(

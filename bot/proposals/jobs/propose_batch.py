@@ -187,7 +187,7 @@ def _row(
     covers = [list(one) for one in addition.gap.covers(addition.regression)]
     return ProposalRow(
         target=request.campaign.target,
-        signature=addition.regression.case.id,
+        signature=addition.regression.outcome.case,
         effect=key,
         reason="waits to be opened",
         branch=texts.branch,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -12,6 +13,7 @@ from bot.proposals.regression import Regression
 from bot.proposals.tree import Tree
 from bot.proposals.writer import Place, ProposalSettings, Writer, writer
 from bot.reports.reproducer_short import render_short
+from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 
 
 @writer
@@ -33,10 +35,21 @@ class PytestFunctionWriter(Writer):
     def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:
         """The statements of the short reproducer."""
         del tree
-        script = render_short(regression.case, regression.outcome, regression.toolchain, regression.code)
+        script = render_short(regression.case, _checked(regression), regression.toolchain, regression.code)
         if not script:
-            raise RefusalError("the bug has no short reproducer; reduce it first")
+            raise RefusalError("the program has no short reproducer; reduce the bug first")
         return {"imports": _imports(script), "statements": _statements(script)}
+
+
+def _checked(regression: Regression) -> Outcome:
+    """The outcome; of a passing case as if its first output were wrong, so that the test compares it."""
+    outcome, case = regression.outcome, regression.case
+    if outcome.verdict is not Verdict.PASS:
+        return outcome
+    rtol, atol = regression.tolerance
+    output = case.expected[0][0] if case.expected else "0"
+    evidence = Evidence(mismatches=(Mismatch(output, "value", "", rtol=rtol, atol=atol),))
+    return replace(outcome, verdict=Verdict.WRONG_RESULT, phase=Phase.RUN, evidence=evidence)
 
 
 def _imports(script: str) -> list[str]:

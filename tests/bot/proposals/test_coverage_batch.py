@@ -10,10 +10,11 @@ from bot.proposals.coverage_batch import batch_patch, propose_batch
 from bot.proposals.coverage_gap import Gap
 from bot.proposals.proposal import Proposal
 from bot.proposals.regression import Regression
+from bot.proposals.tree import Tree
 from bot.proposals.writer import ProposalSettings
-from fuzzing.cases import OnnxModel, TestCase
+from fuzzing.cases import OnnxModel, Tensor, TestCase
 from fuzzing.outcomes import Verdict
-from tests.bot.proposals.regressions import cumsum, regression
+from tests.bot.proposals.regressions import X, cumsum, regression
 from tests.bot.proposals.test_writers import tree_of
 
 
@@ -62,3 +63,13 @@ def test_the_tests_of_a_checked_batch_are_in_one_file() -> None:
     assert len(set(paths)) == 3
     (alone,) = propose_batch(cases, tree, ProposalSettings(), 5, accepts=lambda _: True)
     assert alone.proposal.path == paths[0]
+
+
+def test_a_passing_case_without_a_suite_is_checked_against_the_reference() -> None:
+    case = passing("Neg", "iree")
+    assert propose_batch([case], Tree(lambda _: None), ProposalSettings(), 5) == [], "nothing to compare with"
+    known = replace(case, case=replace(case.case, expected=(("y", Tensor.of(-X)),)))
+    (one,) = propose_batch([known], Tree(lambda _: None), ProposalSettings(), 5)
+    assert one.proposal.name == "test_neg"
+    assert "np.testing.assert_allclose(got, want, rtol=1e-05, atol=1e-05)" in one.proposal.after
+    assert "wrong" not in one.proposal.after

@@ -38,8 +38,8 @@ def checks(before: str | None, after: str, **files: str) -> tuple[str, ...]:
             ["`ruff check` (F, I) finds new: F401"],
         ),
         (BAD, {"ruff_toml": 'lint.select = ["F"]\nlint.ignore = ["F401"]\n'}, ["nothing new"]),
-        (GOOD, {"dot_flake8": FLAKE8}, ["`flake8` (E, F, W, C90) finds nothing new"]),
-        (BAD, {"dot_flake8": FLAKE8}, ["finds new: F401"]),
+        (GOOD, {"dot_flake8": FLAKE8}, ["`flake8` (E, F, W) finds nothing new"]),
+        (BAD, {"dot_flake8": FLAKE8}, ["finds new: E111, E271, F401"]),
         (GOOD, {"ruff_toml": 'lint.select = ["NOPE"]\nformat.exclude = ["*"]\n'}, []),
     ],
 )
@@ -65,3 +65,94 @@ def test_a_written_test_passes_its_repositorys_linters() -> None:
         "`ruff format` at 100 columns changes nothing",
         "`ruff check` (E, F, I) finds nothing new",
     )
+
+
+#: As PyTorch's, shortened: plug-ins, the length that bugbear checks, codes for some files only.
+PYTORCH = """[flake8]
+select = B,C,E,F,P,T4,W,B9
+max-line-length = 120
+ignore = E203,E501,W503,
+    # shebang
+    EXE001,B007,C408
+per-file-ignores = __init__.py: F401 tests/test_a.py: F841,C416 torchgen/api/types/__init__.py: F401,F403
+exclude = ./.git, ./third_party, *.pyi
+"""
+WIDE = "def test_it():\n    x = 1  #{}\n"
+
+
+@pytest.mark.parametrize(
+    ("after", "config", "want"),
+    [
+        (GOOD, PYTORCH, "`flake8` (B, C, E, F, W, B9) finds nothing new"),
+        (
+            "def test_it():\n    x = dict(a=[i for i in [1]])\n",
+            PYTORCH,
+            "finds nothing new",
+        ),  # C408, C416, F841
+        ("def test_it():\n    assert (lambda: 1)() is 1\n", PYTORCH, "finds new: F632"),
+        ("def test_it(a=[]):\n    assert a\n", PYTORCH, "finds new: B006"),
+        (WIDE.format(" x" * 58), PYTORCH, "finds nothing new"),  # 128 columns
+        (WIDE.format(" x" * 62), PYTORCH, "finds new: B950"),  # 140 columns
+        ("def test_it():\n    x=1\n    assert x\n", "[flake8]\n", "finds new: E225"),
+        (
+            "def test_it():\n    x = 1; assert x\n",
+            "[flake8]\nselect = E70\nextend-ignore = E702\n",
+            "nothing new",
+        ),
+        (BAD, "[flake8]\nexclude = tests\n", ""),
+        (BAD, "[flake8]\nselect = P\n", ""),
+    ],
+)
+def test_flake8_as_it_is_configured(after: str, config: str, want: str) -> None:
+    found = checks(None, after, dot_flake8=config)
+    assert (want in found[0]) if want else not found
+
+
+@pytest.mark.parametrize(
+    ("settings", "want"),
+    [
+        ('lint.select = ["F"]\n', "`ruff check` (F) finds new: F401"),
+        ('lint.select = ["F"]\nlint.per-file-ignores = {"tests/**/*.py" = ["F4"]}\n', "finds nothing new"),
+        ('lint.select = ["F"]\nlint.per-file-ignores = {"!tests/**" = ["F4"]}\n', "finds new: F401"),
+        ('lint.select = ["E111"]\n', "finds nothing new"),  # a preview rule
+        ('preview = true\nlint.select = ["E111"]\n', "finds new: E111"),
+        ('exclude = ["tests/"]\nlint.select = ["F"]\n', ""),
+        ('include = ["python/**/*.py"]\nlint.select = ["F"]\n', ""),
+    ],
+)
+def test_ruff_as_it_is_configured(settings: str, want: str) -> None:
+    found = checks(None, BAD, ruff_toml=settings + 'format.exclude = ["*"]\n')
+    assert (want in found[0]) if want else not found
+
+
+LINTRUNNER = """
+[[linter]]
+code = 'RUFF'
+include_patterns = ['**/*.py']
+exclude_patterns = ['cmake/**'{}]
+[[linter]]
+code = 'SPACES'
+include_patterns = ['**']
+command = ['python3', 'tools/linter/adapters/grep_linter.py', '--pattern=[[:blank:]]$']
+[[linter]]
+code = 'NOQA'
+include_patterns = ['**/*.py']
+command = ['python3', 'tools/linter/adapters/grep_linter.py', '--pattern=# noqa([^:]|$)']
+[[linter]]
+code = 'INCLUDE'
+include_patterns = ['c10/**']
+command = ['python3', 'tools/linter/adapters/grep_linter.py', '--pattern=assert']
+"""
+
+
+def test_lintrunner_says_what_sees_a_file() -> None:
+    settings = 'lint.select = ["F"]\n'
+    found = checks(None, GOOD, ruff_toml=settings, dot_lintrunner_toml=LINTRUNNER.format(""))
+    assert found == ("`ruff check` (F) finds nothing new", "`lintrunner` (SPACES, NOQA) finds nothing new")
+    marked = GOOD.replace("x = 1", "x = 1  # noqa")
+    found = checks(
+        GOOD, GOOD + marked, ruff_toml=settings, dot_lintrunner_toml=LINTRUNNER.format(", 'tests/**'")
+    )
+    assert found == ("`lintrunner` (SPACES, NOQA) finds new: NOQA",)
+    found = checks(marked, marked + GOOD, dot_lintrunner_toml=LINTRUNNER.format(""))
+    assert found == ("`lintrunner` (SPACES, NOQA) finds nothing new",), "only added lines count"
