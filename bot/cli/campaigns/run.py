@@ -158,7 +158,8 @@ class _Arguments:
     "--inputs",
     "count",
     type=click.IntRange(1),
-    help="Size of the generated sources: models, or calls of each API. [default: 1000 for isra]",
+    help="Size of the generated sources: models, or calls of each API. "
+    "[default: 1000 for isra, 400 for eagle]",
 )
 @click.option("--rungs", default="", help="Run these rungs of the backend in turn, on what passed before.")
 @click.option(
