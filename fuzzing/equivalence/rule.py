@@ -35,6 +35,7 @@ class Rule:
     apis      the APIs it applies to, of the installed library
     draw      its own subjects, where constraints of single APIs give too few; None for those of docter
     library   whose APIs they are
+    compiles  whether a side compiles, which takes seconds: such pairs come after the others of a call
     """
 
     name: str
@@ -44,6 +45,7 @@ class Rule:
     rewrite: Rewrite
     draw: Draw | None = None
     library: str = "torch"
+    compiles: bool = False
 
 
 _RULES: Registry[Rule] = Registry("equivalence rule", "fuzzing.equivalence.rules")
@@ -57,11 +59,12 @@ def register_rule(
     apis: Callable[[], Iterable[str]],
     draw: Draw | None = None,
     library: str = "torch",
+    compiles: bool = False,
 ) -> Callable[[Rewrite], Rewrite]:
     """Decorator: registers a rewrite as the rule `name`; see Rule."""
 
     def register(rewrite: Rewrite) -> Rewrite:
-        _RULES.add(Rule(name, number, equation, apis, rewrite, draw, library), name)
+        _RULES.add(Rule(name, number, equation, apis, rewrite, draw, library, compiles), name)
         return rewrite
 
     return register

@@ -54,9 +54,9 @@ def iterate_pairs(plan: Plan) -> Iterator[TestCase | Trial]:
 
 
 def rules_by_api(rules: Sequence[rule.Rule]) -> dict[str, list[rule.Rule]]:
-    """API → the rules that apply to it."""
+    """API → the rules that apply to it, those that compile last."""
     found: dict[str, list[rule.Rule]] = {}
-    for one in rules:
+    for one in sorted(rules, key=lambda one: one.compiles):
         for api in one.apis():
             found.setdefault(api, []).append(one)
     return found

@@ -125,6 +125,15 @@ def _torch_program(case: TestCase, _: ApiSignatures) -> tuple[str, BoundCall]:
     return case.provenance.operator, BoundCall(tensors, tuple(name for name, _ in tensors))
 
 
+def _pair(case: TestCase, signatures: ApiSignatures) -> tuple[str, BoundCall]:
+    """As of a program, with the rule as a parameter: pairs of one call by other rules are no repetition."""
+    assert isinstance(case.program, EquivalentPair)
+    operator, bound = _torch_program(case, signatures)
+    return operator, BoundCall(
+        (("equivalence rule", case.program.rule), *bound.parameters), ("equivalence rule", *bound.explicit)
+    )
+
+
 def _onnx_model(case: TestCase, _: ApiSignatures) -> tuple[str, BoundCall]:
     assert isinstance(case.program, OnnxModel)
     return extract_onnx_instance(case.program.model, _tensors(case), case.provenance.operator)
@@ -135,7 +144,7 @@ _EXTRACTORS: dict[str, Callable[[TestCase, ApiSignatures], tuple[str, BoundCall]
     KerasLayer.kind: _keras_layer,
     TorchProgram.kind: _torch_program,
     OnnxModel.kind: _onnx_model,
-    EquivalentPair.kind: _torch_program,
+    EquivalentPair.kind: _pair,
     EquivalentModels.kind: _torch_program,
 }
 

@@ -23,8 +23,8 @@ import sys
 from typing import Any, ClassVar, Dict, List, Tuple
 
 from fuzzing.backends.base import AblationLevel, Backend, Named, UnsupportedPattern, register
-from fuzzing.backends.inductor import bisectable_passes
-from fuzzing.backends.inductor.header_cache import HeaderCache, open_header_cache
+from fuzzing.backends.inductor import bisectable_passes, header_cache
+from fuzzing.backends.inductor.header_cache import HeaderCache
 from fuzzing.backends.shared import cuda_runtime, torch_programs
 from fuzzing.cases.programs import Program
 
@@ -115,8 +115,8 @@ class Inductor(Backend):
         if self._torch_backend == "inductor" and self._device == "cpu":
             import torch._inductor.compile_fx
 
-            self._cache = open_header_cache(os.environ.get("ASSAY_CACHE", ""))
-            _prepare(self._cache)
+            self._cache = header_cache.open_header_cache(os.environ.get("ASSAY_CACHE", ""))
+            header_cache.prepare(self._cache)
 
     def is_usable(self) -> bool:
         """Whether torch still dispatches as in a new process."""
@@ -211,24 +211,6 @@ def _configure() -> None:
     torch._inductor.config.fx_graph_cache = False
     torch._functorch.config.enable_autograd_cache = False
     torch._inductor.config.fallback_random = True
-
-
-def _prepare(cache: HeaderCache) -> None:
-    """Does the set-up of a process's first kernel, unless another worker has; others wait meanwhile.
-
-    Results are published step by step, so that a slow machine that runs out of time continues there.
-    """
-    import torch
-    from torch._inductor import cpu_vec_isa
-
-    if cache.link_published():
-        return
-    with cache.lock():
-        if not cache.link_published():
-            cpu_vec_isa.pick_vec_isa()
-            cache.publish()
-            torch.compile(torch.neg, dynamic=False)(torch.zeros(64))
-            cache.publish()
 
 
 def _reverse(tensor: Any) -> Any:

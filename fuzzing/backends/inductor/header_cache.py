@@ -46,6 +46,24 @@ def open_header_cache(folder: str) -> HeaderCache:
     return cache
 
 
+def prepare(cache: HeaderCache) -> None:
+    """Does the set-up of a process's first kernel, unless another worker has; others wait meanwhile.
+
+    Results are published step by step, so that a slow machine that runs out of time continues there.
+    """
+    import torch
+    from torch._inductor import cpu_vec_isa
+
+    if cache.link_published():
+        return
+    with cache.lock():
+        if not cache.link_published():
+            cpu_vec_isa.pick_vec_isa()
+            cache.publish()
+            torch.compile(torch.neg, dynamic=False)(torch.zeros(64))
+            cache.publish()
+
+
 class HeaderCache:
     """The precompiled headers and usable instruction sets, shared by all workers.
 

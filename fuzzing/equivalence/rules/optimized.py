@@ -48,4 +48,5 @@ for _name, _optimizer in OPTIMIZERS.items():
         number=1,
         equation=f"f(i) = {_optimizer.description}(f)(i)",
         apis=api_lists.documented,
+        compiles=True,
     )(partial(rewrite, optimizer=_name))

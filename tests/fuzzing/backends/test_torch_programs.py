@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from fuzzing.backends import Unsupported, reference_backend
+from fuzzing.backends.inductor import header_cache
+from fuzzing.backends.inductor.header_cache import HeaderCache
 from fuzzing.backends.shared import torch_programs
 from fuzzing.cases import (
     Absent,
@@ -385,3 +387,19 @@ def test_a_traceback_shows_the_programs_own_lines() -> None:
     with pytest.raises(AttributeError) as caught:
         built.run([("x", ROWS)])
     assert "return x.no_such_thing" in "".join(traceback.format_exception(caught.value))
+
+
+def test_inductor_is_set_up_before_a_program_that_compiles_and_for_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prepared: list[HeaderCache] = []
+    monkeypatch.setattr(header_cache, "prepare", prepared.append)
+    monkeypatch.delenv("ASSAY_CACHE", raising=False)
+    backend = reference_backend(TorchProgram.kind)()
+    backend.load("CPU", {})
+    head = "import torch\n\n\ndef forward(x):\n    return "
+    backend.convert(TorchProgram(f"{head}x + 1\n"), [])
+    assert prepared == []
+    for _ in range(2):
+        backend.convert(TorchProgram(f"{head}torch.compile(torch.neg)(x)\n"), [])
+    assert len(prepared) == 1

@@ -10,6 +10,7 @@ import pytest
 from fuzzing.cases import EquivalentPair, Provenance, Recipe, TestCase, TorchProgram
 from fuzzing.equivalence import rule
 from fuzzing.equivalence.pairs import pair_of, subject_of
+from fuzzing.equivalence.sampling import rules_by_api
 from fuzzing.errors import CaseFormatError
 from fuzzing.execute.evaluator import Evaluator
 from fuzzing.execute.shard import Shard
@@ -135,3 +136,9 @@ def test_a_difference_has_a_verdict_by_the_bounds_of_eagle_as_well(outcomes: dic
     assert (outcomes["slight"].verdict, outcomes["slight"].evidence.eagle) == (Verdict.WRONG_RESULT, "pass")
     assert (outcomes["coarse"].verdict, outcomes["coarse"].evidence.eagle) == (Verdict.PASS, "wrong_result")
     assert outcomes["equal"].evidence.eagle == ""
+
+
+def test_pairs_that_compile_come_after_the_others_of_a_call() -> None:
+    wanted = "optimized-compile,optimized-tvm,views,vmap"
+    found = [one.name for one in rules_by_api(rule.select(wanted))["torch.exp"]]
+    assert found == ["views", "vmap", "optimized-compile", "optimized-tvm"]

@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 
 from fuzzing.cases import (
     Absent,
+    EquivalentPair,
     Init,
     KerasLayer,
     OnnxModel,
@@ -88,6 +89,13 @@ def test_a_layer_of_keras() -> None:
 def test_a_program_of_torch_has_the_operator_that_it_is_about() -> None:
     found = _told(TorchProgram("def forward(x):\n    return x\n"), "torch.sin", x=X)
     assert (found.operator, found.parameters) == ("torch.sin", (("x", REPORTED),))
+
+
+def test_pairs_of_one_call_by_two_rules_differ() -> None:
+    side = TorchProgram("def forward(x):\n    return x\n")
+    found = [_told(EquivalentPair(side, side, rule), "torch.sin", x=X) for rule in ("vmap", "views")]
+    assert [one.operator for one in found] == ["torch.sin", "torch.sin"]
+    assert [dict(one.parameters)["equivalence rule"] for one in found] == ["vmap", "views"]
 
 
 def test_a_node_of_onnx_has_inputs_attributes_and_outputs() -> None:
