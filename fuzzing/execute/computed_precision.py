@@ -9,6 +9,9 @@ from fuzzing.backends.base import Backend
 from fuzzing.cases import EquivalentPair, OnnxModel
 from fuzzing.cases.programs import Program
 
+#: ONNX's operators with `stash_type`: by default their first stage is computed in float32, of any input. Results
+#: in float64 need be no better.
+_STASHED = ("LayerNormalization", "GroupNormalization", "RMSNormalization")
 #: The tag of NodeProto.op_type in serialized models (onnx.proto: field 4, of the length-delimited kind).
 _OP_TYPE = 4 << 3 | 2
 
@@ -26,6 +29,8 @@ class ComputedPrecision:
     def of(self, program: Program) -> Mapping[str, str]:
         """Type → narrower type, in which the whole program is judged; {} for most backends and programs."""
         found = dict(self._everywhere)
+        if program.frontend == "onnx" and any(_has_operator(program, name) for name in _STASHED):
+            found.setdefault("float64", "float32")
         for operator, narrow in self._by_operator.items():
             if _has_operator(program, operator):
                 found.update(narrow)

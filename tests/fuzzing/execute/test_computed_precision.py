@@ -22,6 +22,12 @@ RESIZE = onnx_case(
     'y = Resize <mode = "linear"> (x, , s)',
     x=IMAGE,
 )
+NORMALIZED = onnx_case(
+    "(double[1,1,4,4] x, double[1] s) => (double[1,1,4,4] y)",
+    "y = GroupNormalization <num_groups = 1> (x, s, s)",
+    x=IMAGE,
+    s=Tensor.of(np.array([0.7])),
+)
 CALL = TorchCall(
     "torch.nn.functional.interpolate", (TensorArg("x"),), (("size", (7, 7)), ("mode", "bilinear"))
 )
@@ -34,6 +40,7 @@ ADDED = TorchProgram("def forward(x):\n    resize = x + x\n    return resize\n")
     [
         (RESIZE.program, NARROW),
         (onnx_case("(double[2] Resize) => (double[2] y)", "y = Neg(Resize)", x=IMAGE).program, {}),
+        (NORMALIZED.program, NARROW),
         (CALL, NARROW),
         (TorchCall("torch.add", (TensorArg("x"), TensorArg("x"))), {}),
         (RESIZED, NARROW),
@@ -51,6 +58,14 @@ def test_what_a_backend_computes_narrower_holds_for_all_programs() -> None:
     openvino = backends.get("openvino")
     found = ComputedPrecision(openvino, "CPU", openvino.resolve_options({})).of(ADDED)
     assert found["float64"] == "float32"
+
+
+def test_a_stage_that_the_standard_computes_in_float32_is_judged_by_it() -> None:
+    """ONNX's `stash_type`: a result rounded to float32 on the way is right on every compiler."""
+    onnxruntime = backends.get("onnxruntime")
+    precision = ComputedPrecision(onnxruntime, "CPU", onnxruntime.resolve_options({}))
+    assert precision.of(NORMALIZED.program) == NARROW
+    assert precision.of(RESIZE.program) == {}
 
 
 @pytest.mark.compiler_tvm
