@@ -9,7 +9,7 @@ from fuzzing.backends.base import Backend
 from fuzzing.cases import EquivalentPair, OnnxModel
 from fuzzing.cases.programs import Program
 
-#: ONNX's operators with `stash_type`: by default their first stage is computed in float32, of any input. Results
+#: ONNX's operators with `stash_type`: by default their first stage is computed in float32, so that results
 #: in float64 need be no better.
 _STASHED = ("LayerNormalization", "GroupNormalization", "RMSNormalization")
 #: The tag of NodeProto.op_type in serialized models (onnx.proto: field 4, of the length-delimited kind).

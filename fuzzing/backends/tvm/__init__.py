@@ -121,6 +121,11 @@ class Tvm(Backend):
             r"\1",
         ),
         UnsupportedPattern(
+            "TypeError",
+            r"name=\"relax\.(\w+)\"[^\n]{0,500}\) (requires the input tensor to have \w+ dtype)",
+            r"\1 \2",
+        ),
+        UnsupportedPattern(
             "ValueError", r"\b(\w+ requires (?:a statically (?:known|typed)|known input) [^\n]+)", r"\1"
         ),
         # Relations that shapes known only at run time leave open.

@@ -549,6 +549,14 @@ SAID = [
     ),
     Said(
         "tvm",
+        "TypeError",
+        'ir.Op(span=None, ty=ir.Type(span=None), name="relax.sqrt", description="", arguments=(ir.ArgumentInfo(name="x", '
+        'type_info="Tensor", description="The input tensor."),), attrs_type_key="", num_inputs=1, support_level=10) '
+        "requires the input tensor to have float dtype. However, the given input dtype is T.int64",
+        "sqrt requires the input tensor to have float dtype",
+    ),
+    Said(
+        "tvm",
         "KeyError",
         "'Unregonized approximate algorithm for gelu: x.'",
         "Unregonized approximate algorithm for gelu",
