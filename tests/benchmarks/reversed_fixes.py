@@ -12,8 +12,6 @@ what the cases of the touched operators gave at both ends, and what failed other
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import re
 import subprocess
 import sys
@@ -21,8 +19,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from tests.benchmarks._commit_pairs import PairOptions, PairResult, run_pair
 from tests.benchmarks._common import machine
 
 _FRONTENDS = {
@@ -31,8 +29,6 @@ _FRONTENDS = {
 }
 #: Subjects of fixes, as the project words them; new operators and refactorings are left out.
 _FIX = re.compile(r"\b(fix|preserve|recover|correct|cast|handle|accept)", re.IGNORECASE)
-_CONFIRMED = re.compile(r"^\[ *([\d.]+) s\] regression: ", re.MULTILINE)
-_SHOWN = 5  # operators and titles of a reason
 
 
 @dataclass(frozen=True)
@@ -43,23 +39,6 @@ class Fix:
     subject: str
 
 
-@dataclass(frozen=True)
-class Result:
-    """What was found when a fix was run backwards.
-
-    cases   those that fail before the fix and pass with it
-    first   seconds to the first that was confirmed, None if none was
-    reason  why there are none
-    error   why nothing was tested
-    """
-
-    seconds: float
-    cases: tuple[str, ...] = ()
-    first: float | None = None
-    reason: str = ""
-    error: str = ""
-
-
 def list_fixes(repository: Path, frontend: str, since: str, until: str) -> list[Fix]:
     """The fixes of a frontend between two tags, oldest first."""
     span, path = f"refs/tags/{since}..refs/tags/{until}", _FRONTENDS[frontend]
@@ -67,49 +46,6 @@ def list_fixes(repository: Path, frontend: str, since: str, until: str) -> list[
     listing = subprocess.run(command, cwd=repository, check=True, capture_output=True, text=True).stdout
     found = (Fix(*line.split(" ", 1)) for line in listing.splitlines())
     return [one for one in found if _FIX.search(one.subject)]
-
-
-def reverse(fix: Fix, options: argparse.Namespace) -> Result:
-    """Tests the fix's parent against the fix."""
-    command = [sys.executable, "-m", "bot.cli", "run", "--backend", "tvm", "--frontend", options.frontend]
-    command += ["--budget", options.budget, "--json", "--repo", str(options.repository)]
-    command += ["--head", f"{fix.sha}^", "--base", fix.sha]
-    env = os.environ | {"ASSAY_DATA_DIR": str(options.data)}
-    begun = time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
-    seconds = time.monotonic() - begun
-    if done.returncode not in (0, 1):
-        return Result(
-            seconds, error=done.stderr.strip().splitlines()[-1][:300] if done.stderr.strip() else "?"
-        )
-    result: dict[str, Any] = json.loads(done.stdout)
-    cases = [one for one in result["groups"] if one["classification"] == "regression"]
-    tests = tuple(one["example"]["test"] for one in cases)
-    confirmed = _CONFIRMED.search(done.stderr)
-    return Result(seconds, tests, float(confirmed[1]) if confirmed else None, _reason(result))
-
-
-def _reason(result: dict[str, Any]) -> str:
-    """Why a result has no regression, as far as the report shows."""
-    if "operators" not in result:
-        return str(result["headline"])
-    touched = [one["operator"] for one in (result["ranking"] or {}).get("touched", ()) if "operator" in one]
-    rows = {one["operator"]: one for one in result["operators"]}
-    parts = [
-        f"{name} at head {_counts(rows[name]['head'])}, at base {_counts(rows[name]['base'])}"
-        for name in touched[:_SHOWN]
-        if name in rows
-    ] or [
-        f"no case of the operators that the change touches ran: {', '.join(touched[:_SHOWN]) or 'none known'}"
-    ]
-    for classification in ("changed", "inconclusive"):
-        titles = [one["title"] for one in result["groups"] if one["classification"] == classification]
-        parts += [f"{classification}: {title}" for title in titles[:_SHOWN]]
-    return "; ".join(parts)
-
-
-def _counts(verdicts: dict[str, int]) -> str:
-    return " ".join(f"{cases} {verdict}" for verdict, cases in verdicts.items()) or "none"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -130,12 +66,13 @@ def main(argv: Sequence[str]) -> int:
     if options.fix:
         fixes = [one for one in fixes if one.sha.startswith(tuple(options.fix))]
     print(f"{machine()}; {len(fixes)} fixes of the {options.frontend} frontend", flush=True)
-    begun, results = time.monotonic(), list[Result]()
+    pairs = PairOptions(options.repository, options.data, "tvm", options.frontend, options.budget)
+    begun, results = time.monotonic(), list[PairResult]()
     for fix in fixes:
         if time.monotonic() - begun > options.minutes * 60:
             print(f"stopped: {options.minutes:g} minutes are over; {len(fixes) - len(results)} fixes not run")
             break
-        results.append(reverse(fix, options))
+        results.append(run_pair(f"{fix.sha}^", fix.sha, pairs))
         print(_line(fix, results[-1]), flush=True)
     flagged = sum(bool(one.cases) for one in results)
     print(
@@ -144,7 +81,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _line(fix: Fix, result: Result) -> str:
+def _line(fix: Fix, result: PairResult) -> str:
     if result.error:
         what = f"failed: {result.error}"
     elif result.cases:

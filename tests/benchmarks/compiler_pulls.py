@@ -1,0 +1,132 @@
+"""What pull requests of a compiler's own repository cost, from the webhook to the verdict.
+
+The whole service runs beside a double of GitHub whose repository is made of the installed TVM's Python
+sources. One pull request breaks a converter, a second one of the same base breaks it otherwise, a third only
+formats it. Printed for each: the seconds from the webhook to the first finding in the check run and to the
+end, the findings, and the verdicts that were new at head and at base. The wheel is installed before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import func, select
+
+from bot.store import findings
+from bot.store.models import Classification, OutcomeRow
+from tests.benchmarks._common import machine, verdict
+from tests.github.repository_double import RepositoryDouble
+from tests.scenarios.deployment import Deployment
+from tests.scenarios.test_compiler_commits import CONFIG, FRONTEND, edited, sources
+
+FIRST_S, END_S = 60.0, 360.0
+BAR = (
+    f"a first finding after {FIRST_S:g} s and the end after {END_S:g} s, no base runs for the second, "
+    "no finding for the third"
+)
+_CONVERTER = "relax_op = relax.op.subtract"
+_TIMEOUT_S = 1800.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one pull request cost.
+
+    first        seconds to the first finding in the check run, None if there was none
+    seconds      to the end
+    regressions  findings
+    verdicts     new ones, of both sides
+    base         of those, at base
+    """
+
+    first: float | None
+    seconds: float
+    regressions: int
+    verdicts: int
+    base: int
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints a line for each pull request; 1 if the bar is not met."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks compiler-pulls", description=__doc__)
+    parser.add_argument("--budget", default="5m", help="of each campaign")
+    parser.add_argument("--corpus", type=Path, help="of another data folder, collected before")
+    options = parser.parse_args(argv)
+    print(machine(), flush=True)
+    text = sources()[FRONTEND]
+    assert text is not None
+    changes: dict[str, dict[str, str | None]] = {
+        "formatted": {FRONTEND: f"# A comment.\n{text}\n\n"},
+        "broken": edited(text, _CONVERTER, "relax_op = relax.op.add"),
+        "broken otherwise": edited(text, _CONVERTER, "relax_op = relax.op.multiply"),
+    }
+    config = CONFIG.replace("budget: 10m", f"budget: {options.budget}")
+    costs = {}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Deployment(Path(folder) / "service", real_compiler=True) as deployment,
+    ):
+        if options.corpus:
+            shutil.copytree(options.corpus, deployment.data_dir / "corpus", dirs_exist_ok=True)
+        repository = deployment.hub.repository("octo/tvm")
+        repository.commit({".github/assay.yml": config, **sources()}, message="Begin", quiet=True)
+        for name, files in changes.items():
+            costs[name] = _measure(deployment, repository, name.replace(" ", "-"), files)
+            print(f"{name}: {costs[name]}", flush=True)
+    return verdict(_is_kept(costs), BAR)
+
+
+def _is_kept(costs: Mapping[str, Cost]) -> bool:
+    broken, again = costs["broken"], costs["broken otherwise"]
+    in_time = all((one.first or _TIMEOUT_S) <= FIRST_S and one.seconds <= END_S for one in (broken, again))
+    return in_time and not again.base and not costs["formatted"].regressions
+
+
+def _measure(
+    deployment: Deployment, repository: RepositoryDouble, branch: str, files: dict[str, str | None]
+) -> Cost:
+    before = _verdicts(deployment)
+    begun = time.monotonic()
+    repository.open_pull(files, branch=branch)
+    head = repository.head(branch)
+    first = _first_finding(repository, head, begun)
+    deployment.wait_until_idle(_TIMEOUT_S)
+    seconds = time.monotonic() - begun
+    (campaign,) = [one for one in deployment.campaigns(repository.name) if one.head == head]
+    with deployment.rows.reading() as session:
+        found = list(findings.of_campaign(session, campaign.id))
+    after = _verdicts(deployment)
+    new = {toolchain: after[toolchain] - before.get(toolchain, 0) for toolchain in after}
+    regressions = sum(one.classification == Classification.REGRESSION.value for one in found)
+    return Cost(first, seconds, regressions, sum(new.values()), new.get(campaign.base_toolchain or "", 0))
+
+
+def _first_finding(repository: RepositoryDouble, head: str, begun: float) -> float | None:
+    """Seconds until the check run shows a finding; None if it ends without one."""
+    while time.monotonic() - begun < _TIMEOUT_S:
+        for run in repository.check_runs:
+            if run.head_sha == head:
+                if "regression" in str(run.fields.get("output", "")).lower():
+                    return time.monotonic() - begun
+                if run.fields.get("status") == "completed":
+                    return None
+        time.sleep(0.1)
+    return None
+
+
+def _verdicts(deployment: Deployment) -> dict[str, int]:
+    """Verdicts by toolchain."""
+    with deployment.rows.reading() as session:
+        rows = session.execute(select(OutcomeRow.toolchain, func.count()).group_by(OutcomeRow.toolchain))
+        return {toolchain: int(count) for toolchain, count in rows}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
