@@ -114,8 +114,8 @@ class Sources:
         return len(self.repository.commits("", between.good, between.bad, native)) if native else 0
 
     def query(self, query: BisectionQuery, reach: Reach) -> CommitQuery:
-        """The same question about commits."""
-        known = {name: getattr(query, name) for name in BisectionQuery.__dataclass_fields__}
+        """The same question about commits, of which none is tried beyond the search: each is a toolchain."""
+        known = {name: getattr(query, name) for name in BisectionQuery.__dataclass_fields__} | {"further": 0}
         older = frozenset(reach.older)
         return CommitQuery(**known, toolchain=lambda sha: self.spec(sha, older=sha in older))
 

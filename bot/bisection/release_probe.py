@@ -33,7 +33,6 @@ from fuzzing.triage.similar_failures import explain_similarity
 
 OnLine = Callable[[str], None]
 ProbeError = ProvisionError | RunnerError | ToolchainError
-_MOST_REWORDED = 3  # further ones that an exact answer may cost; ours
 
 
 class Runner(Protocol):
@@ -69,6 +68,7 @@ class BisectionQuery:
     package        the distribution whose releases are tried
     fixed_by       look for the change from failing to passing
     any_failure    any failure of the compiler counts as the bug
+    further        releases tried beyond the search where the change shows another failure; ours
     """
 
     corpus: Path
@@ -80,6 +80,7 @@ class BisectionQuery:
     profile: str = "default"
     fixed_by: bool = False
     any_failure: bool = False
+    further: int = 3
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -147,7 +148,7 @@ class ReleaseProbe:
     releases         in the order of the search
     make             makes toolchains
     out_of_time      whether no further release may be tried
-    accept_reworded  whether the bug with another message counts
+    accept_doubtful  whether the bug with another message counts and, for a fix, another failure
     """
 
     def __init__(
@@ -161,12 +162,12 @@ class ReleaseProbe:
         make: MakeToolchain = provision,
         out_of_time: Callable[[], bool] = lambda: False,
         *,
-        accept_reworded: bool = False,
+        accept_doubtful: bool = False,
     ) -> None:
         self._question, self._releases = query, releases
         self._data_dir, self._journal = data_dir, journal
         self._runner, self._on_line, self._make, self._out_of_time = runner, on_line, make, out_of_time
-        self._accept_reworded = accept_reworded
+        self._accept_doubtful = accept_doubtful
         self.probed: dict[int, ReleaseResult] = {}
         self.wanted: dict[str, Any] | None = None
         self.cost = Cost()
@@ -237,17 +238,17 @@ class ReleaseProbe:
             self.wanted = _most_frequent(outcomes)
         words = [self._classify(outcome) for outcome in outcomes]
         failed = 0 if failure is None or _is_permanent(failure) else runs - len(words)
-        reworded = words.count("reworded")
-        if not self._accept_reworded:
-            return Counts(words.count("bad"), words.count("good"), words.count("other") + reworded, failed)
-        return Counts(
-            words.count("bad") + reworded, words.count("good"), words.count("other"), failed, reworded
-        )
+        bad, good, other = map(words.count, ("bad", "good", "other"))
+        doubtful = words.count("reworded") + words.count("replaced")
+        if not self._accept_doubtful:
+            return Counts(bad, good, other + doubtful, failed)
+        return Counts(bad + doubtful, good, other, failed, doubtful)
 
     def _classify(self, outcome: Outcome) -> str:
         """Classifies one run. A release that refuses the case does not have the bug, and has not fixed it.
 
-        "reworded": the bug with another message, as releases change messages.
+        "reworded": the bug with another message, as releases change messages. "replaced": another failure
+        where a fix is wanted, which a release that fails is not.
         """
         clean = (Verdict.PASS,) if self._question.fixed_by else (Verdict.PASS, Verdict.UNSUPPORTED)
         if outcome.verdict in clean:
@@ -258,10 +259,17 @@ class ReleaseProbe:
             return "other"
         if has_symptom(outcome, self.wanted):
             return "bad"
-        return "reworded" if explain_similarity(symptom_of(outcome), self.wanted) else "other"
+        if explain_similarity(symptom_of(outcome), self.wanted):
+            return "reworded"
+        return "replaced" if self._question.fixed_by else "other"
 
-    def accepting_reworded(self) -> ReleaseProbe:
-        """A probe that counts reworded failures; reuses all runs."""
+    @property
+    def further(self) -> int:
+        """As in the question."""
+        return self._question.further
+
+    def accepting_doubtful(self) -> ReleaseProbe:
+        """A probe that counts reworded and replaced failures; reuses all runs."""
         again = ReleaseProbe(
             self._question,
             self._releases,
@@ -271,26 +279,34 @@ class ReleaseProbe:
             self._on_line,
             self._make,
             self._out_of_time,
-            accept_reworded=True,
+            accept_doubtful=True,
         )
         again.cost = self.cost
         return again
 
     def doubt(self, revision: int) -> str:
-        """Why a reworded failure of a release counts as the bug; "" if it is not reworded."""
-        outcomes = self.probed[revision].outcomes if revision in self.probed else []
-        reworded = [outcome for outcome in outcomes if self._classify(outcome) == "reworded"]
-        if (
-            self.wanted is None
-            or not reworded
-            or any(self._classify(outcome) == "bad" for outcome in outcomes)
-        ):
+        """A predicate: why another failure of a release counts as the bug; "" if it shows the bug itself."""
+        words = self._words(revision)
+        if self.wanted is None or "bad" in words:
             return ""
-        return explain_similarity(symptom_of(reworded[0]), self.wanted)
+        if "reworded" in words:
+            why = explain_similarity(symptom_of(words["reworded"]), self.wanted)
+            return f"fails with another message, taken for the same bug: {why}"
+        return "fails in another way; the bug may have been fixed before" if "replaced" in words else ""
+
+    def is_reworded(self, revision: int) -> bool:
+        """Whether a release shows the bug with another message only."""
+        words = self._words(revision)
+        return "reworded" in words and "bad" not in words
+
+    def _words(self, revision: int) -> dict[str, Outcome]:
+        """What the runs of a release are classified as, with an outcome of each."""
+        outcomes = self.probed[revision].outcomes if revision in self.probed else []
+        return {self._classify(outcome): outcome for outcome in reversed(outcomes)}
 
 
-class _ManyRewordedError(Exception):
-    """A few further releases have the bug with another message than the first that fails."""
+class _NotCertainError(Exception):
+    """Exact symptoms give no certain answer within few further releases."""
 
 
 def bisect_releases(
@@ -299,9 +315,9 @@ def bisect_releases(
     """The result, and the probe it is from.
 
     Reworded failures count as the bug. Where the first failing release is reworded, exact symptoms decide if
-    they give a certain answer without skipping more than _MOST_REWORDED releases.
+    they give a certain answer without skipping more than _MOST_DOUBTFUL releases.
     """
-    accepting = release_probe.accepting_reworded()
+    accepting = release_probe.accepting_doubtful()
     answer = bisect(releases, accepting, rule)
     if answer.failing is None or not accepting.doubt(answer.failing):
         return answer, accepting
@@ -310,12 +326,11 @@ def bisect_releases(
 
     def exact(revision: int, runs: int) -> Counts:
         further = release_probe.probed.keys() - known
-        reworded = [one for one in further if release_probe.doubt(one)]
-        if len(reworded) >= _MOST_REWORDED and revision not in known | further:
-            raise _ManyRewordedError
+        if len(further) >= release_probe.further and revision not in known | further:
+            raise _NotCertainError
         return release_probe(revision, runs)
 
-    with suppress(_ManyRewordedError):
+    with suppress(_NotCertainError):
         certain = bisect(releases, exact, rule)
         if certain.kind is ResultKind.FOUND:
             return certain, release_probe

@@ -39,14 +39,14 @@ def result_to_json(
 
     release  the one in which it changed; `before`: the release before it
     untried  releases for which no time was left
-    doubt    why the failing release shows the bug though reworded, "" if it is not reworded
+    doubt    why the other failure of the failing release counts as the bug, "" if it shows the bug itself
     """
     cost = release_probe.cost
     clean, failing = (None if at is None else releases[at] for at in (answer.clean, answer.failing))
     before, release = (failing, clean) if query.fixed_by else (clean, failing)
     seen = [(release_probe.probed[at], classified) for at, classified in answer.classified.items()]
     rows = [
-        _row(release_probe.probed[at], classified, any_reworded=bool(release_probe.doubt(at)))
+        _row(release_probe.probed[at], classified, any_reworded=release_probe.is_reworded(at))
         for at, classified in answer.classified.items()
         if release_probe.probed[at].tried
     ]
@@ -201,9 +201,7 @@ def _evidence_lines(answer: dict[str, Any]) -> list[str]:
         grounds.append(f"not tried within the time limit: {', '.join(left)}")
     if answer.get("doubt"):
         failing = answer["before" if answer["asked"] == "fixed by" else "release"]
-        grounds.append(
-            f"{name(failing)} fails with another message, taken for the same bug: {answer['doubt']}"
-        )
+        grounds.append(f"{name(failing)} {answer['doubt']}")
     if answer["confidence"]:
         percent = min(99.9, int(answer["confidence"] * 1000) / 10)
         grounds.append(f"confidence {percent:g} %, at a rate of failure of {answer['rate']:.0%}")

@@ -32,6 +32,7 @@ DATA = Path(__file__).parent / "commit_bisection_data" / "cases.toml"
 BAR = "10 changes named right, with at most ceil(log2 n) + 2 toolchains each where none had to be skipped"
 _FOLDER = re.compile(r" with (\S+) of the commit")
 _NEEDED = re.compile(r"of the commit, ([0-9a-f]{12}): ")
+_UNUSABLE = re.compile(r"of the commit, ([0-9a-f]{12}): .*: trying another$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,9 @@ def main(argv: Sequence[str]) -> int:
     right = beyond = 0
     for case in cases:
         begun = time.monotonic()
-        answer, tried = _bisect(case, Path(repositories[case.compiler]), options.data.absolute())
+        answer, tried, unusable = _bisect(case, Path(repositories[case.compiler]), options.data.absolute())
         named = str(answer["release"]).startswith(case.commit) and not answer["between"]
-        skipped = sum(row["judgement"] == "skipped" for row in answer["probed"])
+        skipped = sum(row["judgement"] == "skipped" for row in answer["probed"]) + unusable
         most = max_probed(answer["releases"])
         right += named
         beyond += tried > most and not skipped
@@ -89,8 +90,10 @@ def main(argv: Sequence[str]) -> int:
     return verdict(right == len(cases) >= 10 and not beyond, BAR)
 
 
-def _bisect(case: Case, repository: Path, data: Path) -> tuple[dict[str, Any], int]:
-    """The answer of `assay bisect`, and the number of toolchains: commits with equal sources share theirs."""
+def _bisect(case: Case, repository: Path, data: Path) -> tuple[dict[str, Any], int, int]:
+    """The answer of `assay bisect`, and how many toolchains it needed and commits it tried that work with no
+    wheel. Commits with equal sources share a toolchain.
+    """
     models = data / "models" / case.name
     models.mkdir(parents=True, exist_ok=True)
     onnx.save(onnx.parser.parse_model(case.model), models / "model.onnx")
@@ -104,12 +107,13 @@ def _bisect(case: Case, repository: Path, data: Path) -> tuple[dict[str, Any], i
         raise SystemExit(f"{case.name}: {done.stderr.strip()[-500:]}")
     answer: dict[str, Any] = json.loads(done.stdout)
     needed = {row["release"][:12] for row in answer["probed"]} | set(_NEEDED.findall(done.stderr))
+    unusable = set(_UNUSABLE.findall(done.stderr)) - {row["release"][:12] for row in answer["probed"]}
     folder = _FOLDER.search(answer["over"])
     assert folder, answer["over"]
     trees = (f"{sha}:{folder[1]}" for sha in needed)
     command = ["git", "-c", "safe.directory=*", "rev-parse", *trees]
     found = subprocess.run(command, cwd=repository, check=True, capture_output=True, text=True).stdout
-    return answer, len(set(found.split()))
+    return answer, len(set(found.split())), len(unusable)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,10 @@ from tests.bot.bisection.test_release_probe import PASS, RAISES, REWORDS, WRONG,
 WANTED = Range.parse("openvino:1.0..1.9")
 
 
-def ask(world: World) -> dict[str, Any]:
-    answer, release_probe = bisect_releases(world.release_probe(query()), len(world.does), DecisionRule())
-    return result_to_json(query(), WANTED, list(world.does), answer, release_probe, 1.0)
+def ask(world: World, *, fixed_by: bool = False) -> dict[str, Any]:
+    asked = query(fixed_by=fixed_by)
+    answer, release_probe = bisect_releases(world.release_probe(asked), len(world.does), DecisionRule())
+    return result_to_json(asked, WANTED, list(world.does), answer, release_probe, 1.0)
 
 
 def test_where_no_release_is_next_to_a_clean_one_in_the_same_words_others_count(tmp_path: Path) -> None:
@@ -71,6 +72,15 @@ def test_other_words_away_from_the_change_cost_no_release(tmp_path: Path) -> Non
     output = ask(world)
     assert (output["kind"], output["release"], output["before"]) == ("found", "1.40", "1.39")
     assert len(world.ran) <= max_probed(len(words))
+
+
+def test_a_release_that_fails_otherwise_is_no_fix(tmp_path: Path) -> None:
+    newest_first = [PASS] * 20 + [WRONG] * 30 + [RAISES] * 10
+    world = World(tmp_path, {f"1.{place}": [word] for place, word in enumerate(newest_first)})
+    output = ask(world, fixed_by=True)
+    assert (output["kind"], output["release"], output["before"]) == ("unreliable", "1.19", "1.20")
+    assert format_lines(output)[1] == ("  1.20 fails in another way; the bug may have been fixed before")
+    assert len(world.ran) <= max_probed(len(newest_first)) + 3
 
 
 def test_another_failure_is_no_other_wording(tmp_path: Path) -> None:
