@@ -17,6 +17,8 @@ from fuzzing.errors import InfrastructureError
 
 #: From which torch's, numpy's and Python's generators draw the samples of one operator.
 SEED = 0
+#: Modules of torch.testing._internal that look for the test which asks for samples.
+_LOOKING = ("common_utils", "opinfo.core")
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def seed_samples(samples: Callable[[], Iterator[Any]]) -> Generator[Any]:
     torch.default_generator.manual_seed(SEED)
     np.random.seed(SEED)
     random.seed(SEED)
-    with warnings.catch_warnings(), _seeding_cpu_only():
+    with warnings.catch_warnings(), _seeding_cpu_only(), _without_test_lookup():
         warnings.simplefilter("ignore")
         yield from samples()
 
@@ -82,6 +84,23 @@ def _seeding_cpu_only() -> Iterator[None]:
         yield
     finally:
         torch.manual_seed = original
+
+
+@contextlib.contextmanager
+def _without_test_lookup() -> Iterator[None]:
+    """Keeps torch's databases from looking for a test in the source of each frame of the stack.
+
+    There is none here, and looking takes longer than making the samples.
+    """
+    modules: list[Any] = [importlib.import_module(f"torch.testing._internal.{name}") for name in _LOOKING]
+    originals = [(module, module.extract_test_fn) for module in modules if hasattr(module, "extract_test_fn")]
+    for module, _ in originals:
+        module.extract_test_fn = lambda: None
+    try:
+        yield
+    finally:
+        for module, original in originals:
+            module.extract_test_fn = original
 
 
 @dataclass(frozen=True)

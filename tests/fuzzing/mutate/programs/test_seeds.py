@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from functools import cache
 
 import pytest
 import torch
+from torch.testing._internal import common_utils
 
 from fuzzing.mutate.programs.profile import run_program
 from fuzzing.mutate.programs.seed_kinds.operator_chains import LEFT_OUT, _operators, _samples
@@ -52,12 +54,14 @@ def test_a_seed_writes_to_none_of_its_variables() -> None:
     assert program.values["v1"].tolist() == [1, 1, 1, 1]
 
 
-def test_samples_leave_torch_as_it_was() -> None:
+def test_samples_leave_torch_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seeds of other kinds read what torch's functions are, so the order of seeds would matter."""
     [place] = [place for place, (name, _) in enumerate(_operators()) if name == "torch.mul"]
-    before = torch.manual_seed
+    before, looked = (torch.manual_seed, common_utils.extract_test_fn), list[str]()
+    monkeypatch.setattr(inspect, "stack", lambda: looked.append("stack"))
     assert _samples.__wrapped__(place, "float32")
-    assert torch.manual_seed is before
+    assert (torch.manual_seed, common_utils.extract_test_fn) == before
+    assert not looked, "torch reads the source of each frame of the stack, to find a test"
 
 
 def test_examples_have_no_effects_and_chains_are_chained() -> None:
