@@ -14,10 +14,14 @@ _TIMEOUT_S = 10
 
 
 class ObjectStore:
-    """The store at `url`, connected when it is first used."""
+    """The store at `url`, connected when it is first used.
 
-    def __init__(self, url: str) -> None:
+    setting  where the URL is from, for messages
+    """
+
+    def __init__(self, url: str, setting: str = "ASSAY_ARTIFACTS_URL") -> None:
         self.url = url.rstrip("/")
+        self._setting = setting
         self._filesystem: Any = None
         self._errors: tuple[type[Exception], ...] = (OSError,)
 
@@ -33,8 +37,7 @@ class ObjectStore:
             yield self._filesystem
         except self._errors as error:
             raise InfrastructureError(
-                f"cannot {what} {self.url}: {error}; check ASSAY_ARTIFACTS_URL, its credentials "
-                "and the network"
+                f"cannot {what} {self.url}: {error}; check {self._setting}, its credentials and the network"
             ) from error
 
     def _open(self) -> Any:
@@ -50,7 +53,7 @@ class ObjectStore:
             filesystem, _ = fsspec.core.url_to_fs(self.url, **options)
         except ImportError as error:
             raise SettingsError(
-                f"ASSAY_ARTIFACTS_URL needs a package that is not installed: {error}; "
+                f"{self._setting} needs a package that is not installed: {error}; "
                 "install 'assay[s3]' for s3://, gcsfs for gs://"
             ) from error
         return filesystem
