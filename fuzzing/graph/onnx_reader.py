@@ -42,7 +42,7 @@ def read(model: ModelProto | bytes, *, strict: bool) -> Graph:
     """
     if isinstance(model, bytes):
         model = _parse(model)
-    _refuse_sparse(model.graph)
+    refuse_crashing(model.graph)
     if model.functions:
         model = onnx.inliner.inline_local_functions(model, False)
     try:
@@ -66,8 +66,8 @@ def _parse(data: bytes) -> ModelProto:
         raise UnreadableError(f"this is no ONNX model: {error}") from None
 
 
-def _refuse_sparse(graph: GraphProto) -> None:
-    """Checked first, because ONNX's inference crashes on some sparse tensors."""
+def refuse_crashing(graph: GraphProto) -> None:
+    """Raises UnreadableError for what may crash ONNX's inference, and with it the process (onnx 1.23.2)."""
     for item in graph.sparse_initializer:
         raise UnreadableError(
             f"the initializer {item.values.name!r} is sparse, which no graph holds; make it dense"
@@ -75,7 +75,12 @@ def _refuse_sparse(graph: GraphProto) -> None:
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
-                _refuse_sparse(attribute.g)
+                refuse_crashing(attribute.g)
+            # Reads beyond the lengths of as many outputs as the attribute says.
+            if node.op_type == "Split" and attribute.name == "num_outputs" and attribute.i < len(node.output):
+                raise UnreadableError(
+                    f"a Split into {attribute.i} by its num_outputs has {len(node.output)} outputs"
+                )
 
 
 class _Scope:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import onnx
 
-from fuzzing.errors import IllTypedError, UsageError
+from fuzzing.errors import IllTypedError, UnreadableError, UsageError
 from fuzzing.graph.ir import Attribute, Graph, Node, Subgraph
 from fuzzing.graph.onnx_reader import read
 from fuzzing.graph.onnx_writer import to_onnx, to_onnx_untyped
@@ -144,6 +144,8 @@ def _infer_with_onnx(graph: Graph) -> Graph:
     except onnx.shape_inference.InferenceError as error:
         if not any(True for node in graph.nodes for _ in node.subgraphs()):
             raise IllTypedError(f"ONNX cannot type the graph: {error}") from error
+    except UnreadableError as error:
+        raise IllTypedError(f"ONNX must not type the graph: {error}") from error
     try:
         return read(to_onnx_untyped(bare, body_inputs=False), strict=True)
     except onnx.shape_inference.InferenceError as error:

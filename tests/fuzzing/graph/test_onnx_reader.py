@@ -239,6 +239,16 @@ def test_sparse_initializers_are_refused() -> None:
         from_onnx(made)
 
 
+@pytest.mark.parametrize("number", [-1, 0, 1])
+def test_more_outputs_of_a_split_than_it_says_are_refused(number: int) -> None:
+    """ONNX's inference reads beyond a vector's end there, which aborts the process."""
+    made = model("g (float[4] x) => (float[2] y, float[2] z) { y, z = Split <num_outputs = 2> (x) }")
+    from_onnx(made)
+    made.graph.node[0].attribute[0].i = number
+    with pytest.raises(UnreadableError, match="has 2 outputs"):
+        from_onnx(made)
+
+
 def test_what_is_no_model_is_refused() -> None:
     with pytest.raises(UnreadableError, match="no ONNX model"):
         from_onnx(b"\xff\xff\xff")

@@ -248,3 +248,12 @@ def test_constants_keep_their_types() -> None:
     graph = builder.finish(builder.node("Reshape", (x, shape), (TensorType("float32", (1,)),)))
     for legal in (True, False):
         assert str(retype(graph, legal=legal).types[2]) == "float32[3,2]"
+
+
+def test_what_would_crash_onnx_is_ill_typed() -> None:
+    text = '<ir_version: 8, opset_import: ["" : 18]> g (float[4] x) => (float[2] y, float[2] z)'
+    graph = from_onnx(onnx.parser.parse_model(f"{text} {{ y, z = Split <num_outputs = 2> (x) }}"))
+    [node] = graph.nodes
+    wrong = replace(graph, nodes=(node._replace(attributes={"num_outputs": 1}),))
+    with pytest.raises(IllTypedError, match="has 2 outputs"):
+        retype(wrong)
