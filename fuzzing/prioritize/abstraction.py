@@ -44,7 +44,7 @@ def partition_of_released_code(name: str, value: JSON, frontend: str) -> tuple[t
     if not isinstance(value, dict) or "tensor" not in value:
         return ((name, _code_value(value, frontend)),)
     dtype, shape = value["tensor"]
-    found = ((name + SHAPE, _code_shape(tuple(shape), frontend)), (name + DTYPE, dtype))
+    found = ((name + SHAPE, code_shape(tuple(shape), frontend)), (name + DTYPE, dtype))
     return (*found, (name + LAYOUT, value["layout"])) if "layout" in value else found
 
 
@@ -71,7 +71,7 @@ def _code_value(value: JSON, frontend: str) -> Hashable:
         return 0.1 if value > 0 else -0.1
     if isinstance(value, dict) and "tensor" in value:
         dtype, shape = value["tensor"]
-        return (_code_shape(tuple(shape), frontend), dtype, value.get("layout", ""))
+        return (code_shape(tuple(shape), frontend), dtype, value.get("layout", ""))
     return json.dumps(value, sort_keys=True)
 
 
@@ -95,7 +95,8 @@ def _code_list(values: list[JSON], frontend: str) -> Hashable:
 
 
 @lru_cache(maxsize=1 << 16)  # a suite repeats few shapes
-def _code_shape(shape: tuple[int, ...], frontend: str) -> Hashable:
+def code_shape(shape: tuple[int, ...], frontend: str) -> Hashable:
+    """A tensor's abstract shape."""
     return _code_list(list(shape), frontend)
 
 

@@ -10,20 +10,22 @@ computes:
 - What the compilers of 2023 refuse goes to the end (`opera_filter`), and of an operator whose parameters the
   suite covers wholly one instance is ranked. The rest is shuffled by Python's generator.
 
-Where it differs still: a tensor is two columns here, while the released code joins an ONNX node's inputs in
-one list, and so its outputs. A parameter that every instance gives counts as one without a default. Keras's
-ties go to the first instance, not to a random one. Two texts or floats in a list are compared as in `opera`,
-while the released code compares integers only.
+- The shapes of an ONNX node's inputs are one parameter, and so their dtypes, and the same of its outputs.
+
+Where it differs still: a parameter that every instance gives counts as one without a default. Keras's ties go
+to the first instance, not to a random one. Two texts or floats in a list are compared as in `opera`, while
+the released code compares integers only. `python -m tests.benchmarks opera-orders` compares it with the
+published orders.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from fuzzing.prioritize import abstraction
-from fuzzing.prioritize.call_binding import OUTPUT
+from fuzzing.prioritize.call_binding import JSON, OUTPUT
 from fuzzing.prioritize.instances import Instance
 from fuzzing.prioritize.opera import (
     NOTHING_NEW,
@@ -74,11 +76,12 @@ def _abstract(group: Group, instances: Sequence[Instance]) -> tuple[Operator, fl
 
     The weight has a table of its own: it starts from pairs with the values of the suite's first test.
     """
-    once = [_columns(one, abstraction.abstract_as_released_code(one)) for one in instances]
-    rows = [_abstract_test(one) for one in instances]
+    operands = _operands([*instances, *group.tests])
+    once = [_columns(one, abstraction.abstract_as_released_code(one), operands) for one in instances]
+    rows = [_abstract_test(one, operands) for one in instances]
     if group.frontend != "torch":
         rows[0] = once[0]
-    tests = [_abstract_test(test) for test in group.tests]
+    tests = [_abstract_test(test, operands) for test in group.tests]
     known = find_defaults(instances, once)
     defaults: dict[str, Hashable] = {
         name: known.get(name, _NO_DEFAULT) for row in (*rows, *tests) for name in row
@@ -89,16 +92,50 @@ def _abstract(group: Group, instances: Sequence[Instance]) -> tuple[Operator, fl
     return operator, group.abstracted(tabulate(rows, tests, defaults, tests[0]), recorded=True).uncovered
 
 
-def _abstract_test(instance: Instance) -> abstraction.Abstract:
+def _abstract_test(instance: Instance, operands: frozenset[str]) -> abstraction.Abstract:
     """The abstract parameters; those omitted are abstracted twice."""
     found = abstraction.abstract_as_released_code(instance)
     for name in {name for name, _ in instance.parameters}.difference(instance.explicit):
         if name in found and not name.startswith(OUTPUT):
             found[name] = abstraction.abstract_again(found[name], instance.frontend)
-    return _columns(instance, found)
+    return _columns(instance, found, operands)
 
 
-def _columns(instance: Instance, found: abstraction.Abstract) -> abstraction.Abstract:
-    """The parameters in the released code's order: tensors first, for ONNX last."""
-    last = instance.frontend == "onnx"
-    return dict(sorted(found.items(), key=lambda item: item[0].endswith(_TENSOR) == last))
+def _operands(instances: Sequence[Instance]) -> frozenset[str]:
+    """The parameters of an ONNX node that are tensors in some instance: its inputs and outputs."""
+    return frozenset(
+        name
+        for one in instances
+        if one.frontend == "onnx"
+        for name, value in one.parameters
+        if name.startswith(OUTPUT) or any(True for _ in abstraction.iter_tensors(value))
+    )
+
+
+def _columns(
+    instance: Instance, found: abstraction.Abstract, operands: frozenset[str]
+) -> abstraction.Abstract:
+    """The parameters in the released code's order: tensors first; for ONNX attributes, inputs, outputs."""
+    if instance.frontend != "onnx":
+        return dict(sorted(found.items(), key=lambda item: not item[0].endswith(_TENSOR)))
+    attributes = {name: found[name] for name, _ in sorted(instance.parameters) if name not in operands}
+    if not operands:
+        return attributes
+    given = [(name, value) for name, value in instance.parameters if name in operands]
+    (shapes, dtypes), (made, kinds) = (
+        _join(value for name, value in given if name.startswith(OUTPUT) is is_output)
+        for is_output in (False, True)
+    )
+    joined = {"input_shape": shapes, "input_dtype": dtypes, "output_dtype": kinds, "output_shape": made}
+    return attributes | joined
+
+
+def _join(values: Iterable[JSON]) -> tuple[Hashable, Hashable]:
+    """The shapes and the dtypes of several tensors; two are followed by a comparison."""
+    tensors = [tensor for value in values for tensor in abstraction.iter_tensors(value)]
+    shapes = tuple(abstraction.code_shape(tuple(shape), "onnx") for _, shape in tensors)
+    return _with_relation(shapes), _with_relation(tuple(dtype for dtype, _ in tensors))
+
+
+def _with_relation(items: tuple[Hashable, ...]) -> Hashable:
+    return (*items, 0 if items[0] == items[1] else -1) if len(items) == 2 else items

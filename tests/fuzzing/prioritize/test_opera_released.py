@@ -59,6 +59,21 @@ def test_the_weight_starts_from_the_suites_first_test() -> None:
     assert first.why["operator"] == pytest.approx(2 / 3)
 
 
+def test_inputs_of_an_onnx_node_are_one_parameter_and_so_are_outputs() -> None:
+    def tensor(*shape: int) -> dict[str, object]:
+        return {"tensor": ["float32", list(shape)]}
+
+    instances = [
+        instance(0, "Add", "onnx", A=tensor(2), B=tensor(3), m=1, **{"output.C": tensor(2)}),
+        instance(1, "Add", "onnx", A=tensor(1), B=tensor(3), m=1, **{"output.C": tensor(2)}),
+    ]
+    ranked = list(get("opera-released")(instances, Context(explain=True)))
+    assert [one.instance_index for one in ranked] == [0, 1]
+    names = ["m", "input_shape", "input_dtype", "output_dtype", "output_shape"]
+    assert ranked[0].why["new"] == names
+    assert ranked[1].why["new"] == ["input_shape"]
+
+
 def test_the_rest_is_shuffled_as_by_the_released_code() -> None:
     instances = [instance(n, a=1, b=1) for n in range(7)]
     # 0 has all new values, 1 is the one more of the operator; the rest is shuffled by random.seed(1)
