@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fuzzing.prioritize.strategies import Context, get
@@ -60,7 +62,7 @@ def test_the_weight_starts_from_the_suites_first_test() -> None:
 
 
 def test_inputs_of_an_onnx_node_are_one_parameter_and_so_are_outputs() -> None:
-    def tensor(*shape: int) -> dict[str, object]:
+    def tensor(*shape: int) -> Any:
         return {"tensor": ["float32", list(shape)]}
 
     instances = [
