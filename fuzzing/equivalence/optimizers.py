@@ -38,6 +38,10 @@ _ONNX = (
     "with contextlib.redirect_stdout(io.StringIO()):\n"
     "    program = torch.onnx.export(call, inputs, dynamo=True, verbose=False).model_proto"
 )
+#: OpenVINO documents float32 as the widest type that its CPU computes in.
+_NARROWS = """given = [*inputs, *torch.utils._pytree.tree_leaves(call(*[tensor.clone() for tensor in inputs]))]
+if any(isinstance(tensor, torch.Tensor) and tensor.dtype == torch.float64 for tensor in given):
+    raise TypeError("float64 is computed in float32")"""
 _ARRAYS = "arrays = [tensor.numpy() for tensor in inputs]"
 
 OPTIMIZERS: Mapping[str, Optimizer] = {
@@ -71,7 +75,7 @@ return [torch.as_tensor(result) for result in session.run(None, feeds)]""",
     ),
     "openvino": _capturing(
         "openvino.convert_model",
-        f"import openvino\n{_EXPORT}\nmodel = openvino.convert_model(program)\n{_ARRAYS}",
+        f"{_NARROWS}\nimport openvino\n{_EXPORT}\nmodel = openvino.convert_model(program)\n{_ARRAYS}",
         """compiled = openvino.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
 results = compiled([array for array in arrays])
 return [torch.as_tensor(results[place]) for place in range(len(compiled.outputs))]""",

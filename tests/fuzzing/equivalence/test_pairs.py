@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from fuzzing.cases import EquivalentPair, Provenance, Recipe, TestCase, TorchProgram
-from fuzzing.equivalence import rule
-from fuzzing.equivalence.pairs import pair_of, subject_of
+from fuzzing.cases import Dtype, EquivalentPair, Provenance, Recipe, TestCase, TorchProgram
+from fuzzing.equivalence import draws, rule
+from fuzzing.equivalence.pairs import make_pair, pair_of, subject_of
 from fuzzing.equivalence.sampling import rules_by_api
 from fuzzing.errors import CaseFormatError
 from fuzzing.execute.evaluator import Evaluator
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome, Verdict
-from tests.fuzzing.equivalence.pair_helpers import pair_for, sides_of
+from fuzzing.rng import Rng
+from tests.fuzzing.equivalence.pair_helpers import pair_for, run_side, sides_of
 
 FAIL = "raise ValueError('no')"
 
@@ -142,3 +144,12 @@ def test_pairs_that_compile_come_after_the_others_of_a_call() -> None:
     wanted = "optimized-compile,optimized-tvm,views,vmap"
     found = [one.name for one in rules_by_api(rule.select(wanted))["torch.exp"]]
     assert found == ["views", "vmap", "optimized-compile", "optimized-tvm"]
+
+
+@pytest.mark.parametrize("options", [{}, {"dtype": Dtype("float64")}], ids=["given", "computed"])
+def test_openvino_is_not_compared_in_float64_which_it_computes_in_float32(options: dict[str, Any]) -> None:
+    given = {"input": draws.uniform(Rng(0), (3,), "float32" if options else "float64", 1000.0)}
+    made = make_pair(rule.get("optimized-openvino"), draws.call_case("torch.sum", given, options))
+    assert made is not None
+    with pytest.raises(NotImplementedError, match="float64 is computed in float32"):
+        run_side(sides_of(made)[1], made)
