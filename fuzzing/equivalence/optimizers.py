@@ -38,8 +38,9 @@ _ONNX = (
     "with contextlib.redirect_stdout(io.StringIO()):\n"
     "    program = torch.onnx.export(call, inputs, dynamo=True, verbose=False).model_proto"
 )
-#: OpenVINO documents float32 as the widest type that its CPU computes in.
-_NARROWS = """given = [*inputs, *torch.utils._pytree.tree_leaves(call(*[tensor.clone() for tensor in inputs]))]
+#: OpenVINO's CPU computes float64 in float32, as its backend declares too (`Backend.computed_in`).
+_NARROWS = """results = call(*[tensor.clone() for tensor in inputs])
+given = [*inputs, *torch.utils._pytree.tree_leaves(results)]
 if any(isinstance(tensor, torch.Tensor) and tensor.dtype == torch.float64 for tensor in given):
     raise TypeError("float64 is computed in float32")"""
 _ARRAYS = "arrays = [tensor.numpy() for tensor in inputs]"

@@ -1,8 +1,9 @@
 """Cost of a pair of equal programs, relative to two bare executions of its sides; the bar is 3.
 
-Part of the source `eagle` is migrated. In each round a shard with one worker runs the pairs, rechecks
-included, from its first outcome to its last; then a bare process that has the library imported runs the left
-and the right programs of the same pairs as they are. Both begin with a new process, bound to one core.
+Part of the source `eagle` is migrated. In each round a shard with one worker runs a third of the pairs, and
+another all of them, rechecks included; the difference is the cost of the others, without start and imports.
+Then a bare process runs the left and the right programs of that third and, measured, of the others. All are
+bound to one core, and the processor's time is compared: the wall clock's is that of other work on it too.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from pathlib import Path
 from fuzzing.cases import Corpus, EquivalentPair
 from fuzzing.equivalence import rule
 from fuzzing.execute.shard import Shard
-from tests.benchmarks._bare_loop import bare
+from tests.benchmarks._bare_loop import bare_loops
 from tests.benchmarks._common import machine, verdict
 
 #: Pairs of optimizers compile, which says little about what a pair costs.
@@ -43,19 +44,29 @@ def sides(corpus: Path, ids: Sequence[str], made: Path) -> list[str]:
 
 
 def paired_seconds(corpus: Path, ids: Sequence[str]) -> tuple[float, Counter[str]]:
-    """From the first outcome of a shard to the last, and the pairs by verdict."""
+    """Processor seconds of a shard with all its processes, and the pairs by verdict."""
     path = corpus.parent / "shard.json"
     path.write_text(json.dumps(Shard(str(corpus), tuple(ids), "torch", "bench", sys.executable).to_json()))
+    before = _children_seconds()
     command = [sys.executable, "-m", "fuzzing.execute", str(path)]
-    times, verdicts = [], Counter[str]()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            event = json.loads(line)
-            if event["event"] == "outcome":
-                times.append(time.perf_counter())
-                verdicts[event["outcome"]["verdict"]] += 1
-    return times[-1] - times[0], verdicts
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    verdicts = Counter(event["outcome"]["verdict"] for event in events if event["event"] == "outcome")
+    return _children_seconds() - before, verdicts
+
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def bare_seconds(apart: Path, programs: Sequence[str], first: int) -> float:
+    """Processor seconds of the programs from `first` on, after those before it."""
+    with bare_loops(apart, "torch", programs, [None]) as [loop]:
+        loop.begin(0, first, 1)
+        loop.took()
+        loop.begin(first, len(programs), 1)
+        return loop.took().processor
 
 
 def main(argv: Sequence[str]) -> int:
@@ -79,13 +90,16 @@ def main(argv: Sequence[str]) -> int:
         )  # fmt: skip
         ids = list(Corpus(corpus).ids())
         programs = sides(corpus, ids, apart)
+        third = len(ids) // 3
+        others = len(ids) - third
         for _ in range(args.rounds):
+            started, _ = paired_seconds(corpus, ids[:third])
             paired, verdicts = paired_seconds(corpus, ids)
-            [floor] = bare(apart, "torch", programs, 1, [None])
-            ratios.append(paired / floor.wall)
+            floor = bare_seconds(apart, programs, 2 * third)
+            ratios.append((paired - started) / floor)
             print(
-                f"{len(ids)} pairs {dict(verdicts)}: {1000 * paired / len(ids):.1f} ms a pair, "
-                f"{1000 * floor.wall / len(ids):.1f} ms bare, ratio {ratios[-1]:.2f}"
+                f"{len(ids)} pairs {dict(verdicts)}: {1000 * (paired - started) / others:.1f} ms a pair, "
+                f"{1000 * floor / others:.1f} ms bare, ratio {ratios[-1]:.2f}"
             )
     ratio = statistics.median(ratios)
     print(f"median of {args.rounds} rounds: {ratio:.2f}")
