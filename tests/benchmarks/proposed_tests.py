@@ -1,12 +1,14 @@
 """Proposed tests: old bugs of five compilers, each test run as the suite's own on a bad and a good build.
 
     python -m tests.benchmarks proposed-tests [--target onnxruntime]
+    python -m tests.benchmarks proposed-tests --target tvm --checkout ~/tvm
 
 A test is written for each bug into a tree with the target's layout and helpers. It has to fail on the bad
 build and to pass on the good one, in three fresh processes each. The bugs of ONNX Runtime and OpenVINO
 (proposed_tests_data/old_bugs.json) are real: node tests of ONNX that fail on one release and pass on a later
 one, with the first opset that has their operators, because old releases refuse newer ones. The faults of the
-others are planted (tests/bot/proposals/plants.py). A release takes about 200 MB; ASSAY_DATA_DIR keeps them.
+others are planted (tests/bot/proposals/plants.py); with --checkout their tests go into the real repository,
+at its HEAD, whose formatter and linters are run. A release takes about 200 MB; ASSAY_DATA_DIR keeps them.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import Any
 import onnx
 
 from bot.errors import RefusalError
+from bot.proposals.linters import check_proposal
 from bot.proposals.proof import TestBuild, prove
 from bot.proposals.proposal import Proposal, propose
 from bot.proposals.regression import Regression
@@ -74,23 +77,27 @@ def main(argv: Sequence[str]) -> int:
     targets = sorted({*real, *(one.repository for one in PLANTS)})
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks proposed-tests")
     parser.add_argument("--target", choices=targets, default="openvino", help="the compiler's repository")
-    target = parser.parse_args(argv).target
+    parser.add_argument("--checkout", type=Path, help="the repository of a target whose faults are planted")
+    given = parser.parse_args(argv)
+    target = given.target
     print(machine())
     with _data_dir() as data_dir:
         if target in real:
             proved = sum(_show(target, one) for one in _real_bugs(data_dir, target, real[target]))
         else:
-            proved = _show_planted(target)
+            proved = _show_planted(target, given.checkout)
     return verdict(proved >= 5, BAR)
 
 
-def _show_planted(target: str) -> int:
+def _show_planted(target: str, checkout: Path | None) -> int:
     """The number of tests of planted faults, 0 unless all fail with the faults and pass without."""
     plants = [one for one in PLANTS if one.repository == target]
     with tempfile.TemporaryDirectory(prefix="assay-tree-") as name:
-        folder = make_tree(Path(name), target)
+        folder = _clone(checkout, Path(name)) if checkout else make_tree(Path(name), target)
         proposals = write_all(folder, plants)
         tree = folder_tree(folder)
+        for one in proposals:
+            print(f"        {one.name}: git apply clean, {one.path}; {'; '.join(check_proposal(one, tree))}")
         paths = {*(one.path for one in proposals), *get_writer(proposals[0].writer).companions}
         files = {path: text for path in sorted(paths) if (text := tree.read(path)) is not None}
     planted = {**files, "sitecustomize.py": planted_start(plants)}
@@ -101,8 +108,6 @@ def _show_planted(target: str) -> int:
     )
     passed = sum(one.passed and all_pass(one.output, len(plants)) for one in good)
     failed = sum(not one.passed and all_fail(one.output, len(plants)) for one in bad)
-    for one in proposals:
-        print(f"        {one.name}: git apply clean, {one.path}")
     print(
         f"planted {len(plants)} faults of {target}: all tests fail in {failed} of {_RUNS} processes with the "
         f"faults, all pass in {passed} of {_RUNS} without, {max(one.seconds for one in good):.0f} s at most"
@@ -111,6 +116,13 @@ def _show_planted(target: str) -> int:
         print(good[-1].output, bad[-1].output, sep="\n", file=sys.stderr)
         return 0
     return len(plants)
+
+
+def _clone(checkout: Path, folder: Path) -> Path:
+    """The files of a checkout's HEAD in a new repository."""
+    command = ["git", "clone", "--quiet", "--shared", str(checkout.resolve()), str(folder)]
+    subprocess.run(command, check=True, timeout=300)
+    return folder
 
 
 def _real_bugs(data_dir: Path, target: str, data: Mapping[str, Any]) -> Iterator[OldBug]:

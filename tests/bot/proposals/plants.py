@@ -262,10 +262,10 @@ PLANTS = (
     ),
     Plant(
         "inductor",
-        _torch("torch.Tensor.unfold", X, 1, 1, 2),
+        _torch("torch.flip", X, (1,)),
         _INDUCTOR,
-        "dim_idx = idx[-1] + idx[dim] * step",
-        "dim_idx = idx[-1] + idx[dim]",
+        "idx[dim] = (sizes[dim] - 1) - idx[dim]",
+        "idx[dim] = idx[dim] + 0",
     ),
     Plant(
         "inductor",
