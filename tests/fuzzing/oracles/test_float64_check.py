@@ -391,6 +391,24 @@ def test_judging_knows_no_referee() -> None:
     assert decide_outcome(case(of([1000.0])), execution, Backend(), "t", "CPU").verdict is WRONG
 
 
+def test_a_long_sum_may_be_added_one_by_one() -> None:
+    """tinygrad adds 6,480 weights of a loss so; onnxruntime and numpy add parts."""
+    weights = np.tile(np.array([0.06691303, 0.52686626, 0.753099, 0.39538297], np.float32), 1620)
+    exact = float(weights.astype(np.float64).sum())
+    library, one_by_one = float(weights.sum()), float(np.cumsum(weights)[-1])
+    assert abs(library - exact) < 32 * 2**-24 * exact < abs(one_by_one - exact)
+    runs = ReferenceRuns(
+        runs=(of([library]),) * 2,
+        float64=of([exact], "float64"),
+        perturbed_equally=(of([exact * (1 + 2**-24)], "float64"),),
+        perturbed_independently=(of([exact], "float64"),),
+    )
+    summed = replace(case(of([library])), inputs=(("w", Tensor.of(weights)),))
+    assert decide_outputs(summed, of([one_by_one]), runs).verdict is PASS
+    assert decide_outputs(case(of([library])), of([one_by_one]), runs).verdict is WRONG
+    assert decide_outputs(summed, of([exact * 0.999]), runs).verdict is WRONG
+
+
 def test_what_is_computed_in_float32_is_judged_by_float32() -> None:
     """float64 outputs of a backend that computes in float32, as OpenVINO's plugins do."""
     third = [1 / 3, 1e300]
