@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -32,33 +32,47 @@ class CodeStyle:
 
 
 def read_style(tree: Tree, path: str, default: CodeStyle) -> CodeStyle:
-    """The style in force for a file: that of the nearest folder with settings, else `default`."""
-    tool, settings, _ = read_settings(tree, path)
-    return _apply(settings, default) if tool else default
+    """The style in force for a file: that of its formatter, else `default`."""
+    tool, settings = read_formatter(tree, path)
+    # Ruff may only be the linter, which says nothing but the columns and the indent.
+    is_formatter = tool == "black" or isinstance(settings.get("format"), dict)
+    return _apply(settings, CodeStyle() if is_formatter else default)
 
 
-def read_settings(tree: Tree, path: str) -> tuple[str, Mapping[str, Any], str]:
-    """`ruff` or `black`, "" for neither, its settings for a file, and the nearest folder, which has them."""
+def read_formatter(tree: Tree, path: str) -> tuple[str, Mapping[str, Any]]:
+    """`ruff` or `black`, "" for neither, and its settings; of both, ruff if it has a section `format`."""
+    for _, tools in _nearest(tree, path):
+        ruff = tools.get("ruff")
+        if ruff is not None and ("black" not in tools or isinstance(ruff.get("format"), dict)):
+            return "ruff", ruff
+        return "black", tools["black"]
+    return "", {}
+
+
+def read_ruff(tree: Tree, path: str) -> tuple[str, Mapping[str, Any]] | None:
+    """The folder whose settings of ruff hold for a file, the nearest, and the settings; None without any."""
+    found = ((folder, tools["ruff"]) for folder, tools in _nearest(tree, path) if "ruff" in tools)
+    return next(found, None)
+
+
+def _nearest(tree: Tree, path: str) -> Iterator[tuple[str, Mapping[str, Mapping[str, Any]]]]:
+    """The settings of ruff and black for a file, by tool, with their folder, the nearest first."""
     for folder in PurePosixPath(path).parents:
         for name in _FILES:
             text = tree.read(str(folder / name))
-            tool, settings = _settings(text, name) if text is not None else ("", {})
-            if tool:
-                return tool, settings, str(folder)
-    return "", {}, "."
+            if text is not None and (tools := _settings(text, name)):
+                yield str(folder), tools
+                break
 
 
-def _settings(text: str, name: str) -> tuple[str, Mapping[str, Any]]:
-    """The settings of ruff, else of black; "" if the file has none or is invalid."""
+def _settings(text: str, name: str) -> Mapping[str, Mapping[str, Any]]:
+    """The settings of ruff and black; none if the file is invalid."""
     try:
         parsed = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        return "", {}
-    if name != "pyproject.toml":
-        return "ruff", parsed
-    tools = parsed.get("tool", {})
-    tool = next((one for one in ("ruff", "black") if isinstance(tools.get(one), dict)), "")
-    return tool, tools[tool] if tool else {}
+        return {}
+    tools = {"ruff": parsed} if name != "pyproject.toml" else parsed.get("tool", {})
+    return {tool: tools[tool] for tool in ("ruff", "black") if isinstance(tools.get(tool), dict)}
 
 
 def _apply(settings: Mapping[str, Any], default: CodeStyle) -> CodeStyle:

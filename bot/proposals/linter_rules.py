@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from bot.errors import InfrastructureError
-from bot.proposals.code_style import read_settings
+from bot.proposals.code_style import read_ruff
 from bot.proposals.globs import excludes, fits
 from bot.proposals.tree import Tree
 
@@ -53,9 +53,12 @@ class Rules:
 
 def ruff_rules(tree: Tree, path: str) -> Rules | None:
     """The rules of ruff's settings; None without such settings, or if they leave the file out."""
-    tool, given, folder = read_settings(tree, path)
+    found = read_ruff(tree, path)
+    if found is None:
+        return None
+    folder, given = found
     own = path.removeprefix(f"{folder}/") if folder != "." else path
-    if tool != "ruff" or excludes(own, _strings(given, "exclude", "extend-exclude")):
+    if excludes(own, _strings(given, "exclude", "extend-exclude")):
         return None
     if (included := _strings(given, "include")) and not fits(own, included):
         return None

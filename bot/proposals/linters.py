@@ -17,11 +17,12 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from bot.proposals.code_style import CodeStyle, format_code, read_settings, read_style
+from bot.proposals.code_style import CodeStyle, format_code, read_formatter, read_style
 from bot.proposals.linter_rules import Rules, flake8_rules, ruff_rules
 from bot.proposals.lintrunner import FORMATTERS, check_lines, read_lintrunner
 from bot.proposals.proposal import Proposal
 from bot.proposals.tree import Tree
+from bot.proposals.writer import get_writer
 
 _TIMEOUT_S = 60.0
 
@@ -34,8 +35,8 @@ def check_proposal(proposal: Proposal, tree: Tree) -> tuple[str, ...]:
     if not proposal.path.endswith(".py"):
         return ()
     path, lintrunner = proposal.path, read_lintrunner(tree)
-    tool, settings, _ = read_settings(tree, path)
-    style = read_style(tree, path, CodeStyle())
+    tool, settings = read_formatter(tree, path)
+    style = read_style(tree, path, get_writer(proposal.writer).style)
     found = [_format(proposal, tool, settings, style)] if tool and lintrunner.runs(FORMATTERS, path) else []
     rules = (
         ruff_rules(tree, path) if lintrunner.runs(["RUFF"], path) else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bot.proposals.code_style import CodeStyle, read_style
 from bot.proposals.linters import check_proposal
 from bot.proposals.proposal import Proposal, propose
 from bot.proposals.tree import Tree
@@ -156,3 +157,18 @@ def test_lintrunner_says_what_sees_a_file() -> None:
     assert found == ("`lintrunner` (SPACES, NOQA) finds new: NOQA",)
     found = checks(marked, marked + GOOD, dot_lintrunner_toml=LINTRUNNER.format(""))
     assert found == ("`lintrunner` (SPACES, NOQA) finds nothing new",), "only added lines count"
+
+
+@pytest.mark.parametrize(
+    ("settings", "want"),
+    [
+        ("[tool.black]\nline-length = 100\n[tool.ruff]\n", CodeStyle(100)),
+        ("[tool.black]\nline-length = 100\n[tool.ruff.format]\n", CodeStyle(88)),
+        ("[tool.ruff.format]\nquote-style = 'single'\n", CodeStyle(88, quotes="single")),
+        ("[tool.ruff]\nindent-width = 2\n", CodeStyle(120, 2)),
+        ("[tool.mypy]\n", CodeStyle(120)),
+    ],
+)
+def test_the_style_of_the_tool_that_formats(settings: str, want: CodeStyle) -> None:
+    tree = Tree({"pyproject.toml": settings.encode()}.get)
+    assert read_style(tree, "tests/test_a.py", CodeStyle(120)) == want
