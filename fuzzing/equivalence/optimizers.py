@@ -38,10 +38,15 @@ _ONNX = (
     "with contextlib.redirect_stdout(io.StringIO()):\n"
     "    program = torch.onnx.export(call, inputs, dynamo=True, verbose=False).model_proto"
 )
-#: OpenVINO's CPU computes float64 in float32, as its backend declares too (`Backend.computed_in`).
-_NARROWS = """results = call(*[tensor.clone() for tensor in inputs])
+#: The element types of what the call takes and returns.
+_TYPES = """results = call(*[tensor.clone() for tensor in inputs])
 given = [*inputs, *torch.utils._pytree.tree_leaves(results)]
-if any(isinstance(tensor, torch.Tensor) and tensor.dtype == torch.float64 for tensor in given):
+types = {tensor.dtype for tensor in given if isinstance(tensor, torch.Tensor)}"""
+#: ONNX has next to no operators of complex numbers: torch exports them as pairs of reals.
+_REAL = """if any(dtype.is_complex for dtype in types):
+    raise TypeError("complex numbers are exported as reals")"""
+#: OpenVINO's CPU computes float64 in float32, as its backend declares too (`Backend.computed_in`).
+_NARROWS = """if torch.float64 in types:
     raise TypeError("float64 is computed in float32")"""
 _ARRAYS = "arrays = [tensor.numpy() for tensor in inputs]"
 
@@ -59,7 +64,7 @@ def optimized(call, inputs):
     "export": _capturing("torch.export", _EXPORT, "return program.module()(*inputs)"),
     "onnxruntime": _capturing(
         "torch.onnx.export",
-        f"{_ONNX}\n{_ARRAYS}",
+        f"{_TYPES}\n{_REAL}\n{_ONNX}\n{_ARRAYS}",
         """import onnxruntime
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads, options.log_severity_level = 1, 3
@@ -76,7 +81,8 @@ return [torch.as_tensor(result) for result in session.run(None, feeds)]""",
     ),
     "openvino": _capturing(
         "openvino.convert_model",
-        f"{_NARROWS}\nimport openvino\n{_EXPORT}\nmodel = openvino.convert_model(program)\n{_ARRAYS}",
+        f"{_TYPES}\n{_NARROWS}\nimport openvino\n{_EXPORT}\n"
+        f"model = openvino.convert_model(program)\n{_ARRAYS}",
         """compiled = openvino.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
 results = compiled([array for array in arrays])
 return [torch.as_tensor(results[place]) for place in range(len(compiled.outputs))]""",

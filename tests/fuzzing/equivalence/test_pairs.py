@@ -153,3 +153,13 @@ def test_openvino_is_not_compared_in_float64_which_it_computes_in_float32(option
     assert made is not None
     with pytest.raises(NotImplementedError, match="float64 is computed in float32"):
         run_side(sides_of(made)[1], made)
+
+
+def test_an_exported_model_is_not_compared_in_complex_numbers_which_are_exported_as_reals() -> None:
+    part = draws.uniform(Rng(0), (3,))
+    made = make_pair(
+        rule.get("optimized-onnxruntime"), draws.call_case("torch.complex", {"real": part, "imag": part})
+    )
+    assert made is not None
+    with pytest.raises(NotImplementedError, match="exported as reals"):
+        run_side(sides_of(made)[1], made)
