@@ -6,7 +6,7 @@ bounds hold for each set of columns: its score then; and the current weight of t
 row had seen then, at the weight that a column has when all its values have been seen. Columns are grouped by
 their number of values, so that each set has its tighter bound. The rows with the best bounds, the front, are
 scored after each emission; all others only when the front's best no longer reaches their best bound. A front
-that emits few rows is followed by one twice as large, of which the best are kept after one scoring. The order
+that emits nothing is followed by one twice as large, of which the best are kept after one scoring. The order
 is exactly that of computing every score after every emission, ties going to the first row.
 """
 
@@ -26,7 +26,6 @@ from fuzzing.prioritize.table import Table
 #: scores are equal in any order of summation.
 UNIT = lcm(*range(1, 25))
 _FRONT = 96  # rows scored after each emission; 64 and 160 take longer
-_YIELD = 16  # a front that emits fewer than one in so many rows is followed by a larger one
 _MOST = 4  # largest front: entries per row of the table; scoring it then takes about as long as all bounds
 _SAMPLE = 8  # of more rows, one in so many is looked at to find the least of the best
 #: Bounds of the sets of pairs, in values per row: hardly any, some, many, nearly all different.
@@ -88,6 +87,7 @@ class _Search:
     _rows        of the table, ascending, without most of those emitted and of those without new values
     _last_worth  float64 [sets, rows]: score of a row in a set when it was last computed
     _seen_worth  float64 [sets, rows]: weight of what it had seen then, at its final value
+    _space       float64 [sets, rows]: where the bounds are computed; a new array each time takes longer
     """
 
     def __init__(self, table: Table, weights: Weights, rows: Sequence[int]) -> None:
@@ -106,7 +106,7 @@ class _Search:
         self._kinds = np.stack([self._factors[:, 0], self._factors[:, 1:].sum(axis=1)], axis=1)
         self._final = self._factors * self._by_number[values[self._varying]][:, None]
         self._last_worth = np.full((factors.shape[1], len(self._rows)), np.inf)
-        self._seen_worth = np.zeros_like(self._last_worth)
+        self._seen_worth, self._space = np.zeros_like(self._last_worth), np.empty_like(self._last_worth)
         self._emitted = 0
 
     def picks(self) -> Iterator[Pick]:
@@ -115,7 +115,7 @@ class _Search:
         while (bounds := self._bounds()).any():
             before = self._emitted
             yield from self._emit(*_best(bounds, size))
-            if self._emitted - before < size // _YIELD:
+            if self._emitted == before:
                 most = _MOST * len(self._rows) // max(len(self._numbers), 1)
                 size = min(size * 2, max(most, _FRONT))
             else:
@@ -126,7 +126,8 @@ class _Search:
     def _bounds(self) -> Array:
         """Upper bounds of the rows' scores."""
         whole = self._worth(self._factors).sum(axis=0) + self._alike
-        return _score(np.minimum(self._last_worth, whole[:, None] - self._seen_worth))
+        worth = np.subtract(whole[:, None], self._seen_worth, out=self._space[:, : len(self._rows)])
+        return _score(np.minimum(self._last_worth, worth, out=worth))
 
     def _emit(self, front: Array, limit: _Limit) -> Iterator[Pick]:
         """Emits rows of the front while the best one is before all others; updates the front's bounds."""
@@ -151,9 +152,11 @@ class _Search:
 
     def _update(self, front: Array, new: Array) -> Array:
         """Makes the front's bounds exact, and returns its scores."""
-        worth = (new @ self._worth(self._factors) + self._alike).T
+        sets = len(self._alike)
+        worth, unseen = np.split((new @ np.hstack([self._worth(self._factors), self._final])).T, [sets])
+        worth += self._alike[:, None]
         self._last_worth[:, front] = worth
-        self._seen_worth[:, front] = ((1 - new) @ self._final).T
+        self._seen_worth[:, front] = self._final.sum(axis=0)[:, None] - unseen
         return _score(worth)
 
     def _see(self, row: int) -> Array:
@@ -208,5 +211,6 @@ def _best(scores: Array, count: int) -> tuple[Array, _Limit]:
 
 def _score(worth: Array) -> Array:
     """The greater of both means, times `denominator`, from the sets' weights: whole numbers."""
-    score: Array = np.maximum(worth[0], worth[1:].sum(axis=0))
+    score: Array = np.add.reduce(worth[1:], axis=0)
+    np.maximum(score, worth[0], out=score)
     return score
