@@ -19,7 +19,13 @@ from fuzzing.oracles.tolerance_profiles import profile_names
 
 #: Default sources of a frontend: its library's own tests, if known here. Others must be named.
 DEFAULT_SOURCES: Mapping[str, tuple[str, ...]] = {
-    "onnx": ("onnx-node-tests", "onnx-simple-tests", "onnx-pytorch-tests", "onnx-constant-inputs"),
+    "onnx": (
+        "onnx-node-tests",
+        "onnx-simple-tests",
+        "onnx-pytorch-tests",
+        "onnx-constant-inputs",
+        "onnx-earlier-opsets",
+    ),
     "torch": ("torch-opinfo", "torch-moduleinfo", "torch-docs"),
     "keras": ("keras-tests",),
 }
