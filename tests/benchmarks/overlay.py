@@ -9,6 +9,7 @@ The floor is the smoke test alone, which imports the compiler once; no overlay m
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import time
@@ -52,9 +53,15 @@ def main(argv: Sequence[str]) -> int:
     overlays, floors = list[float](), list[float]()
     for _ in range(options.rounds):
         remove_tree(options.data / "toolchains" / ready.digest)
+        before = _processor()
         overlays.append(_seconds(lambda: toolchains.provision(ready.spec, options.data, lambda _note: None)))
+        between = _processor()
         floors.append(_seconds(lambda: smoke_test(ready.spec, Path(ready.python))))
-        print(f"overlay {overlays[-1]:.2f} s, smoke test alone {floors[-1]:.2f} s", flush=True)
+        print(
+            f"overlay {overlays[-1]:.2f} s, {between - before:.2f} s of processor time; "
+            f"smoke test alone {floors[-1]:.2f} s, {_processor() - between:.2f} s",
+            flush=True,
+        )
     overlay, floor = statistics.median(overlays), statistics.median(floors)
     print(f"{ready.spec.label}: overlay / floor {overlay / floor:.2f}")
     return verdict(
@@ -66,6 +73,11 @@ def _seconds(work: Callable[[], object]) -> float:
     begun = time.monotonic()
     work()
     return time.monotonic() - begun
+
+
+def _processor() -> float:
+    """Processor seconds of this process and those it waited for: a busy machine adds few."""
+    return sum(os.times()[:4])
 
 
 if __name__ == "__main__":
