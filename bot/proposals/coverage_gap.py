@@ -38,18 +38,27 @@ def find_gap(suite: Suite, regression: Regression, declined: Collection[Covered]
     """What the tests of a suite do not name of a regression's program.
 
     declined  what maintainers did not want tests of, which counts as covered
-    A node test of ONNX adds nothing where the suite runs these itself.
+    A node test of ONNX adds nothing where the suite runs these itself, nor does an operator that has one, nor
+    its parameters: node tests set most of them.
     """
     if regression.case.provenance.source == _NODE_TESTS and suite.runs_node_tests():
         return Gap()
-    operators = {name: name.rpartition(".")[2] for name in regression.operators}
+    by_node_tests = suite.has_node_test if regression.frontend == "onnx" else _never
+    operators = {
+        name: word for name in regression.operators if not by_node_tests(word := name.rpartition(".")[2])
+    }
     naming = {name: suite.naming(word) for name, word in operators.items()}
     missing = tuple(name for name, tests in naming.items() if not tests and (name, "") not in declined)
     of_operators = {id(one) for tests in naming.values() for one in tests}
     unset = tuple(
         name
         for name in dict.fromkeys(name for name, _ in parameters(regression))
-        if not any((one, name) in declined for one in operators)
+        if operators
+        and not any((one, name) in declined for one in operators)
         and not any(id(one) in of_operators for one in suite.naming(name))
     )
     return Gap(missing, unset)
+
+
+def _never(_operator: str) -> bool:
+    return False

@@ -15,8 +15,11 @@ from bot.proposals.writer import Place, Writer
 _WORD = re.compile(r"[A-Za-z0-9]+")
 #: googletest's macros, one test each; what stands before the first is shared by all.
 _GTEST = re.compile(r"^(?:TYPED_)?TEST(?:_[FP])?\s*\(", re.MULTILINE)
-#: ONNX's package that runs its node tests on a backend.
-_NODE_TEST_RUNNER = "onnx.backend.test"
+#: What runs ONNX's node tests on a backend: a class of the package `onnx.backend.test`.
+_NODE_TEST_RUNNER = "BackendTest("
+_QUOTED = re.compile(r"""["']([a-z0-9_]+)["']""")
+#: Operators that a list of operators has, and how many of them make a list.
+_COMMON, _FEWEST = frozenset({"abs", "add", "concat", "matmul", "relu", "sigmoid", "softmax", "transpose"}), 3
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,21 @@ class Suite:
     def runs_node_tests(self) -> bool:
         """Whether a file runs ONNX's own node tests."""
         return any(_NODE_TEST_RUNNER in text for text in self.files.values())
+
+    def has_node_test(self, operator: str) -> bool:
+        """Whether a file runs ONNX's own node tests of an operator, as far as its text tells.
+
+        TVM lists the operators that pass; tinygrad excludes tests that fail. Node tests are named
+        `test_OPERATOR_…`, the operator in small letters, mostly without underscores.
+        """
+        word = operator.lower().replace("or", "") if operator.endswith("OrEqual") else operator.lower()
+        excluded = re.compile(rf"test_{'_?'.join(word)}(?![a-z0-9])")
+        for text in self.files.values():
+            if _NODE_TEST_RUNNER in text:
+                listed = {one.replace("_", "") for one in _QUOTED.findall(text)}
+                if word in listed or (len(listed & _COMMON) < _FEWEST and not excluded.search(text)):
+                    return True
+        return False
 
     def with_file(self, path: str, text: str) -> Suite:
         """The suite with a file in place of what was there."""

@@ -20,6 +20,7 @@ def suite(text: str | None) -> Suite:
     return Suite({} if text is None else {"tests/test_a.py": text})
 
 
+RUNNER = "runner = onnx.backend.test.BackendTest(Ours, __name__)\n"
 ONE = 'def test_a():\n    node = helper.make_node("{}", ["x"], ["y"], {}=1)\n'
 
 
@@ -64,10 +65,11 @@ def test_all_files_of_the_suite_count(tmp_path: Path) -> None:
 
 
 def test_a_node_test_adds_nothing_where_the_suite_runs_them() -> None:
-    runner = Suite({"test_backend.py": "import onnx.backend.test\n"})
+    runner = Suite({"test_backend.py": RUNNER + "exclude('test_cumsum_*')"})
     assert find_gap(runner, regression("tvm", node_test())) == Gap()
     generated = replace(cumsum(), provenance=replace(cumsum().provenance, source="isra"))
     assert find_gap(runner, regression("tvm", generated)).operators == ("CumSum",)
+    assert find_gap(Suite({"test_backend.py": RUNNER}), regression("tvm", generated)) == Gap()
     assert find_gap(Suite({}), regression("tvm", node_test())).operators == ("CumSum",)
 
 
@@ -77,3 +79,17 @@ def test_what_was_declined_counts_as_covered() -> None:
     assert gap.covers(bug) == [("CumSum", ""), ("CumSum", "exclusive"), ("CumSum", "reverse")]
     assert find_gap(Suite({}), bug, gap.covers(bug)) == Gap()
     assert find_gap(Suite({}), bug, [("Elu", ""), ("CumSum", "reverse")]) == Gap(("CumSum",), ("exclusive",))
+
+
+@pytest.mark.parametrize(
+    ("text", "covered"),
+    [
+        ("", {"Log", "LogSoftmax", "LessOrEqual"}),
+        ("exclude('test_logsoftmax_*')\nexclude('test_less_equal_cpu')", {"Log"}),
+        ("PASSING = ['abs', 'add', 'relu', 'log', 'less_equal']", {"Log", "LessOrEqual"}),
+    ],
+)
+def test_the_node_tests_that_a_suite_runs(text: str, covered: set[str]) -> None:
+    runner = Suite({"test_backend.py": RUNNER + text})
+    assert {one for one in ("Log", "LogSoftmax", "LessOrEqual") if runner.has_node_test(one)} == covered
+    assert not Suite({"test_other.py": text}).has_node_test("Log")
