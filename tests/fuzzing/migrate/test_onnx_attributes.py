@@ -1,0 +1,64 @@
+"""Cases with values of attributes that no node test has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+
+from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.coverage.attribute_classes import Cell
+from fuzzing.migrate.onnx_attributes import make_cases
+from fuzzing.migrate.sources import Skip
+
+
+def case(text: str, *shape: int) -> TestCase:
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> g {text}')
+    value = Tensor.of(np.arange(np.prod(shape), dtype=np.float32).reshape(shape))
+    return TestCase(
+        OnnxModel(model.SerializeToString()), (("x", value),), Provenance("t", "t", "", "onnx", "")
+    )
+
+
+POOL = case(
+    "(float[1,1,6] x) => (float[1,1,3] y) { y = MaxPool<kernel_shape = [2], strides = [2]>(x) }", 1, 1, 6
+)
+
+
+def made(cell: Cell, test: TestCase) -> list[tuple[Any, list[int]]]:
+    """The attribute's value and the declared output shape of each case."""
+    found = []
+    for one in make_cases(cell, [test]):
+        assert isinstance(one, TestCase)
+        assert one.expected is None
+        model = onnx.load_model_from_string(one.program.to_bytes())
+        [node], [output] = model.graph.node, model.graph.output
+        [value] = [
+            onnx.helper.get_attribute_value(item) for item in node.attribute if item.name == cell.attribute
+        ] or [None]
+        found.append((value, [dim.dim_value for dim in output.type.tensor_type.shape.dim]))
+    return found
+
+
+def test_a_value_of_the_class_is_written_and_shapes_follow() -> None:
+    assert made(Cell("MaxPool", "strides", "all 1"), POOL) == [([1], [1, 1, 5])]
+
+
+def test_an_attribute_is_left_out() -> None:
+    assert made(Cell("MaxPool", "strides", "absent"), POOL) == [(None, [1, 1, 5])]
+
+
+def test_an_axis_is_counted_from_the_end() -> None:
+    softmax = case("(float[2,3] x) => (float[2,3] y) { y = Softmax<axis = 0>(x) }", 2, 3)
+    assert made(Cell("Softmax", "axis", "from the end"), softmax) == [(-2, [2, 3])]
+
+
+def test_a_value_without_an_effect_is_skipped() -> None:
+    for cell in (
+        Cell("MaxPool", "ceil_mode", "1"),
+        Cell("MaxPool", "pads", "different on both sides"),
+    ):
+        [skip] = make_cases(cell, [POOL])
+        assert isinstance(skip, Skip)
