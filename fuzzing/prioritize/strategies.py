@@ -87,5 +87,8 @@ get = _STRATEGIES.get
 def shuffle(indices: Sequence[int], instances: Sequence[Instance], seed: int) -> list[int]:
     """The indices in a random order that depends only on the seed and the cases' ids."""
     key = seed.to_bytes(16, "little", signed=True)
-    drawn = {at: blake2b(instances[at].id.encode(), digest_size=16, key=key).digest() for at in indices}
-    return sorted(indices, key=lambda at: (drawn[at], at))
+
+    def draw(at: int) -> bytes:
+        return blake2b(instances[at].id.encode(), digest_size=16, key=key).digest()
+
+    return sorted(sorted(indices), key=draw)
