@@ -102,3 +102,22 @@ def test_the_last_content_is_what_the_branch_got(store: Database) -> None:
         assert proposals.last_content(session, row) == second | {"fork": "bot/n"}
         for effect.state in ("failed", "held"):
             assert proposals.last_content(session, row) == first | {"fork": "bot/n"}
+
+
+def test_a_batch_is_one_pull_request_and_its_end_holds_for_all_its_tests(store: Database) -> None:
+    with store.transaction() as session:
+        for signature in ("case1", "case2"):
+            row = add(session, signature)
+            row.effect, row.proof = "key-batch", {"covers": [["Elu", ""], ["Elu", signature]]}
+        proposals.mark_opened(session, "key-batch", "https://github.com/o/n/pull/7", 7, NOW)
+        assert [one.signature for one in proposals.of_pull(session, "o/n", 7)] == ["case1", "case2"]
+        assert proposals.open_obstacle(session, "o/n", 1).startswith("#7 is open, and")
+        assert proposals.open_obstacle(session, "o/n", 2) == ""
+        assert proposals.declined(session, "o/n") == frozenset()
+        proposals.follow(session, "o/n", 7, "closed", NOW)
+        assert proposals.open_obstacle(session, "o/n", 1) == ""
+        assert proposals.declined(session, "o/n") == {("Elu", ""), ("Elu", "case1"), ("Elu", "case2")}
+        assert proposals.known_cases(session, "o/n") == {"case1", "case2"}
+        failed = add(session, "case3")
+        proposals.mark_failed(session, failed.effect, "no permission", NOW)
+        assert "case3" not in proposals.known_cases(session, "o/n")
