@@ -382,6 +382,14 @@ def _quantized_product(given: Operands) -> bool:
     return _divides_by_scale(6, given)
 
 
+def _quantized_matrix_product(given: Operands) -> bool:
+    """Besides, "scale and zero point must have same shape", where one number may be in a list."""
+    pairs = [(given.shape(at), given.shape(at + 1)) for at in (1, 4, 6)]
+    single = {(), (1,)}
+    agree = all(None in pair or pair[0] == pair[1] or single.issuperset(pair) for pair in pairs)
+    return agree and _quantized_product(given)
+
+
 def _dequantization(given: Operands) -> bool:
     """A zero point for each scale; a scale for all, for each index of the axis, or for each block."""
     x, scale, zero = given.shape(0), given.shape(1), given.shape(2)
@@ -551,7 +559,7 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "OneHot": _one_hot,
     "Pad": _vectors(1, 3),
     "QLinearConv": _quantized_convolution,
-    "QLinearMatMul": _quantized_product,
+    "QLinearMatMul": _quantized_matrix_product,
     "QuantizeLinear": _quantization,
     "RMSNormalization": _layer_normalization,
     "RNN": _recurrent(1),

@@ -6,10 +6,11 @@ machine: tinygrad's CPU device compiles its command queue with it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
-from typing import Any, ClassVar, Dict, List, Tuple
+from typing import Any, ClassVar, Dict, Iterator, List, Tuple
 
 import numpy as np
 
@@ -138,16 +139,14 @@ class Tinygrad(Backend):
         tensors = [one for output in model.values() for one in _tensors(output)]
         if not tensors:
             return model
-        try:
-            with capture_stderr() as stderr:
-                tensors[0].realize(*tensors[1:])
-        except subprocess.CalledProcessError as error:  # it does not have clang's messages
-            raise ClangError(_errors(stderr.read().decode(errors="replace")) or str(error)) from error
+        with _clang_errors():
+            tensors[0].realize(*tensors[1:])
         return model
 
     def run(self, executable: _Outputs, inputs: Named) -> Named:  # noqa: ARG002 - the graph holds them
-        """The outputs' values."""
-        return [(name, self._value(output)) for name, output in executable.items()]
+        """The outputs' values; reading bfloat16 compiles another kernel."""
+        with _clang_errors():
+            return [(name, self._value(output)) for name, output in executable.items()]
 
     def _argument(self, value: Value) -> Any:
         if isinstance(value, Sequence):
@@ -175,6 +174,16 @@ class Tinygrad(Backend):
         if found.dtype == self._tinygrad.dtypes.bfloat16:
             return Tensor.of(found.bitcast(self._tinygrad.dtypes.uint16).numpy(), "bfloat16")
         return Tensor.of(np.array(found.numpy()))
+
+
+@contextlib.contextmanager
+def _clang_errors() -> Iterator[None]:
+    """Raises ClangError where clang fails: the exception of `subprocess` does not have its messages."""
+    try:
+        with capture_stderr() as stderr:
+            yield
+    except subprocess.CalledProcessError as error:
+        raise ClangError(_errors(stderr.read().decode(errors="replace")) or str(error)) from error
 
 
 def _tensors(output: Any) -> List[Any]:

@@ -96,6 +96,10 @@ OUTSIDE = {
         "(uint8[1,1,1] x, uint8[1,1,1] w) => (int32[1,1,1] y) <uint8[2] z = {1, 2}> "
         "{ y = ConvInteger(x, w, , z) }"
     ),
+    "one zero point for the scales of two rows": state_of(
+        "(uint8[2,1] x, float[2,1] s, uint8[1] z, float t) => (uint8[2,1] y) "
+        "<uint8[1,1] w = {1}> { y = QLinearMatMul(x, s, z, w, t, z, t, z) }"
+    ),
     "a step of 0": state_of(
         "(float[4] x, int64[1] a) => (float[n] y) <int64[1] b = {1}, int64[1] s = {0}> "
         "{ y = Slice(x, b, b, a, s) }",
@@ -204,6 +208,8 @@ INSIDE = (
     "(float[2] x) => (float8e4m3fn[2] y) { y = Cast<saturate = 0, to = 17>(x) }",
     "(int64 a) => (int64[n] y) { y = Range(a, a, a) }",
     "(uint8[2] x, float s, uint8[1] z) => (float[2] y) { y = DequantizeLinear(x, s, z) }",
+    "(uint8[2,1] x, float[2] s, uint8[2] z, float[1] t, uint8 u) => (uint8[2,1] y) "
+    "<uint8[1,1] w = {1}> { y = QLinearMatMul(x, s, z, w, t, u, t, u) }",
     "(float[2,1] x) => (float[1,2] y) { y = Transpose<perm = [1, 0]>(x) }",
     "(float[1,1,2,2] x) => (float[1,1,1,1] y) <float[1,4] r = {1, 1, 2, 2}, int64[1] b = {0}> "
     "{ y = RoiAlign(x, r, b) }",
