@@ -6,12 +6,14 @@ takes the folder of an earlier `assay run --report` instead; its corpus is that 
 
 `--clean FOLDER` runs each script in an environment made in that folder from the script's own `pip install`
 line, and a regression's in one of the base's release, too, where it must not show. A bug without a short
-script has its guarded one run.
+script has its guarded one run. `--findings COMPILER` takes the ONNX models of `docs/findings.md` instead of a
+run.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -19,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,11 +32,15 @@ from bot.reports.reproducer import has_guarded_script, render
 from bot.reports.reproducer_short import ending, render_short
 from bot.runners.reproducer_run import BUG_SHOWN, Ending, try_script
 from bot.store.models import Classification
+from fuzzing import backends
 from fuzzing.cases import Corpus, OnnxModel
+from fuzzing.execute.evaluator import Evaluator
+from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome
 from fuzzing.triage.onnx_text import onnx_code
 from tests.benchmarks._clean_environments import Environments
 from tests.benchmarks._common import machine, verdict
+from tests.benchmarks._findings_corpus import TITLES, write_cases
 
 MEDIAN_LINES = 25
 HEAD, BASE = "2026.4.1", "2024.0.0"
@@ -68,15 +75,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--report", type=Path, action="append", help="report of an earlier run")
     parser.add_argument("--verbose", action="store_true", help="print every bug")
     parser.add_argument("--clean", type=Path, help="folder for environments of the scripts' own lines")
+    parser.add_argument(
+        "--findings", action="append", choices=TITLES, help="compiler whose known bugs are taken"
+    )
     given = parser.parse_args(argv)
     print(machine())
     environments = Environments(given.clean) if given.clean else None
     with tempfile.TemporaryDirectory(prefix="assay-reproducers-") as scratch:
         data = given.data or Path(scratch) / "data"
-        reports = given.report or [
-            _run(name, data, Path(scratch) / name, given.budget, given.reduce) for name in RUNS
+        found = [
+            one
+            for compiler in given.findings or ()
+            for one in measure_findings(compiler, data, environments, given.verbose)
         ]
-        found = [one for report in reports for one in measure(report, data, environments, given.verbose)]
+        reports = given.report or [
+            _run(name, data, Path(scratch) / name, given.budget, given.reduce)
+            for name in (() if given.findings else RUNS)
+        ]
+        found += [one for report in reports for one in measure(report, data, environments, given.verbose)]
     return _summarize(found)
 
 
@@ -115,6 +131,37 @@ def measure(report: Path, data: Path, environments: Environments | None, verbose
             one = _measure(group, outcome, data, toolchains)
             if verbose:
                 print(f"{one.lines:4} lines, {_shown(one)}: {one.title}", flush=True)
+            yield one
+
+
+def measure_findings(
+    compiler: str, data: Path, environments: Environments | None, verbose: bool
+) -> Iterator[Measured]:
+    """Each known bug that the installed compiler shows."""
+    own = Corpus(data / "findings" / compiler)
+    write_cases(compiler, own.root)
+    cases = [own.get(case_id) for case_id in own.ids()]
+    versions = {}
+    for package in backends.get(compiler).packages:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    wanted = [f"{name}=={version.partition('+')[0]}" for name, version in versions.items()]
+    toolchain = ToolchainView(compiler, versions, wanted)
+    toolchains = Toolchains(toolchain, sys.executable, environments, None)
+    with Evaluator(Shard("", (), compiler, "findings", sys.executable)) as evaluator:
+        outcomes = evaluator.evaluate(cases)
+        expected = [evaluator.reference(case) for case in cases]
+    for case, outcome, outputs in zip(cases, outcomes, expected, strict=True):
+        if outcome.verdict.is_failure:
+            Corpus(data / "corpus").add(replace(case, expected=outputs))
+            group = {
+                "title": case.provenance.test,
+                "classification": "",
+                "example": {"case": replace(case, expected=outputs).id},
+            }
+            one = _measure(group, outcome, data, toolchains)
+            if verbose:
+                print(f"{one.lines:4} lines, {_shown(one)}: {compiler}: {one.title}", flush=True)
             yield one
 
 
