@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import jinja2
 import numpy as np
@@ -35,6 +37,26 @@ _WIDTH = 100
 _STANDARD = frozenset({"base64", "os", "subprocess", "sys"})
 #: Element types of inputs that have gradients.
 _FLOATING = re.compile("bfloat|complex|float")
+
+
+class _Tool(NamedTuple):
+    """How a script ends where a tool that it starts fails.
+
+    error   what the script raises
+    killed  the words where a signal ended the tool
+    quotes  whether the exception has the tool's own message; else the tool prints a traceback of its own
+    """
+
+    error: str
+    killed: str
+    quotes: bool
+
+
+#: Phases for which scripts start a tool, by backend.
+_TOOLS = {
+    ("iree", Phase.CONVERT): _Tool("CalledProcessError", "<Signals.{name}:", quotes=False),
+    ("iree", Phase.COMPILE): _Tool("CompilerToolError", "Error code: -{number}\n", quotes=True),
+}
 #: Imports of a frontend's script besides the compiler.
 _PACKAGES = {"onnx": ("onnx",), "torch": (), "keras": ("onnx",)}
 
@@ -119,10 +141,16 @@ def ending(outcome: Outcome) -> Ending | None:
     """How the short script ends if the bug shows; None where it does not end by itself."""
     if outcome.verdict is Verdict.WRONG_RESULT:
         return Ending("AssertionError", assertion=True)
-    seen = outcome.evidence
-    if seen.signal or not seen.error:
-        return Ending(seen.signal) if seen.signal else None
-    return Ending(seen.error.rpartition(".")[2], message_words(seen.message))
+    seen, tool = outcome.evidence, _TOOLS.get((outcome.backend, outcome.phase))
+    if seen.signal and tool:
+        number = signal.Signals[seen.signal].value
+        return Ending(tool.error, (tool.killed.format(name=seen.signal, number=number),))
+    if seen.signal:
+        return Ending(seen.signal)
+    if not seen.error:
+        return None
+    own = seen.error.rpartition(".")[2]
+    return Ending(tool.error if tool and tool.quotes else own, message_words(seen.message))
 
 
 def _fails_before_run(outcome: Outcome) -> bool:

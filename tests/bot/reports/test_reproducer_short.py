@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx.parser
 import pytest
 
 from bot.reports.campaign_view import ToolchainView
 from bot.reports.reproducer_short import ending, render_short
 from bot.runners.reproducer_run import BUG_SHOWN, Ending, shows, try_script
-from fuzzing.cases import Program, Provenance, Tensor, TestCase
+from fuzzing.cases import OnnxModel, Program, Provenance, Tensor, TestCase
 from fuzzing.cases.arguments import TensorArg
 from fuzzing.cases.keras_layer import KerasLayer
 from fuzzing.cases.torch_call import Init, TorchCall
@@ -127,6 +128,30 @@ def test_a_crash_just_runs_the_model() -> None:
     assert "# The process dies of SIGSEGV (run)." in script
     assert "assert" not in script
     assert ending(outcome) == Ending("SIGSEGV")
+
+
+#: Models that IREE 3.13.0 does not compile, and what its API says.
+UNCOMPILED = {
+    "(float[3,2] x, bool[2] c) => (float[N,2] y) { y = Compress<axis=0>(x, c) }": Evidence(
+        error="fuzzing.backends.iree.IreeError",
+        message="'tensor.cast' op operand type 'tensor<?x1xi1>' and result type 'tensor<?xi1>' are cast "
+        "incompatible",
+    ),
+    "(int64[1] x) => (int64[N] y) { y = Unique<sorted=0>(x) }": Evidence(signal="SIGSEGV"),
+}
+
+
+@pytest.mark.compiler_iree
+@pytest.mark.parametrize("text", UNCOMPILED, ids=["message", "signal"])
+def test_a_failure_is_told_as_the_tool_of_the_script_tells_it(text: str) -> None:
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 11]> g {text}')
+    case = replace(case_of("OnnxModel"), program=OnnxModel(model.SerializeToString()))
+    crash = outcome_of("iree", "OnnxModel", Verdict.CRASH)
+    outcome = replace(crash, phase=Phase.COMPILE, evidence=UNCOMPILED[text])
+    script = script_of("iree", "OnnxModel", case, outcome)
+    assert try_script(script, sys.executable, ending(outcome)) == BUG_SHOWN
+    other = next(seen for seen in UNCOMPILED.values() if seen != outcome.evidence)
+    assert try_script(script, sys.executable, ending(replace(outcome, evidence=other))) != BUG_SHOWN
 
 
 @pytest.mark.parametrize("backend", ["onnxruntime", "openvino", "tvm", "iree"])
