@@ -314,8 +314,9 @@ def bisect_releases(
 ) -> tuple[BisectionResult, ReleaseProbe]:
     """The result, and the probe it is from.
 
-    Reworded failures count as the bug. Where the first failing release is reworded, exact symptoms decide if
-    they give a certain answer without skipping more than _MOST_DOUBTFUL releases.
+    Reworded failures count as the bug, and for a fix all failures. Where the failing release next to the clean
+    one shows no exact symptom, these decide if they give a certain answer with few further releases; between
+    releases with another failure a range is certain, too.
     """
     accepting = release_probe.accepting_doubtful()
     answer = bisect(releases, accepting, rule)
@@ -332,7 +333,8 @@ def bisect_releases(
 
     with suppress(_NotCertainError):
         certain = bisect(releases, exact, rule)
-        if certain.kind is ResultKind.FOUND:
+        is_range = certain.kind is ResultKind.RANGE and not accepting.is_reworded(answer.failing)
+        if certain.kind is ResultKind.FOUND or is_range:
             return certain, release_probe
     return answer, accepting
 
