@@ -71,7 +71,8 @@ def spec(version: str) -> ToolchainSpec:
 
 def versions_seen_by(python: str) -> str:
     code = "import tinyc, tinynum, sys; print(tinyc.__version__, tinynum.__version__, sys.prefix)"
-    return subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+    command = [python, "-B", "-c", code]  # what it imports is not to be compiled by the way
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 @pytest.mark.usefixtures("index")
