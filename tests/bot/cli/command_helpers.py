@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import onnx.parser
 
+from bot.campaigns.plan.catalog import catalog_path
 from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
 
 SOURCE = "onnx-node-tests"
@@ -78,7 +79,7 @@ def add_case(test: str, wrong: float = 0.0) -> TestCase:
 GOOD, WRONG = add_case("test_add_good"), add_case("test_add_wrong", wrong=5.0)
 
 
-def write_catalogue(data_dir: Path, catalog: str, cases: Iterable[TestCase]) -> Path:
+def write_catalogue(data_dir: Path, cases: Iterable[TestCase]) -> Path:
     """A data folder whose only source gives these cases, in this order."""
     shutil.rmtree(data_dir, ignore_errors=True)
     corpus = Corpus(data_dir / "corpus")
@@ -87,7 +88,7 @@ def write_catalogue(data_dir: Path, catalog: str, cases: Iterable[TestCase]) -> 
         corpus.add(case)
         lines.append(json.dumps({"id": case.id}))
     lines.append(json.dumps({"library": "onnx 1", "skipped": {}}))
-    path = corpus.root / "catalogs" / catalog
+    path = catalog_path(corpus.root, SOURCE)
     path.parent.mkdir(parents=True)
     path.write_text("\n".join(lines) + "\n")
     return data_dir

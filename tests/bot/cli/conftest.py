@@ -1,4 +1,4 @@
-"""Fixtures that the commands' tests share: the ONNX tests are migrated once."""
+"""Fixtures that the commands' tests share: the ONNX tests are migrated once, and only for real campaigns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fuzzing.cases import TestCase
-from tests.bot.cli.command_helpers import SOURCE, CommandResult, assay, create_empty_venv, write_catalogue
+from tests.bot.cli.command_helpers import CommandResult, assay, create_empty_venv, write_catalogue
 
 WriteCatalogue = Callable[..., Path]
 
@@ -37,20 +37,12 @@ def real_run(real_data: Path) -> Callable[[str], tuple[CommandResult, Path]]:
     return run
 
 
-@pytest.fixture(scope="session")
-def catalogue_name(real_data: Path, real_run: Callable[[str], tuple[CommandResult, Path]]) -> str:
-    """What the catalog of ONNX's tests is called here and now."""
-    real_run("onnxruntime")
-    [path] = (real_data / "corpus" / "catalogs").glob(f"{SOURCE}-*.jsonl")
-    return path.name
-
-
 @pytest.fixture
-def catalogue_of(tmp_path: Path, catalogue_name: str) -> WriteCatalogue:
+def catalogue_of(tmp_path: Path) -> WriteCatalogue:
     """`catalogue_of(case, ...)`: a data folder in which these are all of ONNX's tests."""
 
     def make(*cases: TestCase) -> Path:
-        return write_catalogue(tmp_path / "data", catalogue_name, cases)
+        return write_catalogue(tmp_path / "data", cases)
 
     return make
 
