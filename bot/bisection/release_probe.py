@@ -314,9 +314,9 @@ def bisect_releases(
 ) -> tuple[BisectionResult, ReleaseProbe]:
     """The result, and the probe it is from.
 
-    Reworded failures count as the bug, and for a fix all failures. Where the failing release next to the clean
-    one shows no exact symptom, these decide if they give a certain answer with few further releases; between
-    releases with another failure a range is certain, too.
+    Reworded failures count as the bug, and for a fix all failures. Where the failing release next to the
+    clean one shows no exact symptom, these decide if they give a certain answer with few further releases;
+    between releases with another failure a range is certain, too.
     """
     accepting = release_probe.accepting_doubtful()
     answer = bisect(releases, accepting, rule)
