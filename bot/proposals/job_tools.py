@@ -18,6 +18,7 @@ from bot.proposals.writer import ProposalSettings
 from bot.runners.repository_test import RunResult
 from bot.store import proposals
 from bot.store.models import Campaign
+from bot.store.models import Proposal as ProposalRow
 from bot.store.outbox import EffectDraft
 
 
@@ -85,6 +86,36 @@ def commit_payload(proposal: Proposal, texts: PullRequestText, parent: str, sign
         "message": signed_off(texts.title, signer),
         "author": author,
     }
+
+
+def proposal_row(
+    job_context: JobContext,
+    target: str,
+    signature: str,
+    proposal: Proposal,
+    texts: PullRequestText,
+    effect: str,
+    proof: Mapping[str, Any],
+) -> ProposalRow:
+    """The record of a test whose pull request is not open yet.
+
+    signature  of the bug, or the id of a passing case
+    """
+    at = job_context.services.clock.now()
+    return ProposalRow(
+        target=target,
+        signature=signature,
+        effect=effect,
+        reason="waits to be opened",
+        branch=texts.branch,
+        path=proposal.path,
+        test=proposal.name,
+        writer=proposal.writer,
+        proof=proof,
+        requested_by=job_context.job_spec.requested_by,
+        created_at=at,
+        updated_at=at,
+    )
 
 
 def draft_pull_request(

@@ -20,6 +20,7 @@ from bot.proposals.job_tools import (
     commit_payload,
     draft_pull_request,
     head_build,
+    proposal_row,
     proposal_settings,
     run_tool,
     test_runner,
@@ -93,7 +94,8 @@ def propose_test(job_context: JobContext) -> None:
         at = job_context.services.clock.now()
         if request.replaces is None:
             _require_wanted(session, bug, request.config)
-            proposals.record(session, _row(job_context, bug, proposal, proof, texts, key))
+            row = proposal_row(job_context, target, bug.signature, proposal, texts, key, proof.to_json())
+            proposals.record(session, row)
             fork = job_context.services.proposal_fork(target)
             draft = draft_pull_request(target, key, texts, base, written, fork, bug.id)
         else:
@@ -164,26 +166,6 @@ def _prove(job_context: JobContext, request: _Request, proposal: Proposal, tree:
     if not (request.is_open and writer.expects_failures):
         bad = head_build(job_context, request.known.campaign)
     return prove(proposal, tree, writer.companions, bad, good, test_runner(job_context), writer.timeout_s)
-
-
-def _row(
-    job_context: JobContext, bug: Bug, proposal: Proposal, proof: Proof, texts: PullRequestText, key: str
-) -> ProposalRow:
-    at = job_context.services.clock.now()
-    return ProposalRow(
-        target=bug.target,
-        signature=bug.signature,
-        effect=key,
-        reason="waits to be opened",
-        branch=texts.branch,
-        path=proposal.path,
-        test=proposal.name,
-        writer=proposal.writer,
-        proof=proof.to_json(),
-        requested_by=job_context.job_spec.requested_by,
-        created_at=at,
-        updated_at=at,
-    )
 
 
 def _rewrite(

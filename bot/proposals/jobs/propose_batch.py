@@ -26,6 +26,7 @@ from bot.proposals.job_tools import (
     commit_payload,
     draft_pull_request,
     head_build,
+    proposal_row,
     proposal_settings,
     run_tool,
     test_runner,
@@ -33,13 +34,12 @@ from bot.proposals.job_tools import (
 from bot.proposals.linters import check_proposal
 from bot.proposals.proof import Proof, TestBuild, proof_files, prove
 from bot.proposals.proposal import Proposal
-from bot.proposals.pull_request_text import PullRequestText, RepositoryHabits
+from bot.proposals.pull_request_text import RepositoryHabits
 from bot.proposals.tree import Tree, commit_tree
 from bot.proposals.writer import get_writer
 from bot.reports.report import idempotency_key
 from bot.store import Session, campaigns, outbox, proposals, targets
 from bot.store.models import Campaign
-from bot.store.models import Proposal as ProposalRow
 
 NAME = PROPOSE_BATCH
 #: Tests of one pull request: what a maintainer reads in one sitting.
@@ -130,7 +130,11 @@ def _post(session: Session, job_context: JobContext, request: _Request, batch: _
     key = idempotency_key(proposals.PULL_REQUEST, stable_name, NAME, job_key)
     texts = write_batch_text(batch.additions, batch.proofs, campaign.id, key, batch.habits)
     for one, proof in zip(batch.additions, batch.proofs, strict=True):
-        proposals.record(session, _row(job_context, request, one, proof, texts, key))
+        covers = [list(covered) for covered in one.gap.covers(one.regression)]
+        shown = proof.to_json() | {"covers": covers}
+        case = one.regression.outcome.case
+        row = proposal_row(job_context, campaign.target, case, one.proposal, texts, key, shown)
+        proposals.record(session, row)
     commit = commit_payload(whole, texts, campaign.head, request.config.proposals.sign_off or "")
     fork = job_context.services.proposal_fork(campaign.target)
     draft = draft_pull_request(campaign.target, key, texts, base_branch(campaign), commit, fork)
@@ -173,28 +177,3 @@ def _prove(
         return prove(final, tree, writer.companions, None, build, test_runner(job_context), writer.timeout_s)
     except RefusalError as error:
         raise RefusalError(f"{proposal.name} of a batch passed once, and then: {error}") from error
-
-
-def _row(
-    job_context: JobContext,
-    request: _Request,
-    addition: Addition,
-    proof: Proof,
-    texts: PullRequestText,
-    key: str,
-) -> ProposalRow:
-    at, proposal = job_context.services.clock.now(), addition.proposal
-    covers = [list(one) for one in addition.gap.covers(addition.regression)]
-    return ProposalRow(
-        target=request.campaign.target,
-        signature=addition.regression.outcome.case,
-        effect=key,
-        reason="waits to be opened",
-        branch=texts.branch,
-        path=proposal.path,
-        test=proposal.name,
-        writer=proposal.writer,
-        proof=proof.to_json() | {"covers": covers},
-        created_at=at,
-        updated_at=at,
-    )
