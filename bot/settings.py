@@ -157,7 +157,7 @@ class Settings(BaseSettings):
     )
     artifacts_url: Annotated[str, AfterValidator(_check_artifacts_url)] = Field(
         default="",
-        description="s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or an URL of fsspec: reports and toolchains",
+        description="s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or a URL of fsspec: reports and toolchains",
     )
     webhook_secret: SecretStr | None = Field(
         default=None, min_length=1, description="the secret typed into the GitHub App's webhook settings"

@@ -173,9 +173,8 @@ class _CollectionRun:
         self._patience = dict(collector.patience)
         self._total, self._done = total, 0
         self._lock = threading.Lock()
-        self._active: dict[
-            threading.Event, tuple[str, float | None]
-        ] = {}  # how to stop each source, and when
+        # How to stop each process: its source, and when to.
+        self._active: dict[threading.Event, tuple[str, float | None]] = {}
         self._halted = False
 
     def group(self, parts: Sequence[CatalogPart]) -> None:

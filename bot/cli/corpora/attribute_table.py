@@ -21,7 +21,8 @@ def show(corpora: tuple[Path, ...], backend: str, as_json: bool) -> None:
     """Measures and prints the table, or one JSON object with a row for each value class."""
     cells: list[dict[str, Any]] = []
     ends: list[dict[str, Any]] = []
-    with StatusLine():
+    with StatusLine() as line:
+        line.show(f"running cases on {backend}")
         words = ["--backend", backend, "--", *(str(path.absolute()) for path in corpora)]
         run_tool(
             "fuzzing.coverage.attributes",

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from bot.cli.common.options import json_option
+from bot.cli.common.progress import StatusLine
 from bot.corpus_store import CorpusStore
 from bot.errors import UsageError
 from bot.reports.templates import pluralize
@@ -41,7 +42,9 @@ def export_cases(url: str, corpus: Path | None, as_json: bool) -> None:
     folder = corpus or load_settings().data_dir / "corpus"
     if not folder.is_dir():
         raise UsageError(f"there is no corpus at {folder}; name one with --corpus")
-    copied = CorpusStore(url).export_cases(Corpus(folder))
+    with StatusLine() as line:
+        line.show(f"copying cases to {url}")
+        copied = CorpusStore(url).export_cases(Corpus(folder))
     _print(
         {"corpus": str(folder), "url": url, "exported": copied},
         f"{pluralize(copied, 'case')} exported",
@@ -56,7 +59,9 @@ def export_cases(url: str, corpus: Path | None, as_json: bool) -> None:
 def import_cases(url: str, corpus: Path | None, as_json: bool) -> None:
     """Copy the cases from URL that the corpus lacks; `assay run --cases FOLDER` runs them."""
     folder = corpus or load_settings().data_dir / "corpus"
-    copied = CorpusStore(url).import_cases(Corpus(folder))
+    with StatusLine() as line:
+        line.show(f"copying cases from {url}")
+        copied = CorpusStore(url).import_cases(Corpus(folder))
     _print(
         {"corpus": str(folder), "url": url, "imported": copied},
         f"{pluralize(copied, 'case')} imported",

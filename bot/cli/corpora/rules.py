@@ -1,4 +1,4 @@
-"""List the equivalence rules of the sources eagle, and the APIs of the installed library they apply to."""
+"""List the equivalence rules of a library, and the APIs of the installed library they apply to."""
 
 from __future__ import annotations
 
