@@ -55,10 +55,14 @@ class CorpusStore:
     def import_cases(self, corpus: Corpus) -> int:
         """Adds the cases that the corpus lacks; returns their number.
 
-        Raises UsageError for a pack that is none, CaseFormatError for a case whose content has another id.
+        Raises UsageError where there is no pack, or a file that is none; CaseFormatError for a case whose
+        content has another id.
         """
+        packs = self._packs()
+        if not packs:
+            raise UsageError(f"there are no cases at {self._store.url}; `assay corpus export` writes them")
         held, added = set(corpus.ids()), 0
-        for digest, ids in sorted(self._packs().items()):
+        for digest, ids in sorted(packs.items()):
             wanted = set(ids) - held
             if wanted:
                 added += _unpack(self._read(f"{digest}{_PACK}"), wanted, corpus)

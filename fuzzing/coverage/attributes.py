@@ -226,7 +226,10 @@ def measure(backend: str, corpora: Sequence[Path], python: str, options: dict[st
     cells = list(list_cells())
     cases = read_cases(corpora)
     if not cases:
-        raise UsageError(f"no ONNX models in {', '.join(map(str, corpora))}: collect some first")
+        raise UsageError(
+            f"no corpus with ONNX models in {', '.join(map(str, corpora))}; "
+            "`assay collect --source onnx-node-tests --corpus FOLDER` makes one"
+        )
     note(f"coverage: {len(cases)} cases, {len(cells)} classes of attributes' values")
     candidates = find_candidates(cases, cells)
     counts, ran = Counter(dict.fromkeys(STATUSES, 0)), 0

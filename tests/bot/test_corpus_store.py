@@ -70,7 +70,8 @@ def test_a_killed_export_leaves_no_case_that_cannot_be_read(store: Store, tmp_pa
     kept = store.keys()
     [listed] = [key for key in kept if key.endswith(".ids")]
     store.client.delete_object(Bucket="reports", Key=listed)
-    assert there.import_cases(Corpus(tmp_path / "new")) == 0
+    with pytest.raises(UsageError, match="there are no cases at s3://reports/corpus"):
+        there.import_cases(Corpus(tmp_path / "new"))
     assert there.export_cases(Corpus(tmp_path / "cases")) == 2
     assert there.import_cases(Corpus(tmp_path / "new")) == 2
 

@@ -22,6 +22,9 @@ from bot.terminal import echo
 
 _SHOWN = 12  # operators listed on the terminal; the report and --json have all
 _PAGE = "index.html"
+#: Options that say how metrics are measured.
+_OF_METRICS = ("operators", "jobs", "report")
+_DEFAULT = click.core.ParameterSource.DEFAULT
 
 
 @click.command()
@@ -65,6 +68,10 @@ def command(
     """
     if attributes != bool(backend):
         raise UsageError("--attributes and --backend go together: give a compiler to run the cases on")
+    context = click.get_current_context()
+    of_metrics = [name for name in _OF_METRICS if context.get_parameter_source(name) is not _DEFAULT]
+    if attributes and of_metrics:
+        raise UsageError(f"--{of_metrics[0]} is for metrics: leave it out with --attributes")
     if attributes:
         attribute_table.show(paths, backend, as_json)
         return

@@ -256,3 +256,11 @@ def test_attributes_need_a_compiler(tmp_path: Path) -> None:
     found = assay(tmp_path / "data", "coverage", tmp_path, "--attributes")
     assert found.code == 2
     assert "--backend" in found.err
+
+
+@pytest.mark.parametrize("option", [("--jobs", "2"), ("--operators", "isra"), ("--report", "pages")])
+def test_attributes_take_no_option_of_metrics(tmp_path: Path, option: tuple[str, str]) -> None:
+    found = assay(
+        tmp_path / "data", "coverage", tmp_path, "--attributes", "--backend", "onnxruntime", *option
+    )
+    assert (found.code, f"{option[0]} is for metrics" in found.err) == (2, True)
