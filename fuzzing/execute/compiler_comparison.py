@@ -117,30 +117,33 @@ class ComparisonTable:
 
     def to_json(self) -> dict[str, Any]:
         """The table, as in the module docstring."""
-        by_reference: dict[tuple[tuple[str, str], ...], list[ComparedBackend]] = {}
-        for one in self._spec.compared:
-            cls = backends.get(one.backend)
-            asked = cls.reference_options(cls.resolve_options(one.options))
-            by_reference.setdefault(tuple(sorted(asked.items())), []).append(one)
         rows: dict[str, dict[str, Any]] = {}
         errors = []
-        for options, compared in by_reference.items():
+        for options, compared in self._by_reference().items():
             comparable = _ComparableRows(self._spec, compared, dict(options))
             [(case, error)] = ReferenceOutputs(comparable.reference_runners).complete([self._case])
             errors.append(error)
-            first_group = 1 + max((row["group"] or 0 for row in rows.values()), default=0)
-            some = (
-                {one.label: _row(one, error, None, _EMPTY_ROW) for one in compared}
-                if error
-                else comparable.to_json(case, computed=needs_reference(self._case))
-            )
-            for row in some.values():
-                row["group"] = row["group"] and first_group + row["group"] - 1
-            rows |= some
+            if error:
+                rows |= {one.label: _row(one, error, None, _EMPTY_ROW) for one in compared}
+                continue
+            last_group = max((row["group"] or 0 for row in rows.values()), default=0)
+            for label, row in comparable.to_json(case, computed=needs_reference(self._case)).items():
+                if row["group"]:  # 0 agrees with the library, whichever outputs that has
+                    row["group"] += last_group
+                rows[label] = row
         if errors and all(errors):
             return {"case": self._spec.case, "invalid": errors[0], "rows": []}
         in_order = [rows[one.label] for one in self._spec.compared]
         return {"case": self._spec.case, "invalid": "", "rows": in_order}
+
+    def _by_reference(self) -> dict[tuple[tuple[str, str], ...], list[ComparedBackend]]:
+        """The backends by the options of the library's runs that they are compared with."""
+        found: dict[tuple[tuple[str, str], ...], list[ComparedBackend]] = {}
+        for one in self._spec.compared:
+            cls = backends.get(one.backend)
+            asked = cls.reference_options(cls.resolve_options(one.options))
+            found.setdefault(tuple(sorted(asked.items())), []).append(one)
+        return found
 
 
 class _ComparableRows:
