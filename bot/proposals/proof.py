@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bot.errors import RefusalError
 from bot.proposals.proposal import Proposal
 from bot.proposals.tree import Tree
+from bot.proposals.writer import get_writer
 from bot.runners.repository_test import RunResult
 
 #: Runs on each build; syzbot, too, asks for three before it calls something reproducible.
@@ -17,6 +18,10 @@ RUNS = 3
 MAX_SECONDS = 10.0
 #: Characters of a failing run's output in messages.
 _SHOWN_OUTPUT = 500
+_NOT_FIXED = (
+    ": the bug is not fixed there, or the suite's reference cannot run the program; this suite takes no "
+    "tests that are expected to fail"
+)
 
 
 #: Runs the arguments of Python in a folder with these files: (interpreter, files, arguments, timeout in s).
@@ -48,7 +53,7 @@ class BuildResult:
 class Proof:
     """What was run before a test was proposed.
 
-    bad      on the build with the bug; None if the bug is open and the test is expected to fail
+    bad      on the build with the bug; None without one, or if it is open and the test is expected to fail
     good     on the newest build
     seconds  of the slowest run that passed
     """
@@ -62,73 +67,57 @@ class Proof:
         return asdict(self)
 
 
-def proof_files(proposal: Proposal, tree: Tree, companions: Sequence[str]) -> dict[str, str]:
-    """The files of a run, by path: the one with the test, and the companions that the tree has."""
+def proof_files(proposal: Proposal, tree: Tree) -> dict[str, str]:
+    """The files of a run, by path: the one with the test, and those that its suite needs and the tree has."""
+    companions = get_writer(proposal.writer).companions
     files = {path: text for path in companions if (text := tree.read(path)) is not None}
     return files | {proposal.path: proposal.after}
 
 
-def prove(
-    proposal: Proposal,
-    tree: Tree,
-    companions: Sequence[str],
-    bad: TestBuild | None,
-    good: TestBuild,
-    run: RunTest,
-    timeout_s: float,
-) -> Proof:
+def prove(proposal: Proposal, tree: Tree, bad: TestBuild | None, good: TestBuild, run: RunTest) -> Proof:
     """Runs the test on both builds, each time in a fresh process.
 
-    companions  other files of the tree that the test needs
     Raises RefusalError if the test does not show the bug, does not pass, or is slow.
     """
-    files = proof_files(proposal, tree, companions)
-
-    def results(build: TestBuild) -> list[RunResult]:
-        return [run(build.python, files, proposal.command, timeout_s) for _ in range(RUNS)]
-
-    after = results(good)
-    _require_ran(after, good)
-    if not all(one.passed for one in after):
-        raise RefusalError(_failed(proposal, good, after))
-    slowest = max(one.seconds for one in after)
-    if slowest > MAX_SECONDS:
-        raise RefusalError(
-            f"the test takes {slowest:.0f} s on {good.label}; at most {MAX_SECONDS:g} s are proposed"
-        )
-    before = _run_bad(bad, results)
-    return Proof(before, BuildResult(good.label, good.commit, RUNS, RUNS), slowest)
-
-
-def _run_bad(bad: TestBuild | None, results: Callable[[TestBuild], list[RunResult]]) -> BuildResult | None:
+    proof = prove_passing(proposal, tree, good, run, _NOT_FIXED)
     if bad is None:
-        return None
-    before = results(bad)
-    _require_ran(before, bad)
-    passed = sum(one.passed for one in before)
+        return proof
+    passed = sum(one.passed for one in _results(proposal, tree, bad, run))
     if passed == RUNS:
         raise RefusalError(
             f"the test passes on {bad.label}, where the bug was found: it does not show the bug. "
             "Reduce the bug again, or write the test by hand from the reproducer"
         )
-    return BuildResult(bad.label, bad.commit, RUNS, passed)
+    return replace(proof, bad=BuildResult(bad.label, bad.commit, RUNS, passed))
 
 
-def _require_ran(runs: Sequence[RunResult], build: TestBuild) -> None:
-    for one in runs:
+def prove_passing(proposal: Proposal, tree: Tree, build: TestBuild, run: RunTest, hint: str = "") -> Proof:
+    """Runs the test on the newest build only; see `prove`.
+
+    hint  what it may mean that the test does not pass
+    """
+    results = _results(proposal, tree, build, run)
+    passed = [one for one in results if one.passed]
+    if len(passed) < RUNS:
+        runs = f"{len(passed)} of {RUNS} runs on {build.label}, the newest build{hint}"
+        output = next(one.output for one in results if not one.passed).strip()[-_SHOWN_OUTPUT:]
+        raise RefusalError(f"{proposal.name} passes in {runs}. The output ends in: {output}")
+    slowest = max(one.seconds for one in passed)
+    if slowest > MAX_SECONDS:
+        raise RefusalError(
+            f"the test takes {slowest:.0f} s on {build.label}; at most {MAX_SECONDS:g} s are proposed"
+        )
+    return Proof(None, BuildResult(build.label, build.commit, RUNS, RUNS), slowest)
+
+
+def _results(proposal: Proposal, tree: Tree, build: TestBuild, run: RunTest) -> list[RunResult]:
+    """All runs on a build. Raises RefusalError if the test does not run there."""
+    files, timeout_s = proof_files(proposal, tree), get_writer(proposal.writer).timeout_s
+    results = [run(build.python, files, proposal.command, timeout_s) for _ in range(RUNS)]
+    for one in results:
         if not one.ran:
             raise RefusalError(
                 f"the test does not run on {build.label}: {one.output[-_SHOWN_OUTPUT:].strip()}. "
                 "If a package is missing, name it in toolchain.extra"
             )
-
-
-def _failed(proposal: Proposal, good: TestBuild, after: Sequence[RunResult]) -> str:
-    passed = sum(one.passed for one in after)
-    output = next(one.output for one in after if not one.passed).strip()
-    return (
-        f"{proposal.name} passes in {passed} of {RUNS} runs on {good.label}, the newest build: the bug is "
-        "not fixed there, or the suite's reference cannot run the program; this suite takes no tests that "
-        "are expected to fail. The output ends in: "
-        f"{output[-_SHOWN_OUTPUT:]}"
-    )
+    return results

@@ -168,8 +168,7 @@ def _show(target: str, bug: OldBug) -> bool:
             tree = folder_tree(make_tree(Path(folder), target))
             proposal = propose(bug.regression, tree)
             applied = _applies(Path(folder), proposal.patch())
-            writer = get_writer(proposal.writer)
-            proof = prove(proposal, tree, writer.companions, bug.bad, bug.good, run_test, writer.timeout_s)
+            proof = prove(proposal, tree, bug.bad, bug.good, run_test)
     except RefusalError as error:
         print(f"none    {bug.name}: {error}", flush=True)
         return False

@@ -165,7 +165,7 @@ def _prove(job_context: JobContext, request: _Request, proposal: Proposal, tree:
     bad = None
     if not (request.is_open and writer.expects_failures):
         bad = head_build(job_context, request.known.campaign)
-    return prove(proposal, tree, writer.companions, bad, good, test_runner(job_context), writer.timeout_s)
+    return prove(proposal, tree, bad, good, test_runner(job_context))
 
 
 def _rewrite(

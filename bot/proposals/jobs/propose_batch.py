@@ -8,9 +8,9 @@ from functools import partial
 
 from bot.bugs.publication import PROPOSE_BATCH
 from bot.config import RepositoryConfig
-from bot.errors import RefusalError
 from bot.jobs.job_context import JobContext
 from bot.jobs.registry import job_kind
+from bot.proposals.batch_proof import BatchProof
 from bot.proposals.batch_text import write_batch_text
 from bot.proposals.commit_style import asks_for_sign_off, recent_subjects
 from bot.proposals.coverage_batch import (
@@ -32,11 +32,10 @@ from bot.proposals.job_tools import (
     test_runner,
 )
 from bot.proposals.linters import check_proposal
-from bot.proposals.proof import Proof, TestBuild, proof_files, prove
+from bot.proposals.proof import Proof
 from bot.proposals.proposal import Proposal
 from bot.proposals.pull_request_text import RepositoryHabits
-from bot.proposals.tree import Tree, commit_tree
-from bot.proposals.writer import get_writer
+from bot.proposals.tree import commit_tree
 from bot.reports.report import idempotency_key
 from bot.store import Session, campaigns, outbox, proposals, targets
 from bot.store.models import Campaign
@@ -44,8 +43,6 @@ from bot.store.models import Campaign
 NAME = PROPOSE_BATCH
 #: Tests of one pull request: what a maintainer reads in one sitting.
 MOST = 5
-#: Tests that are run once to see whether they pass; each starts a process that imports the compiler.
-MAX_TRIES = 15
 
 
 @dataclass(frozen=True)
@@ -74,15 +71,11 @@ def propose_tests(job_context: JobContext) -> None:
     with job_context.database.reading() as session:
         request = _load(session, job_context)
         why = _obstacle(session, request)
-    batch = None if why else _write(job_context, request)
+    batch = why or _write(job_context, request)
     with job_context.transaction() as (session, job):
-        summary = _obstacle(session, request)
-        if not summary:
-            summary = (
-                _post(session, job_context, request, batch, job.key)
-                if batch is not None
-                else f"none of {len(request.cases)} passing cases gives a test that adds to the suite"
-            )
+        summary = _obstacle(session, request) or (
+            batch if isinstance(batch, str) else _post(session, job_context, request, batch, job.key)
+        )
         job_context.done(session, job, summary)
 
 
@@ -104,23 +97,30 @@ def _obstacle(session: Session, request: _Request) -> str:
     return proposals.open_obstacle(session, request.campaign.target, request.config.proposals.open)
 
 
-def _write(job_context: JobContext, request: _Request) -> _Batch | None:
-    """The tests with their proofs; None if no test adds anything."""
+def _write(job_context: JobContext, request: _Request) -> _Batch | str:
+    """The tests with their proofs, or why there are none."""
     campaign, repositories = request.campaign, job_context.services.repositories
     tree = commit_tree(repositories, campaign.target, campaign.head)
-    build = head_build(job_context, campaign)
-    additions = _choose(job_context, request, tree, build)
+    proof = BatchProof(tree, head_build(job_context, campaign), test_runner(job_context))
+    additions = propose_batch(
+        load_passing(request.cases, job_context.corpus, partial(run_tool, job_context)),
+        tree,
+        proposal_settings(request.config),
+        MOST,
+        declined=request.declined,
+        accepts=proof.accepts,
+    )
     if not additions:
-        return None
+        why = f"none of {len(request.cases)} passing cases gives a test that adds to the suite"
+        return f"{why}; of the last one tried: {proof.refusal}" if proof.refusal else why
     last = additions[-1].proposal
     whole = replace(last, before=tree.read(last.path))
-    proofs = [_prove(job_context, one.proposal, whole, tree, build) for one in additions]
     habits = RepositoryHabits(
         recent_subjects(repositories, campaign.target, campaign.head),
         not request.config.proposals.sign_off and asks_for_sign_off(tree),
         check_proposal(whole, tree),
     )
-    return _Batch(additions, proofs, whole, habits)
+    return _Batch(additions, proof.proofs, whole, habits)
 
 
 def _post(session: Session, job_context: JobContext, request: _Request, batch: _Batch, job_key: str) -> str:
@@ -142,38 +142,3 @@ def _post(session: Session, job_context: JobContext, request: _Request, batch: _
     outbox.post(session, [draft], campaign_id=campaign.id, issues_per_day=0, at=at)
     label = batch.proofs[0].good.label
     return f"{len(batch.additions)} tests of {whole.path} pass on {label}; a pull request follows"
-
-
-def _choose(job_context: JobContext, request: _Request, tree: Tree, build: TestBuild) -> list[Addition]:
-    """The tests that add most to one file and pass there once."""
-    run, tries = test_runner(job_context), 0
-
-    def passes(proposal: Proposal) -> bool:
-        nonlocal tries
-        writer = get_writer(proposal.writer)
-        if tries == MAX_TRIES or not writer.is_provable:
-            return False
-        tries += 1
-        files = proof_files(proposal, tree, writer.companions)
-        return run(build.python, files, proposal.command, writer.timeout_s).passed
-
-    return propose_batch(
-        load_passing(request.cases, job_context.corpus, partial(run_tool, job_context)),
-        tree,
-        proposal_settings(request.config),
-        MOST,
-        declined=request.declined,
-        accepts=passes,
-    )
-
-
-def _prove(
-    job_context: JobContext, proposal: Proposal, whole: Proposal, tree: Tree, build: TestBuild
-) -> Proof:
-    """The proof of a test in the file with all tests of the batch."""
-    writer = get_writer(proposal.writer)
-    final = replace(proposal, after=whole.after)
-    try:
-        return prove(final, tree, writer.companions, None, build, test_runner(job_context), writer.timeout_s)
-    except RefusalError as error:
-        raise RefusalError(f"{proposal.name} of a batch passed once, and then: {error}") from error

@@ -35,7 +35,7 @@ def runs(good: RunResult, *bad: RunResult) -> list[str]:
         seen.append(python)
         return good if python == GOOD.python else left.pop(0)
 
-    prove(proposal(), EMPTY, (), BAD, GOOD, run, 60.0)
+    prove(proposal(), EMPTY, BAD, GOOD, run)
     return seen
 
 
@@ -62,7 +62,7 @@ def test_what_proves_nothing_is_refused(good: RunResult, bad: RunResult, why: st
 
 
 def test_an_open_bug_needs_no_bad_build() -> None:
-    proof = prove(proposal(), EMPTY, (), None, GOOD, lambda *_: PASSES, 60.0)
+    proof = prove(proposal(), EMPTY, None, GOOD, lambda *_: PASSES)
     assert proof.bad is None
 
 
@@ -73,9 +73,10 @@ def test_companions_are_there_as_far_as_the_repository_has_them() -> None:
         given.append(files)
         return PASSES
 
-    tree = Tree(lambda path: b"x = 1\n" if path == "extra/helpers.py" else None)
-    prove(proposal(), tree, ("extra/helpers.py", "extra/none.py"), None, GOOD, run, 60.0)
-    assert given[0] == {"extra/helpers.py": "x = 1\n", "tests/test_a.py": proposal().after}
+    helpers = "extra/onnx_helpers.py"
+    tree = Tree(lambda path: b"x = 1\n" if path == helpers else None)
+    prove(replace(proposal(), writer="tinygrad-onnx"), tree, None, GOOD, run)
+    assert given[0] == {helpers: "x = 1\n", "tests/test_a.py": proposal().after}
 
 
 @pytest.mark.parametrize(
