@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
+from textwrap import indent
 
 import pytest
 import torch
 
 from fuzzing.cases import Recipe
 from fuzzing.mutate.programs import mutations
-from fuzzing.mutate.programs.mutants import Mutant, Step
+from fuzzing.mutate.programs.mutants import Mutant, Step, apply_steps
 from fuzzing.mutate.programs.mutations import Proposal
 from fuzzing.mutate.programs.profile import profile, run_program
 from fuzzing.mutate.programs.program_tree import ProgramTree
+from fuzzing.mutate.programs.python_states import STATES
 from fuzzing.mutate.programs.seeds import Seed
 from fuzzing.mutate.programs.soundness import find_difference
 from fuzzing.rng import Rng
@@ -173,3 +176,20 @@ def test_soundness_sees_another_value() -> None:
 def test_inputs_are_not_changed() -> None:
     run_program("def forward(v0, v1):\n    v0 += 1\n    return v0", INPUTS)
     assert INPUTS[0][0, 0] == 1
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_what_is_asserted_of_objects_holds_in_python(name: str) -> None:
+    statements, _, asserted = STATES[name].rpartition("assert ")
+    space: dict[str, object] = {}
+    exec(f"def forward():\n{indent(statements, '    ')}\n    return {asserted}", space)
+    assert statements
+    assert space["forward"]() is True  # type: ignore[operator]
+
+
+def test_a_compiler_that_is_wrong_about_objects_changes_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    for mutant in mutants("python-state"):
+        monkeypatch.setitem(STATES, mutant.steps[0].parameters["form"], "s_ = 1\nassert s_ == 2\n")
+        wrong, applied = apply_steps(TEXT, mutant.steps)
+        assert len(applied) == 1
+        assert find_difference(replace(mutant, text=wrong))
