@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.github.limits import marker
 from bot.proposals.commit_style import styled_subject
-from bot.proposals.coverage_batch import Addition
+from bot.proposals.coverage_batch import Addition, batch_files
 from bot.proposals.proof import Proof
 from bot.proposals.pull_request_text import PullRequestText, RepositoryHabits
 from bot.reports.templates import render
@@ -27,10 +27,10 @@ def write_batch_text(
     sources = [one.regression.case.provenance for one in batch]
     body = render(
         "proposals/batch.md.j2",
-        path=first.proposal.path,
+        paths=list(batch_files(batch)),
         good=proofs[0].good,
         seconds=max(one.seconds for one in proofs),
-        tests=[(one.proposal.name, _added(one)) for one in batch],
+        tests=[(one.proposal.name, one.proposal.path, _added(one)) for one in batch],
         command=first.proposal.command,
         sources=dict.fromkeys((one.library, one.version, one.source) for one in sources),
         checks=habits.checks,

@@ -7,12 +7,13 @@ each test is the one that adds most to the files with the tests chosen before.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bot.errors import RefusalError
 from bot.proposals.coverage_gap import Covered, Gap, find_gap
+from bot.proposals.linters import check_proposal
 from bot.proposals.proposal import Proposal, choose_place, file_patch, propose
 from bot.proposals.regression import Regression, load_program
 from bot.proposals.suite import Suite, read_suite
@@ -107,7 +108,7 @@ def propose_batch(
     """At most `most` tests, the one that adds most first: new operators count before new parameters.
 
     declined  what maintainers did not want tests of
-    accepts   whether a test may be added; with it, all tests go into the file of the first
+    accepts   whether a test may be added
     """
     suites = _Suites(tree, settings)
     left, batch = list(regressions), list[Addition]()
@@ -125,8 +126,6 @@ def propose_batch(
             continue
         suites.add(proposal)
         batch.append(Addition(chosen, proposal, gaps[best]))
-        if accepts is not None:
-            left = [one for one in left if suites.path(one) == proposal.path]
     return batch
 
 
@@ -154,11 +153,6 @@ class _Suites:
             self._suites[key] = self._suites[key].with_file(place.path, own)
         return find_gap(self._suites[key], regression, declined)
 
-    def path(self, regression: Regression) -> str:
-        """The file of the regression's test, "" without one."""
-        found = self._place(regression)
-        return found[1].path if found is not None else ""
-
     def add(self, proposal: Proposal) -> None:
         """Adds a test."""
         self._written[proposal.path] = proposal.after
@@ -180,7 +174,18 @@ class _Suites:
         return self._written[path].encode() if path in self._written else self._before.reader(path)
 
 
+def batch_files(batch: Sequence[Addition]) -> dict[str, str]:
+    """The files with all tests, by path."""
+    return {one.proposal.path: one.proposal.after for one in batch}
+
+
 def batch_patch(batch: Sequence[Addition], tree: Tree) -> str:
     """All tests as one patch for `git apply`."""
-    after = {one.proposal.path: one.proposal.after for one in batch}
-    return "".join(file_patch(path, tree.read(path), text) for path, text in after.items())
+    return "".join(file_patch(path, tree.read(path), text) for path, text in batch_files(batch).items())
+
+
+def batch_checks(batch: Sequence[Addition], tree: Tree) -> tuple[str, ...]:
+    """What the linters have against the files (`bot.proposals.linters`), each sentence once."""
+    last = {one.proposal.path: one.proposal for one in batch}
+    whole = (replace(one, before=tree.read(path)) for path, one in last.items())
+    return tuple(dict.fromkeys(sentence for one in whole for sentence in check_proposal(one, tree)))

@@ -76,13 +76,14 @@ def base_branch(campaign: Campaign) -> str:
     return campaign.ref.removeprefix("refs/heads/")
 
 
-def commit_payload(proposal: Proposal, texts: PullRequestText, parent: str, signer: str) -> dict[str, Any]:
-    """The commit, made by who signs it off; "" for the App, which cannot."""
+def commit_payload(
+    files: Mapping[str, str], texts: PullRequestText, parent: str, signer: str
+) -> dict[str, Any]:
+    """The commit that writes files, made by who signs it off; "" for the App, which cannot."""
     author = dict(zip(("name", "email"), split_signer(signer), strict=True)) if signer else None
     return {
         "parent": parent,
-        "path": proposal.path,
-        "content": proposal.after,
+        "files": dict(files),
         "message": signed_off(texts.title, signer),
         "author": author,
     }

@@ -1,7 +1,8 @@
 """The branch of a proposed test, made through the Git Data API, in the target or in a fork of it.
 
 A payload names the fork, `owner/name`, as `fork`; without one the branch is in the target. A commit is
-{"parent", "path", "content", "message"}, and `author`: {"name", "email"} unless the App is it.
+{"parent", "files", "message"}, and `author`: {"name", "email"} unless the App is it; `files` are the new
+contents by path.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def create_branch(api: ApiRequester, repository: str, branch: str, commit: Mappi
 
 
 def create_commit(api: ApiRequester, repository: str, commit: Mapping[str, Any]) -> str:
-    """The id of a new commit on `commit.parent` that writes one file."""
+    """The id of a new commit on `commit.parent` that writes its files."""
     parent = GitCommit(api, attributes={"sha": commit["parent"]}, completed=True)
     author = InputGitAuthor(**commit["author"]) if commit.get("author") else NotSet
     tree = _tree(api, _create_tree(api, repository, commit))
@@ -104,8 +105,13 @@ def _create_tree(api: ApiRequester, repository: str, commit: Mapping[str, Any]) 
     """The id of the tree of such a commit; the same files give the same id."""
     made = api.repository(repository)
     base = _sha(raw(made.get_git_commit(commit["parent"])), "tree")
-    file = InputGitTreeElement(commit["path"], _FILE_MODE, "blob", commit["content"])
-    return _sha(raw(made.create_git_tree([file], _tree(api, base))))
+    files = [InputGitTreeElement(path, _FILE_MODE, "blob", text) for path, text in _files(commit).items()]
+    return _sha(raw(made.create_git_tree(files, _tree(api, base))))
+
+
+def _files(commit: Mapping[str, Any]) -> dict[str, str]:
+    """The files of a commit. Effects that were stored before a commit could have several name one."""
+    return dict(commit["files"]) if "files" in commit else {commit["path"]: commit["content"]}
 
 
 def _tree(api: ApiRequester, sha: str) -> GitTree:

@@ -90,7 +90,7 @@ def propose_test(job_context: JobContext) -> None:
         key = idempotency_key(kind, targets.stable_name(session, target), bug.signature, job.key)
         texts = write_text(regression, proposal, proof, bug.id, bug.title, key, habits)
         base = base_branch(request.newest)
-        written = commit_payload(proposal, texts, commit, wanted.sign_off or "")
+        written = commit_payload({proposal.path: proposal.after}, texts, commit, wanted.sign_off or "")
         at = job_context.services.clock.now()
         if request.replaces is None:
             _require_wanted(session, bug, request.config)

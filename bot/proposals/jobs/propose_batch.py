@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from bot.bugs.publication import PROPOSE_BATCH
@@ -16,6 +16,8 @@ from bot.proposals.commit_style import asks_for_sign_off, recent_subjects
 from bot.proposals.coverage_batch import (
     Addition,
     PassingCase,
+    batch_checks,
+    batch_files,
     load_passing,
     passing_cases,
     propose_batch,
@@ -31,9 +33,7 @@ from bot.proposals.job_tools import (
     run_tool,
     test_runner,
 )
-from bot.proposals.linters import check_proposal
 from bot.proposals.proof import Proof
-from bot.proposals.proposal import Proposal
 from bot.proposals.pull_request_text import RepositoryHabits
 from bot.proposals.tree import commit_tree
 from bot.reports.report import idempotency_key
@@ -57,11 +57,10 @@ class _Request:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Tests of one file, their proofs, and all of them as one change of the file."""
+    """Tests, their proofs, and the repository's habits."""
 
     additions: Sequence[Addition]
     proofs: Sequence[Proof]
-    whole: Proposal
     habits: RepositoryHabits
 
 
@@ -113,19 +112,17 @@ def _write(job_context: JobContext, request: _Request) -> _Batch | str:
     if not additions:
         why = f"none of {len(request.cases)} passing cases gives a test that adds to the suite"
         return f"{why}; of the last one tried: {proof.refusal}" if proof.refusal else why
-    last = additions[-1].proposal
-    whole = replace(last, before=tree.read(last.path))
     habits = RepositoryHabits(
         recent_subjects(repositories, campaign.target, campaign.head),
         not request.config.proposals.sign_off and asks_for_sign_off(tree),
-        check_proposal(whole, tree),
+        batch_checks(additions, tree),
     )
-    return _Batch(additions, proof.proofs, whole, habits)
+    return _Batch(additions, proof.proofs, habits)
 
 
 def _post(session: Session, job_context: JobContext, request: _Request, batch: _Batch, job_key: str) -> str:
     """Posts the pull request and records its tests; returns what was done."""
-    campaign, whole = request.campaign, batch.whole
+    campaign = request.campaign
     stable_name = targets.stable_name(session, campaign.target)
     key = idempotency_key(proposals.PULL_REQUEST, stable_name, NAME, job_key)
     texts = write_batch_text(batch.additions, batch.proofs, campaign.id, key, batch.habits)
@@ -135,10 +132,11 @@ def _post(session: Session, job_context: JobContext, request: _Request, batch: _
         case = one.regression.outcome.case
         row = proposal_row(job_context, campaign.target, case, one.proposal, texts, key, shown)
         proposals.record(session, row)
-    commit = commit_payload(whole, texts, campaign.head, request.config.proposals.sign_off or "")
+    files = batch_files(batch.additions)
+    commit = commit_payload(files, texts, campaign.head, request.config.proposals.sign_off or "")
     fork = job_context.services.proposal_fork(campaign.target)
     draft = draft_pull_request(campaign.target, key, texts, base_branch(campaign), commit, fork)
     at = job_context.services.clock.now()
     outbox.post(session, [draft], campaign_id=campaign.id, issues_per_day=0, at=at)
     label = batch.proofs[0].good.label
-    return f"{len(batch.additions)} tests of {whole.path} pass on {label}; a pull request follows"
+    return f"{len(batch.additions)} tests of {', '.join(files)} pass on {label}; a pull request follows"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from bot.github.dry_run import DryRunSink
 from bot.github.github_api import GitHubApi
@@ -17,6 +18,7 @@ from bot.github.live_sink import GitHubSink
 from bot.github.outbox_queue import OutboxQueue
 from bot.github.rate_limiter import RateLimiter
 from bot.store.database import Database
+from bot.store.models import Effect
 from bot.store.outbox import EffectDraft
 from bot.worker import Worker
 from tests.bot.github.outbox_kit import campaign, database, post, row
@@ -88,8 +90,7 @@ def propose(store: Database, repository: RepositoryDouble, **commit: Any) -> Non
         "head": BRANCH,
         "base": "main",
         "draft": True,
-        "commit": {"parent": repository.head(), "path": PATH, "content": TEST, "message": "Add a test"}
-        | commit,
+        "commit": {"parent": repository.head(), "files": {PATH: TEST}, "message": "Add a test"} | commit,
     }
     post(store, EffectDraft("pull_request", KEY, NAME, payload))
 
@@ -117,6 +118,31 @@ def test_a_draft_with_one_commit(store: Database, repository: RepositoryDouble, 
     check(repository)
     there = row(store, KEY)
     assert (there.state, there.number) == ("sent", repository.pulls[0].number)
+
+
+def test_one_commit_with_several_files(store: Database, repository: RepositoryDouble, sender: Sender) -> None:
+    more = {"tests/new/test_elu.py": "def test_elu(): pass\n", "tests/test_old.py": "def test_new(): pass\n"}
+    propose(store, repository, files={PATH: TEST} | more)
+    sender.drain()
+    git = repository.record.git
+    (commit,) = git.between(repository.head(), repository.head(BRANCH))
+    written = {
+        one["filename"]: git.read(commit.sha, str(one["filename"]))
+        for one in git.files(repository.head(), commit.sha)
+    }
+    assert written == {path: text.encode() for path, text in {PATH: TEST, **more}.items()}
+
+
+def test_a_commit_that_an_older_version_stored_is_made(
+    store: Database, repository: RepositoryDouble, sender: Sender
+) -> None:
+    propose(store, repository)
+    with store.transaction() as session:
+        stored = session.scalars(select(Effect)).one()
+        commit = {key: value for key, value in stored.payload["commit"].items() if key != "files"}
+        stored.payload = stored.payload | {"commit": commit | {"path": PATH, "content": TEST}}
+    sender.drain()
+    check(repository)
 
 
 def test_who_signs_off_is_the_author(store: Database, repository: RepositoryDouble, sender: Sender) -> None:
@@ -162,7 +188,7 @@ def rebase(store: Database, repository: RepositoryDouble, parent: str) -> None:
     """Posts the branch on a newer commit, in place of the one that it got when the test was proposed."""
     before = row(store, KEY)
     last = before.payload["commit"]
-    newer = last | {"parent": repository.head(), "content": TEST + "# newer\n"}
+    newer = last | {"parent": repository.head(), "files": {PATH: TEST + "# newer\n"}}
     assert last["parent"] == parent
     payload = before.payload | {
         "number": before.number,
@@ -266,7 +292,7 @@ def fork(github: GitHubDouble, repository: RepositoryDouble) -> RepositoryDouble
 
 
 def propose_through(fork: str, store: Database, repository: RepositoryDouble) -> None:
-    commit = {"parent": repository.head(), "path": PATH, "content": TEST, "message": "Add a test"}
+    commit = {"parent": repository.head(), "files": {PATH: TEST}, "message": "Add a test"}
     payload = {
         "title": "t",
         "body": f"Why.\n\n{marker(KEY)}\n",
@@ -395,7 +421,7 @@ def test_a_dry_run_writes_all_requests(tmp_path: Path) -> None:
     made = database(tmp_path)
     campaign(made, mode="dry-run", target=NAME)
     payload = {"title": "t", "body": "b", "head": BRANCH, "base": "main", "draft": True}
-    commit = {"parent": "a" * 40, "path": PATH, "content": TEST, "message": "m"}
+    commit = {"parent": "a" * 40, "files": {PATH: TEST}, "message": "m"}
     post(made, EffectDraft("pull_request", KEY, NAME, payload | {"commit": commit}))
     Worker(OutboxQueue(made, DryRunSink(tmp_path / "outbox"))).run_once()
     made.close()

@@ -29,5 +29,20 @@ def test_it_says_what_each_test_adds_and_what_was_run() -> None:
         "Close this pull request if the tests are not wanted",
     ):
         assert message in text.body, text.body
+    assert "| file |" not in text.body
     alone = write_batch_text(batch[:2], [proof] * 2, 7, "k" * 32, RepositoryHabits())
     assert alone.title == "Add tests of Elu and Neg"
+
+
+def test_it_names_the_file_of_each_test_of_several() -> None:
+    cases = [passing(one, "openvino") for one in ("Neg", "Abs")]
+    batch = propose_batch(cases, tree_of("openvino"), ProposalSettings(), 5)
+    proof = Proof(None, BuildResult("openvino 1", "b" * 40, 3, 3), 1.24)
+    text = write_batch_text(batch, [proof] * 2, 7, "k" * 32, RepositoryHabits())
+    for message in (
+        "This adds 2 tests to 2 files. Assay",
+        "| test | file | adds |\n|---|---|---|\n",
+        "| `test_neg` | `tests/layer_tests/onnx_tests/test_neg.py` | `Neg` |",
+        "| `test_abs` | `tests/layer_tests/onnx_tests/test_abs.py` | `Abs` |",
+    ):
+        assert message in text.body, text.body

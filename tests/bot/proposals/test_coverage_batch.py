@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import onnx.parser
 
-from bot.proposals.coverage_batch import batch_patch, propose_batch
+from bot.proposals.coverage_batch import batch_checks, batch_files, batch_patch, propose_batch
 from bot.proposals.coverage_gap import Gap
 from bot.proposals.proposal import Proposal
 from bot.proposals.regression import Regression
@@ -57,12 +57,23 @@ def test_what_is_not_accepted_or_declined_is_left_out() -> None:
     assert seen == ["test_elu_alpha", "test_abs"]
 
 
-def test_the_tests_of_a_checked_batch_are_in_one_file() -> None:
-    cases, tree = [passing(one, "openvino") for one in ("Neg", "Abs", "Celu")], tree_of("openvino")
-    paths = [one.proposal.path for one in propose_batch(cases, tree, ProposalSettings(), 5)]
-    assert len(set(paths)) == 3
-    (alone,) = propose_batch(cases, tree, ProposalSettings(), 5, accepts=lambda _: True)
-    assert alone.proposal.path == paths[0]
+def test_a_batch_has_as_many_files_as_its_suite_has() -> None:
+    cases = [passing(one, "openvino") for one in ("Neg", "Abs", "Celu<alpha = 0.5>", "Celu<alpha = 0.7>")]
+    tree = tree_of("openvino")
+    batch = propose_batch(cases, tree, ProposalSettings(), 5, accepts=lambda _: True)
+    folder = "tests/layer_tests/onnx_tests"
+    assert list(batch_files(batch)) == [f"{folder}/test_{one}.py" for one in ("celu", "neg", "abs")]
+    assert batch_patch(batch, tree).count("new file mode") == 3
+
+
+def test_the_checks_of_all_files_are_told_once() -> None:
+    cases, tree = [passing(one, "openvino") for one in ("Neg", "Abs")], tree_of("openvino")
+    linted = Tree(
+        lambda path: b"[flake8]\nmax-line-length = 20\n" if path == ".flake8" else tree.reader(path)
+    )
+    batch = propose_batch(cases, linted, ProposalSettings(), 5)
+    (sentence,) = batch_checks(batch, linted)
+    assert "finds new: E501" in sentence
 
 
 def test_a_passing_case_without_a_suite_is_checked_against_the_reference() -> None:
