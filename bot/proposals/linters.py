@@ -1,4 +1,4 @@
-"""Runs the linters that a repository configures on a proposed test: ruff, black, flake8, lintrunner.
+"""Runs a repository's linters on a proposed test: ruff, black, flake8, lintrunner and clang-format.
 
 Black itself is run where it is installed, else ruff's formatter, which differs from it in a few places
 (docs.astral.sh/ruff/formatter/black). Only the settings that `code_style`, `linter_rules` and `lintrunner`
@@ -18,8 +18,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from bot.proposals.code_style import CodeStyle, format_code, read_formatter, read_style
+from bot.proposals.cpp_style import format_cpp, read_clang_format
 from bot.proposals.linter_rules import Rules, flake8_rules, ruff_rules
-from bot.proposals.lintrunner import FORMATTERS, check_lines, read_lintrunner
+from bot.proposals.lintrunner import CPP_FORMATTERS, FORMATTERS, Lintrunner, check_lines, read_lintrunner
 from bot.proposals.proposal import Proposal
 from bot.proposals.tree import Tree
 from bot.proposals.writer import get_writer
@@ -45,7 +46,22 @@ def check_proposal(proposal: Proposal, tree: Tree) -> tuple[str, ...]:
     found += [_lint(proposal, one) for one in rules if one]
     lines = proposal.after.splitlines()
     found.append(check_lines(lintrunner.forbidden(path), [lines[at - 1] for at in sorted(_added(proposal))]))
+    found.append(_format_other(proposal, tree, lintrunner))
     return tuple(filter(None, found))
+
+
+def _format_other(proposal: Proposal, tree: Tree, lintrunner: Lintrunner) -> str:
+    """What clang-format does to the test for the C++ suite; "" if it is not configured there."""
+    path = get_writer(proposal.writer).other_path
+    if not proposal.other or not lintrunner.runs(CPP_FORMATTERS, path):
+        return ""
+    configuration = read_clang_format(tree, path)
+    formatted = format_cpp(proposal.other, configuration) if configuration is not None else None
+    if formatted is None:
+        return ""
+    changed = _changed(proposal.other, formatted)
+    result = f"changes line {min(changed)}" if changed else "changes nothing"
+    return f"`clang-format` of the test for the C++ suite {result}"
 
 
 def _format(proposal: Proposal, tool: str, settings: Mapping[str, Any], style: CodeStyle) -> str:

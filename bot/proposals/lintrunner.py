@@ -17,6 +17,8 @@ from bot.proposals.tree import Tree
 _FILE = ".lintrunner.toml"
 #: Codes of formatters of Python, in the configurations of PyTorch and ONNX Runtime of 2022 to 2026.
 FORMATTERS = ("PYFMT", "UFMT", "BLACK", "BLACK-ISORT", "RUFF-FORMAT")
+#: That of C++, in both.
+CPP_FORMATTERS = ("CLANGFORMAT",)
 _GREP = "grep_linter.py"
 _TIMEOUT_S = 20.0
 

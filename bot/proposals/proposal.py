@@ -10,6 +10,7 @@ from functools import partial
 from bot.errors import RefusalError
 from bot.proposals.candidate_names import candidate_names
 from bot.proposals.code_style import format_code, read_style, sort_imports
+from bot.proposals.cpp_style import format_cpp, read_clang_format
 from bot.proposals.regression import Regression
 from bot.proposals.source_edit import NameTakenError, defined_names, merge, prune_imports
 from bot.proposals.tree import Tree
@@ -109,7 +110,7 @@ def propose(
         pruned = prune_imports(writer.write(regression, site))
         text = format_code(sort_imports(pruned, writer.first_party), style)
         _check(text, name)
-        command, other = writer.command(place, name), writer.other_text(regression, name)
+        command, other = writer.command(place, name), _other_text(writer, regression, name, tree)
         if before is None:
             return Proposal(writer.name, place, name, None, text, command, other)
         try:
@@ -129,6 +130,13 @@ def choose_place(regression: Regression, tree: Tree, settings: ProposalSettings)
             return one, place
     named = f"the writer {settings.writer} has" if settings.writer else "no writer has"
     raise RefusalError(f"{named} a place for a test of {regression.outcome.backend} in this repository")
+
+
+def _other_text(writer: Writer, regression: Regression, name: str, tree: Tree) -> str:
+    """The same test for another suite, as the repository's clang-format leaves it."""
+    text = writer.other_text(regression, name)
+    configuration = read_clang_format(tree, writer.other_path) if text else None
+    return text if configuration is None else format_cpp(text, configuration) or text
 
 
 def _check(text: str, name: str) -> None:

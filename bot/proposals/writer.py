@@ -71,6 +71,7 @@ class Writer:
     timeout_s    of one run of the test
     companions   other files that the test needs, as far as the repository has them
     suite        patterns of the files that test such programs; the test's own file always counts
+    other_path   a file of the suite that `other_text` is for
     """
 
     name: ClassVar[str]
@@ -85,6 +86,7 @@ class Writer:
     timeout_s: ClassVar[float] = 120.0
     companions: ClassVar[tuple[str, ...]] = ()
     suite: ClassVar[tuple[str, ...]] = ()
+    other_path: ClassVar[str] = ""
 
     def place(self, regression: Regression, tree: Tree, settings: ProposalSettings) -> Place | None:
         """Where the test belongs; None if the tree is not of this suite."""

@@ -27,6 +27,7 @@ class OnnxRuntimePythonWriter(Writer):
         "onnxruntime/test/python/onnx*.py",
         "onnxruntime/test/providers/cpu/*_test.cc",
     )
+    other_path = "onnxruntime/test/providers/cpu/test.cc"
     companions: ClassVar[tuple[str, ...]] = ("onnxruntime/test/python/helper.py",)
 
     def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bot.proposals.code_style import CodeStyle, read_style
@@ -124,6 +126,39 @@ def test_flake8_as_it_is_configured(after: str, config: str, want: str) -> None:
 def test_ruff_as_it_is_configured(settings: str, want: str) -> None:
     found = checks(None, BAD, ruff_toml=settings + 'format.exclude = ["*"]\n')
     assert (want in found[0]) if want else not found
+
+
+#: As ONNX Runtime's, but for the columns.
+CLANG_FORMAT = "BasedOnStyle: Google\nColumnLimit: 60\nDerivePointerAlignment: false\n"
+CLANG_LINTER = "[[linter]]\ncode = 'CLANGFORMAT'\ninclude_patterns = ['**/*.{}']\n"
+
+
+def with_clang_format(configuration: str = CLANG_FORMAT, **files: str) -> tuple[Proposal, Tree]:
+    """A test of ONNX Runtime with a C++ test beside it, in a repository with these files."""
+    named = {name.replace("dot_lintrunner_toml", ".lintrunner.toml"): text for name, text in files.items()}
+    given = {"onnxruntime/.clang-format": configuration, **named}
+    below = tree_of("onnxruntime")
+    tree = Tree(lambda path: given[path].encode() if path in given else below.reader(path))
+    return propose(regression("onnxruntime", cumsum()), tree), tree
+
+
+def test_the_cpp_test_is_as_clang_format_leaves_it() -> None:
+    proposal, tree = with_clang_format()
+    assert max(map(len, proposal.other.splitlines())) <= 68, "a comment's address is longer than 60 columns"
+    assert '  test.AddInput<float>(\n      "x", {2, 3},' in proposal.other
+    told = "`clang-format` of the test for the C++ suite changes nothing"
+    assert told in check_proposal(proposal, tree)
+    wide = replace(proposal, other=proposal.other.replace("(\n      ", "("))
+    assert any("`clang-format`" in one and "changes line" in one for one in check_proposal(wide, tree))
+    for kind, runs in (("cc", True), ("cuh", False)):
+        proposal, tree = with_clang_format(dot_lintrunner_toml=CLANG_LINTER.format(kind))
+        assert (told in check_proposal(proposal, tree)) is runs
+
+
+def test_settings_that_clang_format_does_not_know_are_left_alone() -> None:
+    proposal, tree = with_clang_format("NoSuchSetting: 1\n")
+    assert '  test.AddInput<float>("x", {2, 3}, {0.5f, -2.0f' in proposal.other
+    assert not any("clang-format" in one for one in check_proposal(proposal, tree))
 
 
 LINTRUNNER = """
