@@ -9,6 +9,7 @@ end, the findings, and the verdicts that were new at head and at base. The wheel
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 import tempfile
@@ -32,6 +33,7 @@ BAR = (
     "no finding for the third"
 )
 _CONVERTER = "relax_op = relax.op.subtract"
+_FINDING = re.compile(r"\d+ (regressions? so far|new bugs?)")
 _TIMEOUT_S = 1800.0
 
 
@@ -113,7 +115,7 @@ def _first_finding(repository: RepositoryDouble, head: str, begun: float) -> flo
     while time.monotonic() - begun < _TIMEOUT_S:
         for run in repository.check_runs:
             if run.head_sha == head:
-                if "regression" in str(run.fields.get("output", "")).lower():
+                if _FINDING.search(str(run.fields.get("output", ""))):
                     return time.monotonic() - begun
                 if run.fields.get("status") == "completed":
                     return None
