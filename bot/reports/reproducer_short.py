@@ -37,6 +37,8 @@ _WIDTH = 100
 _STANDARD = frozenset({"base64", "os", "subprocess", "sys"})
 #: Element types of inputs that have gradients.
 _FLOATING = re.compile("bfloat|complex|float")
+#: Imports of a frontend's script besides the compiler.
+_PACKAGES = {"onnx": ("onnx",), "torch": (), "keras": ("onnx",)}
 
 
 class _Tool(NamedTuple):
@@ -57,8 +59,6 @@ _TOOLS = {
     ("iree", Phase.CONVERT): _Tool("CalledProcessError", "<Signals.{name}:", quotes=False),
     ("iree", Phase.COMPILE): _Tool("CompilerToolError", "Error code: -{number}\n", quotes=True),
 }
-#: Imports of a frontend's script besides the compiler.
-_PACKAGES = {"onnx": ("onnx",), "torch": (), "keras": ("onnx",)}
 
 
 @dataclass(frozen=True)

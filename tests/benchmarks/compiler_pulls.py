@@ -101,7 +101,7 @@ def _measure(
     first = _first_finding(repository, head, begun)
     deployment.wait_until_idle(_TIMEOUT_S)
     seconds = time.monotonic() - begun
-    (campaign,) = [one for one in deployment.campaigns(repository.name) if one.head == head]
+    (campaign,) = [one for one in deployment.campaigns(repository.name) if one.head == head and one.pull]
     with deployment.rows.reading() as session:
         found = list(findings.of_campaign(session, campaign.id))
     after = _verdicts(deployment)

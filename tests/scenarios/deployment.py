@@ -1,9 +1,9 @@
 """A whole Assay beside a whole GitHub: the service is a process of its own, everything goes over HTTP.
 
-with Stage(tmp_path) as stage:
-    repository = stage.repository("octo/compiler")
+with Deployment(tmp_path) as deployment:
+    repository = deployment.hub.repository("octo/compiler")
     number = repository.open_pull({"requirements.txt": "openvino==2026.4.1\n"})
-    stage.wait_until_idle()
+    deployment.wait_until_idle()
 """
 
 from __future__ import annotations
