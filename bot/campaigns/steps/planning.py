@@ -9,6 +9,7 @@ from bot.campaigns.context import Context
 from bot.campaigns.plan import planner
 from bot.campaigns.plan.collection import FIRST_CASES_S, limit
 from bot.campaigns.registry import step
+from bot.campaigns.run.unchanged_compiler import end_unchanged, find_unchanged
 from bot.campaigns.run_with_lease import run_with_lease
 from bot.campaigns.services import Config
 from bot.config import CONFIG_PATH
@@ -33,6 +34,10 @@ def plan(context: Context) -> None:
     if config is None or reason:
         with context.transaction() as (_, campaign):
             context.move(campaign, CampaignState.DONE, reason)
+        return
+    unchanged = find_unchanged(context, config, campaign)
+    if unchanged is not None:  # seconds, where collecting cases takes a minute
+        end_unchanged(context, campaign, unchanged, notes=())
         return
     seconds = min(FIRST_CASES_S, limit(config.budget) - campaigns.seconds_spent(campaign, planner.COLLECTING))
     cases, accounts = planner.collect_cases(context, config, seconds)

@@ -7,19 +7,20 @@ is left out, which makes the findings inconclusive.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.run.toolchain_build import build_toolchain, toolchain_row
-from bot.campaigns.run_with_lease import run_with_lease
-from bot.campaigns.services import CampaignProblem, Config, ReadyToolchain
+from bot.campaigns.run.unchanged_compiler import (
+    end_unchanged,
+    end_without_report,
+    join_notes,
+    untested_files,
+)
+from bot.campaigns.services import Config, ReadyToolchain
 from bot.commit_files import CommitFiles
 from bot.errors import BrokenSourcesError, BuildFailedError, ConfigError, ProvisionError
 from bot.store import campaigns
-from bot.store.models import Campaign, CampaignState, Side, Toolchain
-
-_SHOWN = 10  # files that are named
+from bot.store.models import CampaignState, Side, Toolchain
 
 
 @step(CampaignState.PROVISIONING, to=(CampaignState.RUNNING, CampaignState.DONE))
@@ -35,25 +36,21 @@ def provision(context: Context) -> None:
         if base is None:
             raise
         reason = f"this change breaks importing or compiling everything: {error}"
-        _end(context, "broken", reason)
+        end_without_report(context, "broken", reason)
         return
     except BuildFailedError as error:  # its own CI reports it, too
-        _end(context, "unbuilt", f"nothing was tested: {error}")
+        end_without_report(context, "unbuilt", f"nothing was tested: {error}")
         return
-    notes = [note, *head.passed_over, _untested(context, campaign, head)]
+    notes = [note, *head.passed_over]
     if base is not None and head.spec.commit is not None and head.digest == base.digest:
-        equal = (
-            "the Python code of head's compiler and of base's is the same"
-            if head.spec.overlay
-            else f"both head and base are tested with {base.spec.label}"
-        )
-        _end(context, "unchanged", _join([f"nothing here that a case could reach: {equal}", *notes]))
+        end_unchanged(context, campaign, head.spec, notes)
         return
+    notes.append(untested_files(context, campaign, head.spec))
     with context.transaction() as (session, campaign):
         campaigns.set_toolchain(session, campaign, Side.HEAD, _row(context, head))
         if base is not None:
             campaigns.set_toolchain(session, campaign, Side.BASE, _row(context, base))
-        context.move(campaign, CampaignState.RUNNING, _join(notes))
+        context.move(campaign, CampaignState.RUNNING, join_notes(notes))
 
 
 def _base(context: Context, config: Config, target: str, sha: str) -> tuple[ReadyToolchain | None, str]:
@@ -75,37 +72,6 @@ def _make(
 ) -> ReadyToolchain:
     read = CommitFiles(context.services.repositories, target, sha)
     return build_toolchain(context, context.services, context.settings.data_dir, config, read, like)
-
-
-def _untested(context: Context, campaign: Campaign, head: ReadyToolchain) -> str:
-    """Which changed files of the compiler the toolchain does not have, "" if it has all."""
-    if not campaign.base or not head.spec.overlay:
-        return ""
-    files = context.services.repositories.changed_files
-    changed = run_with_lease(context, lambda *_: files(campaign.target, campaign.base, campaign.head))
-    missing = [path for path in changed if head.spec.is_out_of_reach(path)]
-    shown = ", ".join(missing[:_SHOWN]) + (f" and {len(missing) - _SHOWN} more" * (len(missing) > _SHOWN))
-    return f"not tested, because only a build of the compiler has it: {shown}" if missing else ""
-
-
-def _end(context: Context, kind: str, reason: str) -> None:
-    """Ends the campaign with a check run in place of a report."""
-    with context.transaction() as (session, campaign):
-        problem = CampaignProblem(
-            campaign_id=campaign.id,
-            target=campaign.target,
-            head=campaign.head,
-            ref=campaign.ref,
-            trigger=campaign.trigger,
-            kind=kind,
-            reason=reason,
-        )
-        context.services.reports.publish_problem(session, problem)
-        context.move(campaign, CampaignState.DONE, reason)
-
-
-def _join(notes: Sequence[str]) -> str:
-    return "\n".join(filter(None, notes))
 
 
 def _row(context: Context, ready: ReadyToolchain) -> Toolchain:

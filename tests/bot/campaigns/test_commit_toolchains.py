@@ -118,6 +118,21 @@ def test_a_change_that_no_case_could_reach_ends_at_once(world: World) -> None:
     assert world.reports.published == []
 
 
+def test_equal_compilers_are_known_before_cases_are_collected(world: World) -> None:
+    provision, asked = Provision(), list[object]()
+    world.use(
+        resolve=lambda _config, _read: Overlay("standin==1"),
+        provision=provision,
+        catalogs=lambda *args: asked.append(args),
+    )
+    campaign_id = world.push()
+    world.run()
+    (reported,) = world.reports.troubles
+    assert (world.campaign(campaign_id).state, reported.kind) == (CampaignState.DONE, "unchanged")
+    assert NATIVE in reported.reason
+    assert provision.made == asked == []
+
+
 def test_a_second_pull_request_with_the_same_base_runs_nothing_at_base(world: World) -> None:
     world.use(resolve=resolve, provision=Provision())
     first = world.push(pull=1, trigger="pull_request")
