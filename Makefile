@@ -36,7 +36,7 @@ containers: ## build and start the service with PostgreSQL; needs docs/deploymen
 
 # Most tests start processes of ours, which read bytecode sooner than they compile it.
 test: export PYTHONDONTWRITEBYTECODE =
-test: $(VENV)/.dev ## run the tests on the real compilers, on all cores
+test: $(VENV)/.dev ## run the tests on the real compilers, on all cores; ARGS=--slow: the slow ones too
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/.dev ## lint, types, import laws

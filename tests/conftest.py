@@ -21,6 +21,13 @@ settings.register_profile("explore", parent=_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "assay"))  # a slow machine must not fail a law
 
 _COMPILER = "compiler_"
+#: Their tests wait longer for releases, processes and clocks than others do.
+_LONGEST = ("tests/scenarios/", "tests/bot/test_end_to_end.py")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--slow` runs the tests that are marked so; CI does."""
+    parser.addoption("--slow", action="store_true", help="run the slow tests too")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,9 +45,14 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first, so that no worker is left alone with one in the end."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)  # stable: within a file nothing changes
+    """The longest files come first, so that no worker is left alone with one in the end."""
+    long = {
+        item.path
+        for item in items
+        if item.nodeid.startswith(_LONGEST)
+        or (item.get_closest_marker("slow") and item.config.getoption("slow"))
+    }
+    items.sort(key=lambda item: item.path not in long)  # stable: within a file nothing changes
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -55,6 +67,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
                     pytest.skip(f"{backend.name} starts {program}, which is not on PATH here")
         elif mark.name == "sqlite" and os.environ.get("ASSAY_TEST_POSTGRESQL"):
             pytest.skip("it is about SQLite itself")
+        elif mark.name == "slow" and not item.config.getoption("slow"):
+            pytest.skip("slow: run with --slow")
         elif mark.name == "gpu" and shutil.which("nvidia-smi") is None:
             pytest.skip("no CUDA device here")
 

@@ -80,7 +80,6 @@ def test_without_git_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         demo.make_repository(tmp_path / "repositories", BASE, HEAD)
 
 
-@pytest.mark.slow
 def test_a_signed_push_is_taken_and_a_forged_one_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,7 +103,6 @@ def _wait_for_the_campaign(data: Path, delivery: str) -> None:
         wait_for(lambda: live_service.seen(database, delivery), "the delivery to become a campaign")
 
 
-@pytest.mark.slow
 def test_a_service_that_cannot_start_shows_the_end_of_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

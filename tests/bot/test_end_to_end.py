@@ -27,7 +27,7 @@ from fuzzing.cases import Corpus
 from tests.support import live_service
 from tests.support.live_service import BASE, HEAD, REGRESSED, wait_for
 
-pytestmark = [pytest.mark.slow, pytest.mark.network]
+pytestmark = pytest.mark.network
 
 #: Nothing here ends because time is over, however busy the machine is.
 CONFIG = demo.CONFIG.replace("budget: 4m", "budget: 20m").replace("budget: 1m", "budget: 10m")
@@ -217,6 +217,7 @@ def pinned(release: str) -> dict[str, str]:
     return {demo.PIN_FILE: f"openvino=={release}\n"}
 
 
+@pytest.mark.slow
 def test_a_release_that_cannot_be_installed_is_not_the_compilers_fault(
     prepared: Path, tmp_path: Path
 ) -> None:
@@ -258,6 +259,7 @@ def check_untested(request: dict[str, Any], head: str) -> None:
     assert not any(word in told.lower() for word in ("crash", "wrong result", "regress", "bug", "broke"))
 
 
+@pytest.mark.slow
 def test_a_repository_without_configuration_gets_the_default(prepared: Path, tmp_path: Path) -> None:
     commits = [("First", pinned(HEAD)), ("Second", pinned(HEAD) | {"readme": ""})]
     first, second = demo.make_commits(tmp_path / "repositories", commits)
@@ -280,6 +282,7 @@ def test_a_repository_without_configuration_gets_the_default(prepared: Path, tmp
     assert (campaign.head, campaign.state) == (second, CampaignState.RUNNING.value)
 
 
+@pytest.mark.slow
 def test_a_broken_configuration_is_quoted_by_line_and_key(prepared: Path, tmp_path: Path) -> None:
     broken = CONFIG.replace("budget: 20m", "budgte: 20m", 1)
     line = broken.splitlines().index("budgte: 20m") + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from sqlalchemy import select
 
 from bot.store import audit
@@ -11,8 +10,6 @@ from tests.github.repository_double import RepositoryDouble
 from tests.github.state import Issue
 from tests.scenarios.deployment import Deployment
 from tests.scenarios.fake_toolchain import BAD, GOOD
-
-pytestmark = pytest.mark.slow
 
 
 def pin(release: str, **more: str) -> dict[str, str | None]:

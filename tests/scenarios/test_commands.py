@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.github.repository_double import RepositoryDouble
 from tests.scenarios.deployment import Deployment
 from tests.scenarios.fake_toolchain import BAD
 from tests.scenarios.test_pull_requests import last_check, pin
-
-pytestmark = pytest.mark.slow
 
 
 def answers(repository: RepositoryDouble, deployment: Deployment, number: int) -> list[str]:

@@ -8,9 +8,6 @@ from tests.github.repository_double import RepositoryDouble
 from tests.scenarios.deployment import Deployment
 from tests.scenarios.fake_toolchain import BAD, OTHER
 
-pytestmark = pytest.mark.slow
-
-
 BREAKS = "This pull request breaks"  # how the one comment of a pull request begins
 
 

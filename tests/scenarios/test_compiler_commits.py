@@ -16,7 +16,7 @@ from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
 from tests.github.repository_double import RepositoryDouble
 from tests.scenarios.deployment import Deployment
 
-pytestmark = [pytest.mark.slow, pytest.mark.network]
+pytestmark = pytest.mark.network
 
 FRONTEND = "python/tvm/relax/frontend/onnx/onnx_frontend.py"
 SOURCE = "onnx-node-tests"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 import requests
 from sqlalchemy import func, select
 
@@ -12,8 +11,6 @@ from bot.store.models import Delivery, DeliveryState
 from bot.webhooks.signature import HEADER, sign
 from tests.github_api import examples
 from tests.scenarios.deployment import Deployment
-
-pytestmark = pytest.mark.slow
 
 
 def pending(deployment: Deployment) -> int:

@@ -15,8 +15,6 @@ from tests.scenarios.deployment import POLL_S, TIMEOUT_S, Deployment
 from tests.scenarios.fake_toolchain import BAD, GOOD, configured
 from tests.support.live_service import wait_for
 
-pytestmark = pytest.mark.slow
-
 REPOSITORY = "a_fork_gets_the_branch_where_somebody_asked_for_tests"  # that of the test
 FORK = f"bots/{REPOSITORY}"
 _PAST = "2020-01-01T00:00:00+00:00"

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from tests.github.repository_double import RepositoryDouble
 from tests.github.state import CheckRun
 from tests.scenarios.deployment import Deployment
 from tests.scenarios.fake_toolchain import BAD, GOOD, OTHER
-
-pytestmark = pytest.mark.slow
 
 
 def pin(release: str) -> dict[str, str | None]:

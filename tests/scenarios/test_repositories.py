@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.github.repository_double import RepositoryDouble
 from tests.scenarios.deployment import Deployment
 from tests.scenarios.fake_toolchain import BAD, GOOD, OTHER
-
-pytestmark = pytest.mark.slow
 
 
 def pin(release: str) -> dict[str, str | None]:

@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.scenarios.pull_request_lifecycle import kill_points, run_lifecycle
-
-pytestmark = pytest.mark.slow
 
 
 def test_a_killed_service_leaves_the_same(tmp_path: Path) -> None:

@@ -5,12 +5,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.scenarios.deployment import Deployment
 from tests.scenarios.storm import storm
-
-pytestmark = pytest.mark.slow
 
 
 def test_a_storm_ends_with_one_comment_on_its_last_commit(deployment: Deployment) -> None:

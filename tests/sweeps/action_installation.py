@@ -9,7 +9,7 @@ import pytest
 from tests.bot.cli.command_helpers import GOOD
 from tests.workflows.conftest import Machine
 
-pytestmark = [pytest.mark.slow, pytest.mark.network]
+pytestmark = pytest.mark.network
 
 
 def test_assay_and_the_compiler_are_installed_where_no_interpreter_is_named(tmp_path: Path) -> None:

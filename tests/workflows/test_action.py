@@ -15,7 +15,7 @@ from tests.bot.cli.command_helpers import GOOD, WRONG
 from tests.workflows.conftest import ROOT, Machine
 from tests.workflows.executor import load
 
-pytestmark = [pytest.mark.slow, pytest.mark.compiler_onnxruntime]
+pytestmark = pytest.mark.compiler_onnxruntime
 RUN = {"backend": "onnxruntime", "budget": "60s"}
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.bot.cli.command_helpers import GOOD, WRONG
 from tests.workflows.conftest import ROOT, Machine, git
 
-pytestmark = [pytest.mark.slow, pytest.mark.compiler_onnxruntime]
+pytestmark = pytest.mark.compiler_onnxruntime
 PULL_REQUEST = ROOT / "workflows" / "pull-request.yml"
 NIGHTLY = ROOT / "workflows" / "nightly.yml"
 BACKEND = {"BACKEND": "onnxruntime"}

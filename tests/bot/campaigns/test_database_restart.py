@@ -14,7 +14,6 @@ from tests.support import postgres
 KILLED_AT = (3, 11, 19, 27, 40)
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(bool(postgres.missing()), reason=postgres.missing() or "PostgreSQL is there"),
 ]
 

@@ -17,8 +17,6 @@ from tests.support.object_store import Store, serving
 STOPPED_AT = 20  # the run of a case
 FAILURES = 2
 
-pytestmark = pytest.mark.slow
-
 
 class Upload:
     """Uploads, and starts the store again after so many failures."""

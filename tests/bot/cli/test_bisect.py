@@ -15,8 +15,6 @@ from tests.bot.bisection.tiny_index import BACKEND, GOOD, LACKS, NO_IMPORT, RAIS
 from tests.bot.cli.command_helpers import GOOD as CASE
 from tests.bot.cli.command_helpers import CommandResult, assay
 
-pytestmark = pytest.mark.slow
-
 #: Wrong from 1.6 on, and mended in 2.0; one release cannot be imported, another breaks in its own way.
 RELEASES = {
     "1.0": GOOD,
@@ -50,6 +48,7 @@ def bisection_folder(tmp_path_factory: pytest.TempPathFactory) -> BisectionFolde
     return BisectionFolder(tmp_path_factory.mktemp("bisect"))
 
 
+@pytest.mark.slow
 def test_killed_and_begun_again_it_names_the_release_and_says_what_each_did(
     bisection_folder: BisectionFolder,
 ) -> None:

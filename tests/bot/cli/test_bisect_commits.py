@@ -23,8 +23,6 @@ from tests.bot.toolchains.test_overlay import commit, git
 from tests.support.smoke import import_alone
 from tests.support.wheels import make_wheel
 
-pytestmark = pytest.mark.slow
-
 CODE = "tinyc/__init__.py"
 NOTES = "tinyc/notes.py"
 LAYOUT = SourceLayout(
@@ -82,6 +80,7 @@ def run(capsys: pytest.CaptureFixture[str], folder: Path, commits: str, *options
     return answer
 
 
+@pytest.mark.slow
 def test_the_commit_is_named_with_author_and_pull_request(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,6 +102,7 @@ def test_the_commit_is_named_with_author_and_pull_request(
     assert (again["release"], again["cost"]["installs"], again["cost"]["runs"]) == (culprit, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_fix_that_reverts_beside_a_commit_that_cannot_be_imported(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,6 +140,7 @@ def test_all_commits_are_laid_over_the_wheel_of_the_bad_end(
     assert (answer["release"], answer["over"]) == (culprit, "tinyc 3.0.0 with tinyc of the commit")
 
 
+@pytest.mark.slow
 def test_of_a_merge_the_commit_that_it_brought(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     git(repository, "checkout", "--quiet", "-b", "topic")
     commit(repository, {NOTES: "NOTE = 1\n"})

@@ -12,8 +12,6 @@ import pytest
 from fuzzing.cases import Corpus
 from tests.bot.cli.command_helpers import assay
 
-pytestmark = pytest.mark.slow
-
 SCRIPT = """\
 import sys, torch
 for size in (2, 3, 3):
@@ -24,6 +22,7 @@ sys.exit(5)
 """
 
 
+@pytest.mark.slow
 def test_a_command_becomes_cases_that_can_be_run(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     corpus = tmp_path / "mine"

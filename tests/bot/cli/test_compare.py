@@ -9,7 +9,7 @@ import pytest
 from fuzzing.cases import Corpus
 from tests.bot.cli.command_helpers import GOOD, WRONG, assay
 
-pytestmark = [pytest.mark.slow, pytest.mark.compiler_onnxruntime]
+pytestmark = pytest.mark.compiler_onnxruntime
 
 ORT = ("--backend", "onnxruntime")
 
@@ -23,6 +23,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.compiler_openvino
 def test_all_that_take_the_case_agree(data: Path) -> None:
     ran = assay(data, "compare", GOOD.id[:12])

@@ -11,9 +11,10 @@ import pytest
 from fuzzing.triage.title import MAX_TITLE
 from tests.bot.cli.command_helpers import assay
 
-pytestmark = [pytest.mark.slow, pytest.mark.network, pytest.mark.compiler_openvino]
+pytestmark = [pytest.mark.network, pytest.mark.compiler_openvino]
 
 
+@pytest.mark.slow
 def test_the_demo_ends_with_the_regression_rendered(tmp_path: Path) -> None:
     ran = assay(tmp_path / "data", "demo", "--json", "--out", tmp_path / "out")
     assert ran.code == 0, ran.err
@@ -43,6 +44,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert kept.is_dir()
 
 
+@pytest.mark.slow
 def test_a_release_that_is_not_there_is_exit_code_3(tmp_path: Path) -> None:
     ran = assay(tmp_path / "data", "demo", "--json", "--head", "1.2.3", "--out", tmp_path / "out")
     assert ran.code == 3

@@ -12,9 +12,8 @@ from bot.config import names
 from fuzzing import backends
 from tests.bot.cli.command_helpers import assay
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 @pytest.mark.compiler_onnxruntime
 @pytest.mark.compiler_openvino
 def test_the_compilers_here_are_ready(tmp_path: Path) -> None:

@@ -9,9 +9,8 @@ import pytest
 from fuzzing.cases import Corpus
 from tests.bot.cli.command_helpers import assay
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 def test_what_is_generated_can_be_run(tmp_path: Path) -> None:
     models = tmp_path / "models"
     requested = (

@@ -73,6 +73,7 @@ def zoo(models: Path) -> Path:
     return models / "zoo" / "net.onnx"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["replay", "compare"])
 def test_each_data_set_of_a_model_is_run(tmp_path: Path, zoo: Path, command: str) -> None:
     requested = (command, zoo, "--backend", "onnxruntime")
@@ -117,6 +118,7 @@ def test_a_data_set_that_is_not_there_is_told(
     assert why in ran.err
 
 
+@pytest.mark.slow
 def test_what_changed_is_run_as_it_is_now(tmp_path: Path, models: Path) -> None:
     """External data, too: the model that refers to them is the same file."""
     path = models / "outside" / "net.onnx"

@@ -13,7 +13,7 @@ import pytest
 from tests.bot.bisection.tiny_index import BACKEND, GOOD, WRONG, make_index
 from tests.bot.cli.command_helpers import assay
 
-pytestmark = [pytest.mark.slow, pytest.mark.compiler_openvino]
+pytestmark = pytest.mark.compiler_openvino
 HEAD = '<ir_version: 8, opset_import: ["" : 19]>'
 #: OpenVINO's cast to float8 overflows where it must saturate (docs/findings.md).
 CAST = f"""{HEAD} g (float[4, 5] x, float[5, 6] w) => (float[4, 6] y) {{
@@ -33,6 +33,7 @@ def save(path: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_model_is_localized(tmp_path: Path) -> None:
     net = save(tmp_path / "net.onnx", CAST)
     ran = assay(tmp_path / "data", "localize", net, "--backend", "openvino", "--json")
@@ -50,6 +51,7 @@ def test_a_model_is_reduced(tmp_path: Path) -> None:
     assert Path(ran.result["reproducer"]).is_file()
 
 
+@pytest.mark.slow
 def test_a_model_is_bisected_with_the_data_set_that_is_named(tmp_path: Path) -> None:
     net = save(tmp_path / "nets" / "net.onnx", ADD)
     for number, given in enumerate((0, 1)):  # x - y is x + y where both are 0
@@ -87,6 +89,7 @@ def test_what_its_own_library_cannot_run_is_told_of_the_first_release(tmp_path: 
     assert ran.err.count(": installed\n") == 1, ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.network
 def test_a_model_is_bisected_through_real_releases(tmp_path: Path) -> None:
     net = save(tmp_path / "net.onnx", NOT)

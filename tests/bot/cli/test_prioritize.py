@@ -15,7 +15,6 @@ from tests.bot.cli.command_helpers import GOOD, SOURCE, WRONG, CommandResult, ad
 
 WriteCatalogue = Callable[..., Path]
 
-pytestmark = pytest.mark.slow
 
 CASES = [GOOD, WRONG, add_case("test_add_other", wrong=1.0)]
 DIFF = """\

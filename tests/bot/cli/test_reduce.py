@@ -20,7 +20,7 @@ from tests.bot.cli.command_helpers import GOOD, assay
 
 BACKEND = str(Path(__file__).parents[2] / "fuzzing" / "reduce" / "faulty_backend.py")
 ELU = ("--backend", BACKEND, "--option", "fault=crash-elu")
-pytestmark = [pytest.mark.slow, pytest.mark.compiler_onnxruntime]
+pytestmark = pytest.mark.compiler_onnxruntime
 
 
 def failing() -> TestCase:
@@ -42,6 +42,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_one_operator_is_left_and_a_second_try_runs_nothing_again(data: Path) -> None:
     out = data / "small"
     ran = assay(data, "reduce", failing().id[:12], *ELU, "--out", out, "--json")
@@ -141,6 +142,7 @@ def test_the_reproducer_runs_without_assay(data: Path, faulty: Path) -> None:
     assert len(Path(ran.result["reproducer"]).read_text().splitlines()) <= 25
 
 
+@pytest.mark.slow
 def test_killed_and_begun_again_it_ends_the_same(data: Path) -> None:
     command = [sys.executable, "-P", "-m", "bot.cli", "reduce", failing().id, *ELU, "--out", str(data / "a")]
     env = os.environ | {"ASSAY_DATA_DIR": str(data)}

@@ -11,8 +11,6 @@ from fuzzing import backends
 from fuzzing.cases import Corpus
 from tests.bot.cli.command_helpers import GOOD, WRONG, assay
 
-pytestmark = pytest.mark.slow
-
 ORT = ("--backend", "onnxruntime")
 BOTH = (*ORT, "--backend", "openvino")
 
@@ -26,6 +24,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.compiler_onnxruntime
 @pytest.mark.compiler_openvino
 def test_a_case_that_passes_everywhere(data: Path) -> None:

@@ -25,7 +25,6 @@ from tests.bot.cli.command_helpers import GOOD, SINGLE_SOURCE, SOURCE, WRONG, Co
 RealRun = Callable[[str], tuple[CommandResult, Path]]
 WriteCatalogue = Callable[..., Path]
 
-pytestmark = pytest.mark.slow
 
 COMPILERS = [
     pytest.param(name, marks=getattr(pytest.mark, f"compiler_{name}")) for name in ("onnxruntime", "openvino")
@@ -54,6 +53,7 @@ class _Page(HTMLParser):
         self.text += data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", COMPILERS)
 def test_the_reports_of_a_real_campaign_are_there_and_parse(backend: str, real_run: RealRun) -> None:
     ran, report = real_run(backend)
@@ -125,6 +125,7 @@ def test_nothing_found_is_exit_code_0(catalogue_of: WriteCatalogue, tmp_path: Pa
     assert json.loads((report / "report.json").read_bytes())["groups"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.compiler_onnxruntime
 def test_a_second_run_compiles_nothing(catalogue_of: WriteCatalogue) -> None:
     data, options = (
@@ -158,6 +159,7 @@ def test_a_second_run_compiles_nothing(catalogue_of: WriteCatalogue) -> None:
     assert group["example"]["head"]["evidence"]["component"] == "kernels", "the repeat climbed the ablation"
 
 
+@pytest.mark.slow
 @pytest.mark.compiler_onnxruntime
 def test_sources_with_commas_are_ranked_together(catalogue_of: WriteCatalogue) -> None:
     """The planted catalog, and one that is really collected beside it."""
@@ -186,6 +188,7 @@ def test_sources_with_commas_are_ranked_together(catalogue_of: WriteCatalogue) -
     assert any(line.startswith("Cases ordered by strategy random, using the history") for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.compiler_onnxruntime
 def test_the_cases_of_a_folder(tmp_path: Path) -> None:
     """What the backend, or the frontend asked for, does not take is counted."""

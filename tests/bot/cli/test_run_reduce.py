@@ -15,7 +15,7 @@ import pytest
 from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
 from tests.bot.cli.command_helpers import GOOD, assay
 
-pytestmark = [pytest.mark.slow, pytest.mark.compiler_openvino]
+pytestmark = pytest.mark.compiler_openvino
 
 CONSTANTS = "<float[2,2] scale = {1, 1, 1, 1}>"
 BLOCKS = "QuantizeLinear<axis=1, block_size=2>"
@@ -32,6 +32,7 @@ FIRST = graph(f"a = Relu(x) b = {BLOCKS}(a, scale) y = Cast<to=1>(b)")
 SECOND = graph(f"a = Abs(x) b = Sin(a) c = {BLOCKS}(b, scale) d = Cast<to=1>(c) y = Exp(d)")
 
 
+@pytest.mark.slow
 def test_failures_of_one_cause_become_one_bug_with_a_small_case(tmp_path: Path) -> None:
     cases = tmp_path / "cases"
     for case in (GOOD, FIRST, SECOND):

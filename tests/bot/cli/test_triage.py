@@ -14,7 +14,7 @@ from tests.bot.cli.command_helpers import GOOD, WRONG, assay
 
 BACKEND = str(Path(__file__).parents[2] / "fuzzing" / "reduce" / "faulty_backend.py")
 ELU = ("--backend", BACKEND, "--option", "fault=crash-elu")
-pytestmark = [pytest.mark.slow, pytest.mark.compiler_onnxruntime]
+pytestmark = pytest.mark.compiler_onnxruntime
 
 
 def graph(text: str) -> TestCase:
@@ -39,6 +39,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_bugs_are_told_apart_and_a_second_try_runs_no_reduction_again(data: Path) -> None:
     ran = assay(data, "triage", data / "cases", *ELU, "--json")
     assert ran.code == 1, ran.err

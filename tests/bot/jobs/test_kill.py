@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.support.crash_points import run_killing_program
 
 
-@pytest.mark.slow
 def test_a_kill_at_any_commit_changes_nothing(tmp_path: Path) -> None:
     calm, *killed = run_killing_program("tests.bot.jobs.killing", str(tmp_path))
     assert calm["lives"] == 1

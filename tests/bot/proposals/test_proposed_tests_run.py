@@ -49,6 +49,7 @@ def run(folder: Path, proposals: Sequence[Proposal], plants: Sequence[Plant] = (
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("repository", "count"),
     [("tvm", 1), ("onnxruntime", 1), ("inductor", 1), ("openvino", 2), ("tinygrad", 1)],

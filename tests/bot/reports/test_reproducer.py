@@ -206,7 +206,6 @@ def test_a_missing_compiler_is_no_verdict(tmp_path: Path) -> None:
 
 
 @pytest.mark.compiler_openvino
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of ONNX's own casts, as it builds its tests
 def test_a_real_regression_of_openvino(tmp_path: Path) -> None:
     """Since 2024.6 read_model trips over a Split in the branch of an If that is never taken."""
@@ -297,6 +296,7 @@ CONVERSION_PATHS: list[tuple[str, TorchProgram | TorchCall | KerasLayer, int]] =
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "program", "ending"),
     [

@@ -28,7 +28,7 @@ from tests.bot.runners.pool_helpers import (
 from tests.github.double import GitHubDouble
 from tests.support.live_service import wait_for
 
-pytestmark = [pytest.mark.slow, pytest.mark.compiler_onnxruntime]
+pytestmark = pytest.mark.compiler_onnxruntime
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed here")
 #: Ray's own daemons leave sockets and files to the garbage collector.
 quiet = pytest.mark.filterwarnings(
@@ -82,6 +82,7 @@ def findings(
     )
 
 
+@pytest.mark.slow
 @quiet
 @needs_ray
 def test_a_campaign_finds_the_same_everywhere(

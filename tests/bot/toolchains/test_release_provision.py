@@ -252,7 +252,6 @@ def test_nothing_of_ours_reaches_a_compiler(
 
 
 @pytest.mark.network
-@pytest.mark.slow
 def test_a_real_release(tmp_path: Path) -> None:
     config = RepositoryConfig(version=1, backend="openvino")
     wanted = resolve(config, {"requirements.txt": b"openvino==2023.1.0\n"}.get)

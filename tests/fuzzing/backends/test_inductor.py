@@ -28,7 +28,7 @@ from fuzzing.execution import Execution
 from fuzzing.oracles import decide_outcome
 from fuzzing.outcomes import Outcome, Verdict
 
-pytestmark = [pytest.mark.compiler_inductor, pytest.mark.slow]
+pytestmark = pytest.mark.compiler_inductor
 
 PLANTED = str(Path(__file__).parent / "planted_inductor.py")
 X = Tensor.of(np.linspace(-0.9, 0.9, 12, dtype=np.float32).reshape(3, 4))
@@ -127,6 +127,7 @@ def compiled() -> dict[str, Execution]:
     return dict(zip(GOOD, run("inductor", list(GOOD.values())), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOOD)
 def test_the_second_call_gives_what_the_librarys_only_call_gives(
     name: str, expected: dict[str, TestCase], compiled: dict[str, Execution]
@@ -155,6 +156,7 @@ def ablation_runs(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", PLANTS)
 def test_the_ladder_names_the_layer_that_a_fault_was_planted_in(
     api: str, expected: dict[str, TestCase], ablation_runs: dict[str, dict[str, Execution]]
@@ -268,6 +270,7 @@ def test_gradients_are_outputs_on_request(torch_backend: str) -> None:
     assert gradient.array().tolist() == pytest.approx(wanted, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_gradients_are_compared_with_the_librarys(tmp_path: Path) -> None:
     given = [call("torch.tanh"), call("torch.sigmoid")]
     options = {"torch_backend": "aot_eager_decomp_partition", "backward": "on"}

@@ -211,7 +211,6 @@ def bindings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.mark.network
-@pytest.mark.slow
 def test_every_call_agrees_with_the_bindings_own_signatures(bindings: tuple[str, Path]) -> None:
     release, folder = bindings
     (folder / "mypy.ini").write_text(
@@ -233,7 +232,6 @@ def test_every_call_agrees_with_the_bindings_own_signatures(bindings: tuple[str,
 
 
 @pytest.mark.network
-@pytest.mark.slow
 def test_the_stand_in_has_no_name_that_the_bindings_lack(bindings: tuple[str, Path]) -> None:
     release, folder = bindings
     ours = {
@@ -257,7 +255,6 @@ def test_the_stand_in_has_no_name_that_the_bindings_lack(bindings: tuple[str, Pa
 
 
 @pytest.mark.network
-@pytest.mark.slow
 def test_the_bindings_alone_lack_nvidias_libraries_and_loading_says_so(bindings: tuple[str, Path]) -> None:
     _, folder = bindings
     (folder / "tensorrt.py").write_text("from tensorrt_bindings import *\n")

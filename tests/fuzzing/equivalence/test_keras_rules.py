@@ -21,7 +21,7 @@ from fuzzing.oracles import decide_outcome
 from fuzzing.outcomes import Phase, Verdict
 from fuzzing.rng import Rng, derive_seed
 
-pytestmark = [pytest.mark.compiler_keras_eager, pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+pytestmark = [pytest.mark.compiler_keras_eager, pytest.mark.filterwarnings("ignore")]
 
 L = "keras.layers."
 #: One layer for each rule.

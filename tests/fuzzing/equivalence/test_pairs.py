@@ -57,6 +57,7 @@ def outcomes() -> dict[str, Outcome]:
         return dict(zip(cases, evaluator.evaluate(list(cases.values())), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "verdict"),
     [

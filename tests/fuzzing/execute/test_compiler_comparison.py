@@ -78,6 +78,7 @@ def test_a_case_that_fails_in_its_own_library_has_no_table(tmp_path: Path) -> No
     assert "onnx_reference fails" in table["invalid"]
 
 
+@pytest.mark.slow
 @pytest.mark.compiler_torch_eager
 def test_gradients_are_compared_with_gradients(tmp_path: Path) -> None:
     """Rows without gradients have a reference of their own."""
@@ -119,6 +120,7 @@ def forward(x):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.compiler_torch_eager
 def test_a_row_without_a_reference_of_its_own_says_why(tmp_path: Path) -> None:
     inputs = (("x", Tensor.of(np.array([1, 2], np.float32))),)

@@ -104,7 +104,6 @@ def test_the_worker_holds_nothing_of_ours_but_fuzzing(backend: str, tmp_path: Pa
     assert all(Path(name).is_relative_to(ROOT) for name in seen["files"])
 
 
-@pytest.mark.slow
 @pytest.mark.network
 @pytest.mark.compiler_onnxruntime
 def test_the_worker_works_where_the_compiler_alone_is_installed(tmp_path: Path) -> None:

@@ -110,7 +110,6 @@ def test_a_choice_of_operators_is_refused() -> None:
 
 
 @needs_nnsmith
-@pytest.mark.slow
 def test_nnsmiths_own_models_are_valid_and_the_same_whatever_was_made_before() -> None:
     def some(seeds: list[int]) -> dict[int, bytes]:
         generator = NNSmith(GeneratorSettings(nodes=(4, 8)))
@@ -127,7 +126,6 @@ def test_nnsmiths_own_models_are_valid_and_the_same_whatever_was_made_before() -
 
 
 @needs_nnsmith
-@pytest.mark.slow
 def test_nnsmiths_models_become_graphs_that_are_valid() -> None:
     generator = NNSmith(GeneratorSettings(nodes=(3, 6)))
     try:

@@ -14,8 +14,6 @@ from fuzzing.localize.methods.last_pass import find_open_passes
 from fuzzing.outcomes import Verdict
 from tests.fuzzing.localize.localize_kit import case_of, localize_facts, onnx_case, shard_of, unary
 
-pytestmark = pytest.mark.slow
-
 TVM = str(Path(__file__).parent / "planted_tvm.py")
 INDUCTOR = str(Path(__file__).parents[1] / "backends" / "planted_inductor.py")
 RAMP = np.linspace(0.5, 2, 6, dtype=np.float32).reshape(1, 2, 3)
@@ -68,6 +66,7 @@ def test_openvinos_model_can_be_evaluated_after_its_passes() -> None:
         assert "no reference kernel after conversion: opset1::LRN" in outcome.summary
 
 
+@pytest.mark.slow
 @pytest.mark.compiler_tvm
 def test_tvms_passes_are_noted_and_can_be_left_out() -> None:
     ramp = np.linspace(0.5, 2, 4, dtype=np.float32)
@@ -88,6 +87,7 @@ def test_tvms_passes_are_noted_and_can_be_left_out() -> None:
     assert converter.startswith("add.Tensor: ")
 
 
+@pytest.mark.slow
 @pytest.mark.compiler_inductor
 def test_inductors_lowerings_are_noted_and_can_be_left_out() -> None:
     case = case_of(TorchProgram("import torch\ndef forward(x):\n    return torch.asin(x)\n"), RAMP / 2)

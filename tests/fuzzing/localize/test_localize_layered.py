@@ -19,7 +19,7 @@ from fuzzing.outcomes import Verdict
 from fuzzing.reduce.engine import Budget
 from tests.fuzzing.localize.localize_kit import LAYERED, localize_facts, shard_of, unary
 
-pytestmark = [pytest.mark.compiler_onnxruntime, pytest.mark.slow]
+pytestmark = pytest.mark.compiler_onnxruntime
 SHARD = shard_of(LAYERED)
 
 

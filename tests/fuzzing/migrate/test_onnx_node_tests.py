@@ -23,8 +23,6 @@ from fuzzing.migrate.onnx_backend_tests import to_value
 from fuzzing.migrate.onnx_wrong_tests import WRONG_TESTS
 from fuzzing.migrate.sources import Skip
 
-pytestmark = pytest.mark.slow  # ONNX takes six seconds to build its tests, here once and in one child
-
 
 @pytest.fixture(scope="module")
 def migrated() -> list[TestCase | Skip]:

@@ -67,7 +67,6 @@ def reduced(fault: str) -> Reduction:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "left"),
     [
@@ -83,7 +82,6 @@ def test_of_forty_operators_the_cause_is_left(fault: str, left: list[str]) -> No
     assert found.outcome.verdict is found.first.verdict
 
 
-@pytest.mark.slow
 def test_shapes_and_values_shrink_as_far_as_the_fault_lets_them() -> None:
     found = reduced("wrong-wide-sin")
     assert operators(found) == ["Sin"]

@@ -33,7 +33,6 @@ FAULTY_KERAS, FAULTY_ONNX = (
 
 
 @pytest.mark.compiler_keras_eager
-@pytest.mark.slow
 def test_a_pair_of_keras_is_reduced_to_what_the_fault_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault needs a kernel wider than 1 and `same` padding, and nothing else of the layer."""
     for name, value in ENVIRONMENT.items():

@@ -171,6 +171,7 @@ def test_a_fault_in_inductor_is_left_alone_with_its_operator() -> None:
     assert [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)] == ["sin"]
 
 
+@pytest.mark.slow
 @pytest.mark.compiler_torch_eager
 def test_a_wrong_gradient_is_kept() -> None:
     """The results are right throughout, so a reduction that compared them alone would find no failure."""
@@ -184,7 +185,6 @@ def test_a_wrong_gradient_is_kept() -> None:
     assert [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)] == ["tanh"]
 
 
-@pytest.mark.slow
 def test_the_library_tells_what_variables_hold() -> None:
     text = "def forward(x):\n    a = torch.relu(x)\n    b = 3\n    c = a + b\n    return c\n"
     with Evaluator(shard(torch_backend="eager")) as evaluator:

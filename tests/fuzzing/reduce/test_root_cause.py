@@ -132,6 +132,7 @@ def test_whatever_shows_it_the_shape_is_left(behind: str) -> None:
     assert found.reduced.runs_by_pass["upstream"] >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.compiler_torch_eager
 def test_of_programs_too_the_statement_is_left_that_is_wrong_by_itself() -> None:
     body = "a = x.squeeze(0)\n    b = torch.cat([a, y], 0)\n    return b\n"

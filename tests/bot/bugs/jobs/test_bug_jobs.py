@@ -12,7 +12,7 @@ from bot.store.models import BugState, Effect, EffectState, JobState, Suppressio
 from bot.store.outbox import EffectDraft
 from tests.bot.bugs.jobs.real_bug import START, Found, Real, real
 
-pytestmark = [pytest.mark.slow, pytest.mark.network]
+pytestmark = pytest.mark.network
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +21,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
         yield made
 
 
+@pytest.mark.slow
 def test_a_bug_is_asked_about_on_builds_of_commits(world: Real) -> None:
     still = world.do("retest", purpose="fix", commit=world.shas[1])
     assert still.reason.startswith("fails in 3 of 3 fresh runs on openvino 2026.4.1, commit ")

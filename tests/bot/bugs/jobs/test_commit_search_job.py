@@ -136,6 +136,7 @@ def test_first_the_releases_then_the_commits_between_them(repository: Repository
     assert f"--repo . --commits {since['range']}" in section
 
 
+@pytest.mark.slow
 def test_a_regression_is_searched_between_base_and_head(repository: Repository, tmp_path: Path) -> None:
     job, bug = bisect(tmp_path, repository.head, base=repository.before)
     since = bug.facts["bisection"]["since"]

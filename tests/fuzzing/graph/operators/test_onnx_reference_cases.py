@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 from onnx import ModelProto, numpy_helper
 
 from fuzzing.graph import operators
@@ -58,7 +57,6 @@ def _said(graph: Graph) -> tuple[TensorType, ...]:
     return operator.infer(NodeContext.from_node(operator, graph, node))
 
 
-@pytest.mark.slow
 def test_shapes_are_those_of_onnx_own_cases() -> None:
     """With constants all that the data do not tell is known; without, nothing wrong is said."""
     seen, seen_dynamic = set(), 0
