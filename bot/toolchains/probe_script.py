@@ -6,7 +6,7 @@ version}, "content": digest or "", "sources": [path]}. Python 3.8 or later, stan
 """
 
 # Interpreters may be old (typing), and a Path for each of 30,000 files costs more than looking at it.
-# ruff: noqa: PTH110, PTH112, PTH116, PTH118, PTH119
+# ruff: noqa: PTH110, PTH116, PTH119
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ import importlib.util
 import json
 import os
 import platform
+import stat
 import sys
 from collections.abc import Iterator
+from email.parser import HeaderParser
 from importlib import metadata
 from typing import Any
 
@@ -41,12 +43,18 @@ def main() -> None:
     sys.stdout.flush()
 
 
-def packages() -> dict[str, str]:
-    """Distribution → version, names in one spelling; one with unreadable metadata is left out."""
+def packages(folders: list[str] | None = None) -> dict[str, str]:
+    """Distribution → version, names in one spelling; one with unreadable metadata is left out.
+
+    `folders` are searched instead of `sys.path`.
+    """
     found: dict[str, str] = {}
-    for item in metadata.distributions():
+    for item in metadata.distributions(path=sys.path if folders is None else folders):
         try:
-            name, version = item.metadata["Name"], item.version
+            # `item.metadata` parses the long description, too, at each access.
+            text = item.read_text("METADATA") or item.read_text("PKG-INFO") or item.read_text("")
+            fields = HeaderParser().parsestr(text or "")
+            name, version = fields["Name"], fields["Version"]
         except (ValueError, OSError):  # no UTF-8, or no file
             continue
         if name and version:
@@ -69,8 +77,8 @@ def content(extra_modules: list[str]) -> str:
     digest = hashlib.sha256("".join(_machine()).encode())
     seen: set[tuple[int, int]] = set()
     for top in dict.fromkeys([*_site_packages(), *_modules(extra_modules), sys.executable, *_mapped()]):
-        for path, stat in _files(os.path.realpath(top), seen):
-            line = f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n"
+        for path, found in _files(os.path.realpath(top), seen):
+            line = f"{path}\0{found.st_size}\0{found.st_mtime_ns}\n"
             digest.update(line.encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
@@ -117,13 +125,13 @@ def _files(top: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, Any]]:
     while stack:
         path = stack.pop()
         try:
-            stat = os.stat(path)
-            if not os.path.isdir(path):
-                yield path, stat
-            elif (stat.st_dev, stat.st_ino) not in seen:
-                seen.add((stat.st_dev, stat.st_ino))
+            found = os.stat(path)
+            if not stat.S_ISDIR(found.st_mode):
+                yield path, found
+            elif (found.st_dev, found.st_ino) not in seen:
+                seen.add((found.st_dev, found.st_ino))
                 names = sorted(name for name in os.listdir(path) if name != "__pycache__")
-                stack += [os.path.join(path, name) for name in reversed(names)]
+                stack += [f"{path}/{name}" for name in reversed(names)]
         except OSError:
             continue  # a broken link, or gone since it was listed
 

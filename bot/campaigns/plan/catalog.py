@@ -16,7 +16,7 @@ import re
 import site
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from importlib.metadata import distributions
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from bot.campaigns.plan.case_source import CatalogPart, SourceReport, short_id
 from bot.campaigns.provenance import origin
 from bot.config.names import source_parts
 from bot.errors import UsageError
+from bot.toolchains import probe_script
 from fuzzing.cases import Corpus
 
 _SOURCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -162,15 +163,35 @@ def _catalog_path(corpus: Path, source: str, digest: str, number: int, of: int) 
 
 def _source_digest(source: str, options: tuple[str, ...] = ()) -> str:
     digest = hashlib.sha256(" ".join((source, *options)).encode())
-    for name in sorted(f"{one.name}=={one.version}" for one in distributions(path=_site_folders())):
-        digest.update(name.encode() + b"\0")
+    folders = _site_folders()
+    for name, version in _packages(tuple(folders), tuple(_changed_at(Path(one)) for one in folders)):
+        digest.update(f"{name}=={version}\0".encode())
     for path in _models(options):
         stat = path.stat()
         digest.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
     root = Path(fuzzing.__path__[0])
     for path in sorted(file for part in _CODE for file in _files(root, part)):
-        digest.update(path.read_bytes())
+        digest.update(_content(path, _changed_at(path)))
     return digest.hexdigest()[:16]
+
+
+@lru_cache(maxsize=2)
+def _packages(folders: tuple[str, ...], _changed_at: tuple[int, ...]) -> list[tuple[str, str]]:
+    """Every distribution and its version, sorted. To install or remove one changes the time of its folder."""
+    return sorted(probe_script.packages(list(folders)).items())
+
+
+@lru_cache(maxsize=1000)  # there are about 200 files
+def _content(path: Path, _changed_at: int) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()
+
+
+def _changed_at(path: Path) -> int:
+    """When a file or a folder changed [ns]; 0 where there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _site_folders() -> list[str]:

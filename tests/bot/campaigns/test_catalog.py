@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,16 +26,22 @@ def files(world: World) -> list[Path]:
     return sorted((world.settings.data_dir / "corpus" / "catalogs").iterdir())
 
 
+def install(site: Path, name: str) -> None:
+    folder = site / f"{name}-1.0.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+
+
 def test_a_source_is_migrated_once_for_what_is_installed(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.push()
     world.run()
     world.push(head="2" + "b" * 39)
     world.run()
     assert world.tools.calls.count("fuzzing.migrate") == 1
-    # As if everything had another version.
-    monkeypatch.setattr(catalogs, "distributions", lambda path: path[:0])
+    install(tmp_path / "site", "another")
+    monkeypatch.setattr(catalogs, "_site_folders", lambda: [str(tmp_path / "site")])
     world.push(head="2" + "c" * 39)
     world.run()
     assert world.tools.calls.count("fuzzing.migrate") == 2
@@ -45,12 +52,33 @@ def test_what_a_process_puts_on_its_path_makes_no_other_catalog(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed = catalogs.catalog_path(tmp_path, "onnx-node-tests")
-    vendored = tmp_path / "_vendor" / "vendored-1.0.dist-info"
-    vendored.mkdir(parents=True)
-    (vendored / "METADATA").write_text("Metadata-Version: 2.1\nName: vendored\nVersion: 1.0\n")
-    monkeypatch.syspath_prepend(str(vendored.parent))
+    install(tmp_path / "_vendor", "vendored")
+    monkeypatch.syspath_prepend(str(tmp_path / "_vendor"))
     assert "vendored" in {one.name for one in importlib.metadata.distributions()}
     assert catalogs.catalog_path(tmp_path, "onnx-node-tests") == installed
+
+
+def test_what_is_installed_later_makes_another_catalog(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    install(site, "one")
+    os.utime(site, (1, 1))
+    monkeypatch.setattr(catalogs, "_site_folders", lambda: [str(site), str(tmp_path / "absent")])
+    before = catalogs.catalog_path(tmp_path, "onnx-node-tests")
+    install(site, "two")
+    assert catalogs.catalog_path(tmp_path, "onnx-node-tests") != before
+
+
+def test_code_that_changes_makes_another_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = tmp_path / "fuzzing" / "migrate" / "one.py"
+    code.parent.mkdir(parents=True)
+    code.write_text("1")
+    os.utime(code, (1, 1))
+    monkeypatch.setattr(fuzzing, "__path__", [str(tmp_path / "fuzzing")])
+    before = catalogs.catalog_path(tmp_path, "onnx-node-tests")
+    code.write_text("2")
+    assert catalogs.catalog_path(tmp_path, "onnx-node-tests") != before
 
 
 def test_another_model_of_the_user_makes_another_catalog(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def user_cache(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cache_folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its daemons are busy as long as they live
 def cluster(cache_folder: Path) -> Iterator[Any]:
     """A Ray cluster of three nodes of one core; whoever removes a node adds one."""
     with ExitStack() as stack:
