@@ -10,6 +10,7 @@ import difflib
 import importlib
 import sys
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,22 +29,25 @@ class LazyGroup(click.Group):
 
     def __init__(self, *args: object, package: str, folder: Path, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self._package = package
-        found = find_commands(folder)
-        self._help_lines = {name: help_line for name, (_, help_line) in found.items()}
-        self._modules = {name: module for name, (module, _) in found.items()}
+        self._package, self._folder = package, folder
+
+    @cached_property
+    def _found(self) -> dict[str, tuple[str, str]]:
+        return find_commands(self._folder)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands' names, sorted."""
         del ctx
-        return sorted(self._help_lines)
+        return sorted(self._found)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports the command, or returns None where there is none of that name."""
         del ctx
-        if cmd_name not in self._help_lines:
+        # One file is parsed, not all: that is a fifth of the start of `assay run`.
+        found = find_commands(self._folder, cmd_name)
+        if cmd_name not in found:
             return None
-        module = importlib.import_module(f"{self._package}.{self._modules[cmd_name]}")
+        module = importlib.import_module(f"{self._package}.{found[cmd_name][0]}")
         command: click.Command = module.command
         return command
 
@@ -51,8 +55,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds the command, or suggests the closest name."""
-        close_matches = difflib.get_close_matches(args[0], self._help_lines, n=1)
-        if args[0] not in self._help_lines and close_matches:
+        known = self.get_command(ctx, args[0]) is not None
+        close_matches = [] if known else difflib.get_close_matches(args[0], self._found, n=1)
+        if close_matches:
             ctx.fail(f"no command {args[0]!r}; did you mean {close_matches[0]!r}?")
         return super().resolve_command(ctx, args)
 
@@ -60,23 +65,24 @@ class LazyGroup(click.Group):
         """Lists the commands without importing them."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(self._help_lines.items()))
+            formatter.write_dl(sorted((name, line) for name, (_, line) in self._found.items()))
 
 
-def find_commands(folder: Path) -> dict[str, tuple[str, str]]:
+def find_commands(folder: Path, only: str = "") -> dict[str, tuple[str, str]]:
     """Command name → (module relative to the package, help line) for each file that binds `command`.
 
-    Skips `common/`, which holds helpers. Raises InternalError if two files define the same command.
+    Skips `common/`, which holds helpers; with `only`, files of any other command.
+    Raises InternalError if two files define the same command.
     """
     found: dict[str, tuple[str, str]] = {}
     for path in sorted(folder.rglob("[!_]*.py")):
-        relative = path.relative_to(folder)
-        if relative.parts[0] == SHARED:
+        relative, name = path.relative_to(folder), path.stem.replace("_", "-")
+        if relative.parts[0] == SHARED or only not in ("", name):
             continue
         module = ast.parse(path.read_bytes(), filename=str(path))
         if not any(_binds_command(node) for node in module.body):
             continue
-        name, dotted = path.stem.replace("_", "-"), ".".join(relative.with_suffix("").parts)
+        dotted = ".".join(relative.with_suffix("").parts)
         if name in found:
             raise InternalError(f"two files define the command {name!r}: {found[name][0]} and {dotted}")
         found[name] = (dotted, (ast.get_docstring(module) or "").partition("\n")[0])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import FOLDER, cli, find_commands
+from bot.cli import FOLDER, cli, find_commands, main
 from bot.errors import InternalError
 
 HEAVY = ("fastapi", "sqlalchemy", "numpy", "uvicorn", "pydantic", "structlog", "jinja2", "github", "rich")
@@ -75,9 +75,15 @@ def test_two_commands_of_one_name_are_an_error(tmp_path: Path) -> None:
         find_commands(tmp_path)
 
 
-def test_a_misspelt_command_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:
-    from bot.cli import main
+@pytest.mark.parametrize("name", ["nothing_like_it", "*", "/etc/passwd", "../common/options", ""])
+def test_what_is_no_command_is_a_wrong_usage(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([name])
+    assert left.value.code == 2
+    assert f"No such command {name!r}" in capsys.readouterr().err
 
+
+def test_a_misspelt_command_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["serv"])
     assert left.value.code == 2
