@@ -163,8 +163,8 @@ def _catalog_path(corpus: Path, source: str, digest: str, number: int, of: int) 
 
 def _source_digest(source: str, options: tuple[str, ...] = ()) -> str:
     digest = hashlib.sha256(" ".join((source, *options)).encode())
-    folders = _site_folders()
-    for name, version in _packages(tuple(folders), tuple(_changed_at(Path(one)) for one in folders)):
+    folders = tuple(_site_folders())
+    for name, version in _packages(folders, _metadata_times(folders)):
         digest.update(f"{name}=={version}\0".encode())
     for path in _models(options):
         stat = path.stat()
@@ -176,9 +176,18 @@ def _source_digest(source: str, options: tuple[str, ...] = ()) -> str:
 
 
 @lru_cache(maxsize=2)
-def _packages(folders: tuple[str, ...], _changed_at: tuple[int, ...]) -> list[tuple[str, str]]:
-    """Every distribution and its version, sorted. To install or remove one changes the time of its folder."""
+def _packages(folders: tuple[str, ...], _metadata_times: tuple[int, ...]) -> list[tuple[str, str]]:
+    """Every distribution and its version, sorted; `_metadata_times` are those of the call."""
     return sorted(probe_script.packages(list(folders)).items())
+
+
+def _metadata_times(folders: tuple[str, ...]) -> tuple[int, ...]:
+    """When each folder and each distribution's metadata in it changed [ns].
+
+    The folder's own time is not enough: an installer makes the metadata's folder first and fills it later.
+    """
+    metadata = (file for one in folders for file in sorted(Path(one).glob("*.*-info/[MP]*")))
+    return tuple(_changed_at(path) for path in (*map(Path, folders), *metadata))
 
 
 @lru_cache(maxsize=1000)  # there are about 200 files

@@ -70,6 +70,19 @@ def test_what_is_installed_later_makes_another_catalog(
     assert catalogs.catalog_path(tmp_path, "onnx-node-tests") != before
 
 
+def test_a_package_that_is_half_installed_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    install(site, "one")
+    metadata = site / "two-1.0.dist-info" / "METADATA"
+    metadata.parent.mkdir()  # pip fills the folder after it has made it
+    monkeypatch.setattr(catalogs, "_site_folders", lambda: [str(site)])
+    before = catalogs.catalog_path(tmp_path, "onnx-node-tests")
+    metadata.write_text("Metadata-Version: 2.1\nName: two\nVersion: 1.0\n")
+    assert catalogs.catalog_path(tmp_path, "onnx-node-tests") != before
+
+
 def test_code_that_changes_makes_another_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = tmp_path / "fuzzing" / "migrate" / "one.py"
     code.parent.mkdir(parents=True)
