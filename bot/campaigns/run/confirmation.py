@@ -6,7 +6,7 @@ are charged to the budget of the latter.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -14,7 +14,7 @@ from bot.campaigns.classify.classification import CaseResults, RerunCounts, clas
 from bot.campaigns.classify.resource_failures import RETRY_LIMIT_FACTOR, needs_rerun
 from bot.campaigns.context import Context
 from bot.campaigns.provenance import origin
-from bot.campaigns.run.repeats import growing_groups, one_of_each_first, repeat
+from bot.campaigns.run.repeats import growing_groups, repeat, signature_key
 from bot.campaigns.run.shards import Environment, ShardOptions, load_outcomes, run_pending
 from bot.campaigns.services import Config
 from bot.store import outcomes
@@ -28,43 +28,69 @@ ACCUSING = tuple(verdict for verdict in Verdict if verdict.is_failure)
 
 def confirm_first(context: Context, config: Config, head: Environment, base: Environment) -> None:
     """Confirms one failure that was not repeated before, of a new signature if there is one."""
-    failing = _regressed_cases(context, config, head, base)
+    firsts, others = _by_signature(context, head, _regressed_cases(context, config, head, base))
     with context.reading() as (session, campaign):
         repeated = outcomes.agreement(session, campaign.id, head.side, head.key)
-    first = islice((case for case in failing if case not in repeated), 1)
-    _confirm(context, config, head, base, list(first))
+    first = islice((case for case in (*firsts, *others) if case not in repeated), 1)
+    _confirm(context, config, head, base, list(first), config.repeats)
 
 
 def confirm_all(context: Context, config: Config, head: Environment, base: Environment) -> None:
-    """Confirms every failure, within the budget.
+    """Confirms every failure, within the budget: first one of each signature, then the others.
 
     Both sides of a few are repeated before the next ones: half of the evidence accuses nobody.
     """
-    failing = _regressed_cases(context, config, head, base)
-    for group in growing_groups(failing, context.settings.workers):
-        _confirm(context, config, head, base, group)
+    firsts, others = _by_signature(context, head, _regressed_cases(context, config, head, base))
+    at_head = load_outcomes(context, head, [*firsts, *others])
+    for cases in (firsts, others):
+        with context.reading() as (session, campaign):  # one of the firsts may be confirmed already
+            needed = needed_repeats(context, session, campaign.id, config.repeats, head, base)
+        for runs in (config.repeats, 1):
+            wanted = [case for case in cases if needed(at_head[case]) == runs]
+            for group in growing_groups(wanted, context.settings.workers):
+                _confirm(context, config, head, base, group, runs)
 
 
-def repeat_failures(context: Context, config: Config, head: Environment, cases: Sequence[str]) -> None:
-    """Repeats failures at head, and looks for the component at fault.
+def needed_repeats(
+    context: Context, session: Session, campaign_id: int, repeats: int, head: Environment, base: Environment
+) -> Callable[[Outcome], int]:
+    """Failure at head → fresh runs on each side that confirm the regression: one if `repeats` of another case
+    with its signature did, else `repeats`.
+
+    A converter that breaks fails a hundred cases in one way; the evidence for the bug is that of one of them.
+    """
+    confirmed = confirmed_regressions(session, campaign_id, repeats, head, base)
+    signatures = {signature_key(context, outcome) for outcome in confirmed.values()}
+
+    def needed(at_head: Outcome) -> int:
+        failing = bool(signatures) and at_head.verdict.is_failure
+        return 1 if failing and signature_key(context, at_head) in signatures else repeats
+
+    return needed
+
+
+def repeat_failures(
+    context: Context, config: Config, head: Environment, cases: Sequence[str], runs: int
+) -> None:
+    """Repeats failures at head `runs` times, and looks for the component at fault of those with many runs.
 
     Hangs and out-of-memory failures run alone first, with higher limits; those that pass are not repeated.
     """
-    options = ShardOptions(head, STEP, config.budget, ablate=True)
+    options = ShardOptions(head, STEP, config.budget, ablate=runs == config.repeats)
     suspicious = [
         case for case, outcome in load_outcomes(context, head, list(cases)).items() if needs_rerun(outcome)
     ]
     repeat(context, config, replace(options, limit_factor=RETRY_LIMIT_FACTOR), suspicious, runs=1)
     with context.reading() as (session, campaign):
-        runs = outcomes.agreement(session, campaign.id, head.side, head.key)
-    reproduced = [case for case in cases if case not in suspicious or runs.get(case) == (1, 1)]
-    repeat(context, config, options, reproduced)
+        seen = outcomes.agreement(session, campaign.id, head.side, head.key)
+    reproduced = [case for case in cases if case not in suspicious or seen.get(case) == (1, 1)]
+    repeat(context, config, options, reproduced, runs)
 
 
 def confirmed_regressions(
     session: Session, campaign_id: int, repeats: int, head: Environment, base: Environment
 ) -> dict[str, Outcome]:
-    """Case → outcome at head, of the regressions that no further run is needed for."""
+    """Case → outcome at head, of the regressions that `repeats` runs confirm."""
     head_runs = outcomes.agreement(session, campaign_id, Side.HEAD, head.key)
     base_runs = outcomes.agreement(session, campaign_id, Side.BASE, base.key)
     found = {}
@@ -80,27 +106,40 @@ def confirmed_regressions(
 
 
 def _regressed_cases(context: Context, config: Config, head: Environment, base: Environment) -> list[str]:
-    """Runs base on what fails at head; the cases that pass there, one of each signature before others."""
+    """Runs base on what fails at head; the cases that pass there."""
     run_pending(context, config, ShardOptions(base, STEP, config.budget), head.key, ACCUSING)
     with context.reading() as (session, campaign):
-        regressed = [
+        return [
             at_head.case
             for at_head, at_base in outcomes.outcome_pairs(session, campaign.id, head.key, base.key)
             if at_head.verdict.is_failure and at_base is not None and at_base.verdict is Verdict.PASS
         ]
-    return one_of_each_first(context, head, regressed)
+
+
+def _by_signature(context: Context, head: Environment, cases: Sequence[str]) -> tuple[list[str], list[str]]:
+    """One case of each signature, the smallest, as the report's example is; and the others."""
+    seen = load_outcomes(context, head, list(cases))
+    signatures = {case: signature_key(context, seen[case]) for case in cases if case in seen}
+    smallest: dict[str, str] = {}
+    for case, signature in signatures.items():
+        there = smallest.setdefault(signature, case)
+        smallest[signature] = min(there, case, key=lambda one: (origin(context.corpus, one).size, one))
+    others = [case for case, signature in signatures.items() if smallest[signature] != case]
+    return list(smallest.values()), others
 
 
 def _confirm(
-    context: Context, config: Config, head: Environment, base: Environment, cases: list[str]
+    context: Context, config: Config, head: Environment, base: Environment, cases: list[str], needed: int
 ) -> None:
-    """Repeats cases at head, then at base those that failed alike there; tells which are new regressions."""
+    """Repeats cases at head `needed` times, then at base those that failed alike there; tells which are new
+    regressions that need no further run.
+    """
     before = _regressions(context, config, head, base)
-    repeat_failures(context, config, head, cases)
+    repeat_failures(context, config, head, cases, needed)
     with context.reading() as (session, campaign):
         runs = outcomes.agreement(session, campaign.id, head.side, head.key)
-    agreed = [case for case in cases if config.repeats <= runs.get(case, (0, 0))[1] == runs[case][0]]
-    repeat(context, config, ShardOptions(base, STEP, config.budget), agreed)
+    agreed = [case for case in cases if needed <= runs.get(case, (0, 0))[1] == runs[case][0]]
+    repeat(context, config, ShardOptions(base, STEP, config.budget), agreed, needed)
     after = _regressions(context, config, head, base)
     new = [after[case] for case in cases if case in after.keys() - before.keys()]
     if new:

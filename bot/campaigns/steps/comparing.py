@@ -13,6 +13,7 @@ from bot.campaigns.classify.changes import describe_change
 from bot.campaigns.classify.classification import CaseResults, RerunCounts, classify, make_finding
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
+from bot.campaigns.run.confirmation import needed_repeats
 from bot.campaigns.run.repeats import repeat, repeated_change, signature_key
 from bot.campaigns.run.shards import Environment, ShardOptions, load_environments, run_pending
 from bot.campaigns.services import Config
@@ -92,13 +93,18 @@ def _findings(
         outcome_pairs = outcomes.outcome_pairs(
             session, campaign.id, head.key, None if base is None else base.key
         )
+        needed = (
+            None
+            if base is None
+            else needed_repeats(context, session, campaign.id, config.repeats, head, base)
+        )
         for at_head, at_base in outcome_pairs:
             seen = CaseResults(
                 head=at_head,
                 base=at_base,
                 head_runs=RerunCounts(*head_runs.get(at_head.case, (0, 0))),
                 base_runs=RerunCounts(*base_runs.get(at_head.case, (0, 0))),
-                repeats=config.repeats,
+                repeats=config.repeats if needed is None else needed(at_head),
                 compared=base is not None,
                 reruns=_reruns(session, campaign.id, at_head, head_runs),
                 change=repeated_change(
