@@ -92,7 +92,8 @@ class OverlayProvisioner:
     def resolve(
         self, config: RepositoryConfig, read: ReadFile, data_dir: Path | None = None
     ) -> ToolchainSpec:
-        """The whole package over the nearest wheels, else its frontends alone; raises ConfigError.
+        """The whole package over the nearest wheel, else its frontends alone, else the same over the next
+        wheel; raises ConfigError.
 
         Runs nothing of the commit.
         """
@@ -106,7 +107,7 @@ class OverlayProvisioner:
         wheel = config.toolchain.wheel
         wheels = (wheel,) if wheel else self._nearest(layout.package, release_series(read, layout))
         cache = data_dir / "toolchains" / _DIGESTS if data_dir else None
-        specs = []
+        variants = []
         for variant in layout.variants():
             folders = tuple(
                 Folder(path, place, content, whole=variant.complete)
@@ -115,7 +116,12 @@ class OverlayProvisioner:
             )
             if not folders:
                 raise ConfigError(f"{read.sha[:12]} has none of {', '.join(variant.paths)}", key=_KEY)
-            specs += [_spec(config, read, variant, one, folders) for one in wheels]
+            variants.append((variant, folders))
+        # All that is tried of one wheel comes before the next one: a wheel of another time costs an
+        # installation, and less of the commit works with it.
+        specs = [
+            _spec(config, read, variant, one, folders) for one in wheels for variant, folders in variants
+        ]
         return registry.link(specs)
 
     def provision(self, spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> ReadyToolchain:

@@ -19,7 +19,7 @@ from bot.config.layouts import layouts
 from bot.errors import BrokenSourcesError, ConfigError, UsageError
 from bot.github.local_repository import WORKTREE, LocalRepository
 from bot.github.repositories import Repositories
-from bot.toolchains import ReadyToolchain, ToolchainSpec, commit_toolchain, registry, smoke
+from bot.toolchains import ReadyToolchain, ToolchainSpec, commit_toolchain, overlay, registry, smoke
 from bot.toolchains.overlay import find_layout, release_series
 from tests.support import kills
 from tests.support.smoke import import_alone
@@ -227,6 +227,21 @@ def test_what_works_in_place_of_the_whole_package(checkout: Path, wheel: Path, t
     assert [one.path for one in spec.like(ready.spec).overlay] == ["python/tvm/relax/frontend"]
     assert spec.like(ready.spec).is_out_of_reach("python/tvm/__init__.py")
     assert not spec.is_out_of_reach("python/tvm/__init__.py")
+
+
+def test_all_of_the_nearest_wheel_is_tried_before_another_one(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overlay.OverlayProvisioner, "_nearest", lambda *_: ("0.26.0", "0.25.0"))
+    read = CommitFiles(LocalRepository(checkout, tmp_path / "o"), TARGET, git(checkout, "rev-parse", "HEAD"))
+    spec = toolchains.resolve(parse_config(CONFIG.replace(b", wheel: 0.26.0", b"")), read, tmp_path / "data")
+    tried = [(one.requirements[0], one.overlay[0].path) for one in spec.candidates()]
+    assert tried == [
+        ("apache-tvm==0.26.0", "python/tvm"),
+        ("apache-tvm==0.26.0", "python/tvm/relax/frontend"),
+        ("apache-tvm==0.25.0", "python/tvm"),
+        ("apache-tvm==0.25.0", "python/tvm/relax/frontend"),
+    ]
 
 
 def test_sources_come_through_a_mirror(checkout: Path, wheel: Path, tmp_path: Path) -> None:
