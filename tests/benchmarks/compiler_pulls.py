@@ -3,12 +3,14 @@
 The whole service runs beside a double of GitHub whose repository is made of the installed TVM's Python
 sources. One pull request breaks a converter, a second one of the same base breaks it otherwise, a third only
 formats it. Printed for each: the seconds from the webhook to the first finding in the check run and to the
-end, the findings, and the verdicts that were new at head and at base. The wheel is installed before.
+end, the findings, and the verdicts that were new at head and at base. The wheel is installed before. The
+service waits as in production.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import sys
@@ -16,10 +18,13 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from sqlalchemy import func, select
 
+from bot import toolchains
+from bot.config import CONFIG_PATH, resolve_config
 from bot.store import findings
 from bot.store.models import Classification, OutcomeRow
 from tests.benchmarks._common import machine, verdict
@@ -73,8 +78,11 @@ def main(argv: Sequence[str]) -> int:
     costs = {}
     with (
         tempfile.TemporaryDirectory() as folder,
-        Deployment(Path(folder) / "service", real_compiler=True) as deployment,
+        Deployment(
+            Path(folder) / "service", real_compiler=True, hurried=False, ASSAY_WORKERS=str(os.cpu_count())
+        ) as deployment,
     ):
+        _install_wheel(deployment.data_dir)
         if options.corpus:
             shutil.copytree(options.corpus, deployment.data_dir / "corpus", dirs_exist_ok=True)
         repository = deployment.hub.repository("octo/tvm")
@@ -98,9 +106,7 @@ def _measure(
     begun = time.monotonic()
     repository.open_pull(files, branch=branch)
     head = repository.head(branch)
-    first = _first_finding(repository, head, begun)
-    deployment.wait_until_idle(_TIMEOUT_S)
-    seconds = time.monotonic() - begun
+    first, seconds = _follow(repository, head, begun)
     (campaign,) = [one for one in deployment.campaigns(repository.name) if one.head == head and one.pull]
     with deployment.rows.reading() as session:
         found = list(findings.of_campaign(session, campaign.id))
@@ -110,17 +116,31 @@ def _measure(
     return Cost(first, seconds, regressions, sum(new.values()), new.get(campaign.base_toolchain or "", 0))
 
 
-def _first_finding(repository: RepositoryDouble, head: str, begun: float) -> float | None:
-    """Seconds until the check run shows a finding; None if it ends without one."""
+def _follow(repository: RepositoryDouble, head: str, begun: float) -> tuple[float | None, float]:
+    """Seconds until the check run shows a finding, None if it never does, and until it is completed."""
+    first = None
     while time.monotonic() - begun < _TIMEOUT_S:
         for run in repository.check_runs:
-            if run.head_sha == head:
-                if _FINDING.search(str(run.fields.get("output", ""))):
-                    return time.monotonic() - begun
-                if run.fields.get("status") == "completed":
-                    return None
+            if run.head_sha != head:
+                continue
+            seconds = time.monotonic() - begun
+            if first is None and _FINDING.search(str(run.fields.get("output", ""))):
+                first = seconds
+                print(f"  {seconds:.0f} s: {run.fields['output']['title']}", flush=True)
+            if run.fields.get("status") == "completed":
+                print(f"  {seconds:.0f} s: {run.fields['output']['title']}", flush=True)
+                return first, seconds
         time.sleep(0.1)
-    return None
+    raise AssertionError(f"the check run of {head[:12]} was not completed in {_TIMEOUT_S:g} s")
+
+
+def _install_wheel(data_dir: Path) -> None:
+    """Makes the toolchain that the commits are laid over."""
+    pins = {"requirements.txt": f"apache-tvm=={version('apache-tvm')}\n".encode()}
+    read = (pins | {CONFIG_PATH: b"version: 1\nbackend: tvm\n"}).get
+    config = resolve_config(read)
+    assert config is not None
+    toolchains.provision(toolchains.resolve(config, read, data_dir), data_dir, lambda _note: None)
 
 
 def _verdicts(deployment: Deployment) -> dict[str, int]:

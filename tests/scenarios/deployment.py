@@ -63,13 +63,20 @@ class Deployment:
     rows: Database
 
     def __init__(
-        self, folder: Path, *, git_over_http: bool = False, real_compiler: bool = False, **variables: str
+        self,
+        folder: Path,
+        *,
+        git_over_http: bool = False,
+        real_compiler: bool = False,
+        hurried: bool = True,
+        **variables: str,
     ) -> None:
+        """`hurried`: periodic tasks each second and short waits; else as in production."""
         self.folder, self.data_dir = folder, folder / "data"
         self.hub = GitHubDouble(folder)
         self.starts = 0
         self._git_over_http, self._variables = git_over_http, variables
-        self._real_compiler = real_compiler
+        self._real_compiler, self._hurried = real_compiler, hurried
         self._service_process: ServiceProcess | None = None
         self._lock = threading.RLock()
         self._open = ExitStack()
@@ -114,7 +121,10 @@ class Deployment:
         with self._lock:
             self.starts += 1
             self._service_process = ServiceProcess(
-                self._environment(), self.folder / "service.log", real_compiler=self._real_compiler
+                self._environment(),
+                self.folder / "service.log",
+                real_compiler=self._real_compiler,
+                hurried=self._hurried,
             )
             self.hub.webhook_url = self._service_process.url
 

@@ -34,13 +34,17 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 class ServiceProcess:
     """One process of the service, from its start to its end; `url` is where deliveries go."""
 
-    def __init__(self, variables: Mapping[str, str], log: Path, *, real_compiler: bool = False) -> None:
+    def __init__(
+        self, variables: Mapping[str, str], log: Path, *, real_compiler: bool = False, hurried: bool = True
+    ) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([__name__, "bot.wiring.service", "bot.reports.campaign_reports"])
         reader, writer = context.Pipe(duplex=False)
         with reader, writer:
             self._process: ForkServerProcess = context.Process(
-                target=_run_service, args=(dict(variables), str(log), writer, real_compiler), daemon=False
+                target=_run_service,
+                args=(dict(variables), str(log), writer, real_compiler, hurried),
+                daemon=False,
             )
             self._process.start()
             writer.close()
@@ -60,7 +64,9 @@ class ServiceProcess:
         return code
 
 
-def _run_service(variables: Mapping[str, str], log: str, output: Connection, real_compiler: bool) -> None:
+def _run_service(
+    variables: Mapping[str, str], log: str, output: Connection, real_compiler: bool, hurried: bool
+) -> None:
     """The process: what it prints goes to `said`, what it logs to a file."""
     os.setsid()  # an interrupt at the keyboard is for the tests, not for the service under test
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # but it must not outlive them
@@ -70,7 +76,8 @@ def _run_service(variables: Mapping[str, str], log: str, output: Connection, rea
     os.dup2(output.fileno(), 1)
     with open(log, "ab") as file:
         os.dup2(file.fileno(), 2)
-    shorten_waits()
+    if hurried:
+        shorten_waits()
     composed: Any = importlib.import_module("bot.wiring.service")
     original = composed.campaign_services
 
@@ -79,7 +86,8 @@ def _run_service(variables: Mapping[str, str], log: str, output: Connection, rea
 
     if not real_compiler:
         composed.campaign_services = campaign_services
-    composed.START_DELAY = timedelta(seconds=4 * SHORT_WAIT_S)
+    if hurried:
+        composed.START_DELAY = timedelta(seconds=4 * SHORT_WAIT_S)
     # A process of its own would have neither the stand-ins nor the short waits.
     serving: Any = serve
     serving.WorkProcess = lambda: BackgroundWork(composed.service)
