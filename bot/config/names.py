@@ -25,6 +25,8 @@ DEFAULT_SOURCES: Mapping[str, tuple[str, ...]] = {
         "onnx-pytorch-tests",
         "onnx-constant-inputs",
         "onnx-earlier-opsets",
+        "onnx-contexts",
+        "onnx-forms",
     ),
     "torch": ("torch-opinfo", "torch-moduleinfo", "torch-docs"),
     "keras": ("keras-tests",),

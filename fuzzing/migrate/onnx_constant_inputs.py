@@ -6,7 +6,7 @@ everything is an input. Expected outputs are those of the original test.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +38,10 @@ def migrate() -> Iterator[TestCase | Skip]:
             yield from onnx_backend_tests.migrate_tests(NAME, [found], operator)
 
 
-def embed_constants(test: NodeTest) -> NodeTest | None:
-    """The test with its further tensors as initializers; None if it has none, or no single data set."""
+def embed_constants(test: NodeTest, keep: Collection[str] = ()) -> NodeTest | None:
+    """The test with its further tensors, but those named in `keep`, as initializers; None if it has none, or
+    no single data set.
+    """
     import onnx
 
     if test.model is None or not test.data_sets or len(test.data_sets) != 1:
@@ -51,7 +53,7 @@ def embed_constants(test: NodeTest) -> NodeTest | None:
     constants = {
         declared.name: tensor
         for declared, value in pairs[1:]
-        if (tensor := _to_constant(declared, value)) is not None
+        if declared.name not in keep and (tensor := _to_constant(declared, value)) is not None
     }
     if not constants:
         return None

@@ -1,0 +1,100 @@
+"""Node tests in forms that no node test has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.backend.test.case.test_case import TestCase as NodeTest
+
+from fuzzing.migrate.onnx_forms import list_forms
+from tests.fuzzing.migrate.test_onnx_contexts import X, node_test
+
+ONES = np.ones(4, np.float32)
+CHANNEL = "float[4] scale, float[4] bias, float[4] mean, float[4] var"
+STATISTICS = [ONES, ONES * 0.1, ONES * 0.3, ONES]
+
+
+def forms(text: str, *inputs: Any) -> dict[str, NodeTest]:
+    return dict(list_forms(node_test(text, *inputs)))
+
+
+def outputs(test: NodeTest) -> list[Any]:
+    assert test.data_sets is not None
+    [(_, found)] = test.data_sets
+    return list(found)
+
+
+def test_an_optional_input_is_left_out() -> None:
+    found = forms(
+        "(float[3,4] x, float[4] w, float[4] b) => (float[3,4] y) { y = LayerNormalization(x, w, b) }",
+        X,
+        ONES,
+        ONES * 5,
+    )
+    assert set(found) == {"without B"}
+    test = found["without B"]
+    assert test.model is not None
+    assert list(test.model.graph.node[0].input) == ["x", "w"]
+    assert [one.name for one in test.model.graph.input] == ["x", "w"]
+    assert abs(float(np.mean(outputs(test)[0]))) < 1e-3, "nothing is added"
+
+
+def test_an_input_in_the_middle_is_left_out() -> None:
+    found = forms(
+        "(float[3,4] x, float least, float most) => (float[3,4] y) { y = Clip(x, least, most) }",
+        X,
+        np.float32(2),
+        np.float32(5),
+    )
+    test = found["without min"]
+    assert test.model is not None
+    assert list(test.model.graph.node[0].input) == ["x", "", "most"]
+    np.testing.assert_array_equal(outputs(test)[0], np.minimum(X, 5))
+
+
+def test_one_of_several_types_is_float16() -> None:
+    found = forms(
+        f"(float[3,4] x, {CHANNEL}) => (float[3,4] y) "
+        "{ y = BatchNormalization(x, scale, bias, mean, var) }",
+        X / 7,
+        *STATISTICS,
+    )
+    assert set(found) == {"T is float16", "T1 is float16", "T2 is float16"}
+    test = found["T is float16"]
+    assert test.model is not None
+    half, single = onnx.TensorProto.FLOAT16, onnx.TensorProto.FLOAT
+    assert [one.type.tensor_type.elem_type for one in test.model.graph.input] == [half, *[single] * 4]
+    assert [one.type.tensor_type.elem_type for one in test.model.graph.output] == [half]
+    [output] = outputs(test)
+    assert output.dtype == np.float16
+    rounded = (X / 7).astype(np.float16).astype(np.float32)
+    np.testing.assert_allclose(output, (rounded - 0.3) / np.sqrt(1 + 1e-5) + 0.1, rtol=1e-3)
+
+
+def test_of_one_type_and_of_functions_none_is_float16() -> None:
+    assert not forms("(float[3,4] x, float[3,4] y) => (float[3,4] z) { z = Add(x, y) }", X, X)
+    scaled = forms("(float[3,4] x, float[4] w) => (float[3,4] y) { y = LayerNormalization(x, w) }", X, ONES)
+    assert not scaled
+
+
+@pytest.mark.parametrize(
+    ("operator", "given", "expected"),
+    [
+        ("Expand(x, s)", [2, 3, 4], {"shape of the input", "shape of the input after 1", "shape all 1"}),
+        ("Tile(x, s)", [2, 2], {"repeats all 1"}),
+        ("Pad(x, s)", [1, 0, 0, 0], {"pads all 0"}),
+    ],
+)
+def test_sizes_leave_the_elements_as_they_are(operator: str, given: list[int], expected: set[str]) -> None:
+    shape = {"Expand": "2,3,4", "Tile": "6,8", "Pad": "4,4"}[operator.partition("(")[0]]
+    text = f"(float[3,4] x, int64[{len(given)}] s) => (float[{shape}] y) {{ y = {operator} }}"
+    found = forms(text, X, np.array(given, np.int64))
+    assert expected <= set(found)
+    for test in (found[form] for form in expected):
+        np.testing.assert_array_equal(outputs(test)[0].ravel(), X.ravel())
+        assert test.model is not None
+        dims = test.model.graph.output[0].type.tensor_type.shape.dim
+        assert len(dims) == outputs(test)[0].ndim or not dims
