@@ -8,11 +8,12 @@ from typing import Any
 
 from bot.bugs import first_bad_release, issue_updates
 from bot.bugs.retest_result import RetestResult
-from bot.store import Session, audit, bugs, campaigns, jobs, outbox, retests
+from bot.store import Session, audit, bugs, campaigns, jobs, outbox, proposals, retests
 from bot.store.bug_states import RESOLVED, Event
-from bot.store.models import Bug, BugState, Campaign, Retest
+from bot.store.models import Bug, BugState, Campaign, ProposalState, Retest
 
 RETEST = "retest"
+PROPOSE = "propose"
 #: Retests after one campaign; each costs three fresh processes.
 MAX_RETESTS = 20
 
@@ -125,11 +126,26 @@ def _handle_pass(session: Session, bug: Bug, summary: str, at: datetime, evidenc
     if state not in RESOLVED:
         bugs.apply_event(session, bug, Event.PASSED, summary, at, evidence=evidence)
         outbox.withdraw(session, bug.id, f"it {summary}")
+        _request_unmarking(session, bug, str(evidence["commit"]), at)
         return
     passing_retests = retests.passed_since(session, bug.id)
     if state is BugState.FIXED and len({row.commit for row in passing_retests}) >= 2:
         bugs.apply_event(session, bug, Event.PASSED_ELSEWHERE, summary, at, evidence=evidence)
         report_fix_verified(session, bug, passing_retests, at)
+
+
+def _request_unmarking(session: Session, bug: Bug, commit: str, at: datetime) -> None:
+    """Has the proposed test of a bug that passes lose its mark of an expected failure.
+
+    A marked test that passes fails its suite. If it was merged, another pull request takes the mark away;
+    else its own branch is written anew.
+    """
+    test = proposals.expected_to_fail(session, bug.target, bug.signature)
+    if test is not None:
+        key, rebase = f"unmark:{bug.id}:{commit[:40]}", test.state == ProposalState.OPEN.value
+        jobs.enqueue(
+            session, PROPOSE, bug.target, key, at, bug_id=bug.id, arguments={"rebase": True} if rebase else {}
+        )
 
 
 def report_fix_verified(session: Session, bug: Bug, passing_retests: list[Retest], at: datetime) -> None:

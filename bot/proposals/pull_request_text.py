@@ -84,8 +84,10 @@ def write_text(
         provenance=regression.case.provenance,
         reduced=True,
     )
+    # The branch of the pull request that added a marked test may still be there.
+    branch = f"assay/bug-{bug_id}-{proposal.name.replace('_', '-')}"
     return PullRequestText(
-        f"assay/bug-{bug_id}-{proposal.name.replace('_', '-')}",
+        f"{branch}-passes" if proposal.removes_mark else branch,
         write_subject(regression, proposal, habits.subjects),
         f"{body.strip()}\n\n{marker(effect)}\n",
     )

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from bot.store import audit, bug_details, findings, outbox, progress, status
+from bot.store import audit, bug_details, findings, outbox, progress, proposals, status
 from bot.store.bug_states import RESOLVED
 from bot.store.models import (
     AuditEvent,
@@ -21,12 +21,13 @@ from bot.store.models import (
     Effect,
     EffectState,
     KillSwitch,
+    Proposal,
     Target,
     name_of,
 )
 
 #: Rows shown on a page.
-MAX_CAMPAIGNS, MAX_AUDIT_EVENTS, MAX_EFFECTS = 20, 60, 30
+MAX_CAMPAIGNS, MAX_AUDIT_EVENTS, MAX_EFFECTS, MAX_PROPOSALS = 20, 60, 30, 30
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 _SENT = "sent"  # GitHub shows these itself
 _RESOLVED = tuple(state.value for state in RESOLVED)
@@ -77,6 +78,7 @@ class Overview:
 
     held, failed  effects that wait for a person, and that GitHub refused, each with its reason
     retrying      effects to be retried, each with its reason
+    proposals     the last tests that were proposed, newest first
     audit_events  newest first, without sent effects, which GitHub shows
     """
 
@@ -89,6 +91,7 @@ class Overview:
     failed: list[Effect]
     retrying: list[Effect]
     kill_switches: Sequence[KillSwitch]
+    proposals: Sequence[Proposal]
     audit_events: Sequence[AuditEvent]
 
 
@@ -117,6 +120,7 @@ def of_target(session: Session, name: str, at: datetime) -> Overview | None:
         kill_switches=[
             one for one in outbox.kill_switches(session) if one.name in (outbox.ALL_TARGETS, name)
         ],
+        proposals=proposals.newest(session, name, MAX_PROPOSALS),
         audit_events=[
             event for event in audit.of_target(session, name, 3 * MAX_AUDIT_EVENTS) if event.action != _SENT
         ][:MAX_AUDIT_EVENTS],

@@ -1,6 +1,6 @@
 """Proposed regression tests: which are open, and what became of each.
 
-open ──merged──▶ merged
+open ──merged──▶ merged             if it is expected to fail and the bug is fixed: open again, without the mark
   ├──closed by a person──▶ refused    never proposed again
   └──GitHub refuses it──▶ failed      may be proposed again
 """
@@ -14,12 +14,14 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from bot.store import audit
-from bot.store.models import Effect, EffectState, Proposal, ProposalState
+from bot.store import audit, bugs
+from bot.store.bug_states import RESOLVED
+from bot.store.models import BugState, Effect, EffectState, Proposal, ProposalState
 
 PULL_REQUEST = "pull_request"  # the kind of effect that opens one
 BRANCH_REWRITE = "branch_rewrite"  # the kind that writes its branch anew
 _MERGED = "merged"
+_IN_A_PULL = frozenset({ProposalState.OPEN.value, ProposalState.MERGED.value})
 _NOT_SENT = frozenset({EffectState.FAILED, EffectState.HELD})
 
 
@@ -33,6 +35,23 @@ def in_state(session: Session, target: str, state: ProposalState) -> Sequence[Pr
     """The proposals of a target in a state, oldest first."""
     query = select(Proposal).where(Proposal.target == target, Proposal.state == state.value)
     return session.scalars(query.order_by(Proposal.id)).all()
+
+
+def newest(session: Session, target: str, most: int) -> Sequence[Proposal]:
+    """The last tests that were proposed for a target, newest first."""
+    query = select(Proposal).where(Proposal.target == target).order_by(Proposal.id.desc())
+    return session.scalars(query.limit(most)).all()
+
+
+def expected_to_fail(session: Session, target: str, signature: str) -> Proposal | None:
+    """The proposal for a bug if its pull request holds a test that is marked as failing, merged or not.
+
+    Such a test was proved on the newest build alone; tests of passing cases are marked by what they cover.
+    """
+    one = find(session, target, signature)
+    if one is None or one.number is None or one.state not in _IN_A_PULL or "covers" in one.proof:
+        return None
+    return one if one.proof.get("bad", ...) is None else None
 
 
 def of_pull(session: Session, target: str, number: int) -> Sequence[Proposal]:
@@ -70,10 +89,17 @@ def last_content(session: Session, proposal: Proposal) -> Mapping[str, Any] | No
 
 
 def ending(session: Session, target: str, signature: str) -> str:
-    """What became of the bug's test, if that keeps another from being proposed; "" if it does not."""
+    """What became of the bug's test, if that keeps another from being proposed; "" if it does not.
+
+    A merged test that is expected to fail keeps none from it once the bug is fixed: its mark has to go.
+    """
     known = find(session, target, signature)
     if known is None or known.state == ProposalState.FAILED.value:
         return ""
+    if known.state == ProposalState.MERGED.value and expected_to_fail(session, target, signature):
+        bug = bugs.find(session, target, signature)
+        if bug is not None and BugState(bug.state) in RESOLVED:
+            return ""
     where = f"#{known.number}" if known.number is not None else "a pull request that is being opened"
     messages = {
         ProposalState.OPEN.value: f"{where} proposes a test for this bug",
@@ -98,7 +124,7 @@ def open_obstacle(session: Session, target: str, most: int) -> str:
 
 
 def record(session: Session, proposal: Proposal) -> None:
-    """Adds an open proposal in place of one that failed."""
+    """Adds an open proposal in place of one that failed, or whose mark of an expected failure goes."""
     known = find(session, proposal.target, proposal.signature)
     if known is not None:
         session.delete(known)

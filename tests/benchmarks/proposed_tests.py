@@ -2,49 +2,41 @@
 
     python -m tests.benchmarks proposed-tests [--target onnxruntime]
     python -m tests.benchmarks proposed-tests --target tvm --checkout ~/tvm
+    python -m tests.benchmarks proposed-tests --target openvino --planted
 
-A test is written for each bug into a tree with the target's layout and helpers. It has to fail on the bad
-build and to pass on the good one, in three fresh processes each. The bugs of ONNX Runtime and OpenVINO
-(proposed_tests_data/old_bugs.json) are real: node tests of ONNX that fail on one release and pass on a later
-one, with the first opset that has their operators, because old releases refuse newer ones. The faults of the
-others are planted (tests/bot/proposals/plants.py); with --checkout their tests go into the real repository,
-at its HEAD, whose formatter and linters are run. A release takes about 200 MB; ASSAY_DATA_DIR keeps them.
+A test is written for each bug into the repository: a checkout at its HEAD, or a tree with the target's layout
+and helpers. Its patch has to apply with `git apply`, the repository's formatter and linters have to leave it
+as it is, and writing it again has to change nothing. It has to fail on the bad build and to pass on the good
+one, in three fresh processes each; a test of a plain program has to pass on both: it is the bug that fails.
+
+The bugs (proposed_tests_data/old_bugs.toml) are real: programs that fail on one release and pass on a later
+one. Node tests of ONNX get the first opset that has their operators, because old releases refuse newer ones.
+With --planted the faults are edits of the installed package instead (tests/bot/proposals/plants.py), one
+package in two processes. A release takes about 200 MB, the good one of torch 4 GB where the index has it with
+CUDA only; ASSAY_DATA_DIR keeps them, and --good and --bad name interpreters that have them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import onnx
 
 from bot.errors import RefusalError
 from bot.proposals.linters import check_proposal
-from bot.proposals.proof import TestBuild, prove
+from bot.proposals.proof import TestBuild, proof_files, prove
 from bot.proposals.proposal import Proposal, propose
 from bot.proposals.regression import Regression
 from bot.proposals.tree import folder_tree
 from bot.proposals.writer import get_writer
-from bot.reports.campaign_view import ToolchainView
-from bot.runners import LocalRunner
 from bot.runners.repository_test import run_test
-from bot.toolchains import ReadyToolchain, ToolchainSpec, provision
-from fuzzing import backends
-from fuzzing.cases import Corpus, OnnxModel, TestCase
-from fuzzing.execute.shard import Shard
-from fuzzing.outcomes import Outcome
-from fuzzing.triage.onnx_outline import onnx_outline
-from fuzzing.triage.onnx_text import onnx_code
 from tests.benchmarks._common import machine, verdict
-from tests.benchmarks.bisection import _collected, _data_dir
+from tests.benchmarks._old_bugs import OldBug, OldBugs, read_data
+from tests.benchmarks.bisection import _data_dir
 from tests.bot.proposals.plants import (
     PLANTS,
     all_fail,
@@ -55,51 +47,120 @@ from tests.bot.proposals.plants import (
 )
 from tests.bot.proposals.trees import make_tree
 
-DATA = Path(__file__).parent / "proposed_tests_data" / "old_bugs.json"
 BAR = "tests of at least 5 bugs fail on the bad build and pass on the good one, in 3 of 3 runs each"
 #: Runs on each build, as in a proof, and seconds of a run of all planted tests.
 _RUNS, _TIMEOUT_S = 3, 500.0
-
-
-@dataclass(frozen=True)
-class OldBug:
-    """A bug, and the builds with and without it."""
-
-    name: str
-    regression: Regression
-    bad: TestBuild
-    good: TestBuild
+_IDENTITY = ("-c", "user.name=Bo", "-c", "user.email=bo@example.org")
 
 
 def main(argv: Sequence[str]) -> int:
     """Runs the benchmark; 1 if the bar is not met for the target."""
-    real = json.loads(DATA.read_bytes())
-    targets = sorted({*real, *(one.repository for one in PLANTS)})
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks proposed-tests")
-    parser.add_argument("--target", choices=targets, default="openvino", help="the compiler's repository")
-    parser.add_argument("--checkout", type=Path, help="the repository of a target whose faults are planted")
+    parser.add_argument("--target", choices=sorted(read_data()), default="openvino", help="the compiler")
+    parser.add_argument("--checkout", type=Path, help="a checkout of its repository")
+    parser.add_argument("--planted", action="store_true", help="planted faults in place of old bugs")
+    parser.add_argument("--bug", action="append", help="only this bug; may be repeated")
+    for one in ("bad", "good"):
+        parser.add_argument(f"--{one}", default="", help=f"an interpreter that has the {one} release")
     given = parser.parse_args(argv)
-    target = given.target
     print(machine())
-    with _data_dir() as data_dir:
-        if target in real:
-            proved = sum(_show(target, one) for one in _real_bugs(data_dir, target, real[target]))
-        else:
-            proved = _show_planted(target, given.checkout)
+    with tempfile.TemporaryDirectory(prefix="assay-tree-") as name:
+        folder = _repository(Path(name), given.target, given.checkout)
+        if given.planted:
+            return verdict(_show_planted(given.target, folder) >= 5, BAR)
+        with _data_dir() as data_dir:
+            old = OldBugs(given.target, data_dir, {"bad": given.bad, "good": given.good})
+            _require_control(folder, old)
+            shown = [one for one in old.bugs() if not given.bug or one.name in given.bug]
+            proved = sum(_show(folder, one, old.bad, old.good) for one in shown)
+    print(f"{proved} of {len(shown)} bugs are proved")
     return verdict(proved >= 5, BAR)
 
 
-def _show_planted(target: str, checkout: Path | None) -> int:
+def _repository(folder: Path, target: str, checkout: Path | None) -> Path:
+    """A git repository with the files of a checkout's HEAD, or with a tree like the target's."""
+    if checkout is not None:
+        _git(folder, "clone", "--quiet", "--shared", str(checkout.resolve()), ".")
+        return folder
+    make_tree(folder, target)
+    _git(folder, "init", "--quiet")
+    _commit(folder)
+    return folder
+
+
+def _git(folder: Path, *arguments: str, stdin: str = "") -> None:
+    command = ["git", *_IDENTITY, *arguments]
+    subprocess.run(command, cwd=folder, input=stdin, text=True, check=True, timeout=600)
+
+
+def _commit(folder: Path) -> None:
+    _git(folder, "add", "--all")
+    _git(folder, "commit", "--quiet", "--no-verify", "-m", "tests")
+
+
+def _require_control(folder: Path, old: OldBugs) -> None:
+    """Exits unless a test of a plain program passes on both builds, in the same files."""
+    tree = folder_tree(folder)
+    control = propose(old.control(), tree)
+    files, timeout_s = proof_files(control, tree), get_writer(control.writer).timeout_s
+    for build in (old.bad, old.good):
+        result = run_test(build.python, files, control.command, timeout_s)
+        if not result.passed:
+            sys.exit(f"{control.name} does not pass on {build.label}:\n{result.output}")
+    print(f"control {control.name} of {control.path} passes on {old.bad.label} and {old.good.label}")
+
+
+def _show(folder: Path, bug: OldBug, bad: TestBuild, good: TestBuild) -> bool:
+    """Whether the test that is written for a bug proves it; prints the proof and keeps the test."""
+    if not bug.shows:
+        seen = bug.regression.outcome
+        print(f"none    {bug.name}: {seen.verdict.value} on {bad.label}: {seen.summary}", flush=True)
+        return False
+    tree = folder_tree(folder)
+    try:
+        proposal = propose(bug.regression, tree)
+        proof = prove(proposal, tree, bad, good, run_test)
+    except RefusalError as error:
+        print(f"none    {bug.name}: {error}", flush=True)
+        return False
+    assert proof.bad is not None
+    failed = proof.bad.runs - proof.bad.passed
+    checks = check_proposal(proposal, tree)
+    faults = [one for one in checks if " changes line " in one or " finds new" in one]
+    faults += _apply(folder, proposal, bug.regression)
+    print(
+        f"proved  {bug.name}: {proposal.name} fails {failed}/{proof.bad.runs} on {bad.label}, passes "
+        f"{proof.good.passed}/{proof.good.runs} on {good.label}, {proof.seconds:.1f} s at most, "
+        f"{_added(proposal)} lines; {'; '.join(faults or ('git apply clean', *checks))}",
+        flush=True,
+    )
+    if os.environ.get("ASSAY_SHOW_TESTS"):
+        print(proposal.patch())
+    return failed == proof.bad.runs and not faults
+
+
+def _apply(folder: Path, proposal: Proposal, regression: Regression) -> list[str]:
+    """Applies the patch with git and commits it; returns what is wrong with the result."""
+    _git(folder, "apply", "--whitespace=error-all", "-", stdin=proposal.patch())
+    _commit(folder)
+    if (folder / proposal.path).read_text(encoding="utf-8") != proposal.after:
+        return ["git apply gives ANOTHER FILE"]
+    return ["writing it twice ADDS IT AGAIN"] if propose(regression, folder_tree(folder)).is_new else []
+
+
+def _added(proposal: Proposal) -> int:
+    return sum(line.startswith("+") for line in proposal.patch().splitlines()) - 1
+
+
+def _show_planted(target: str, folder: Path) -> int:
     """The number of tests of planted faults, 0 unless all fail with the faults and pass without."""
     plants = [one for one in PLANTS if one.repository == target]
-    with tempfile.TemporaryDirectory(prefix="assay-tree-") as name:
-        folder = _clone(checkout, Path(name)) if checkout else make_tree(Path(name), target)
-        proposals = write_all(folder, plants)
-        tree = folder_tree(folder)
-        for one in proposals:
-            print(f"        {one.name}: git apply clean, {one.path}; {'; '.join(check_proposal(one, tree))}")
-        paths = {*(one.path for one in proposals), *get_writer(proposals[0].writer).companions}
-        files = {path: text for path in sorted(paths) if (text := tree.read(path)) is not None}
+    proposals = write_all(folder, plants)
+    tree = folder_tree(folder)
+    for one in proposals:
+        print(f"        {one.name}: git apply clean, {one.path}; {'; '.join(check_proposal(one, tree))}")
+    paths = {*(one.path for one in proposals), *get_writer(proposals[0].writer).companions}
+    files = {path: text for path in sorted(paths) if (text := tree.read(path)) is not None}
     planted = {**files, "sitecustomize.py": planted_start(plants)}
     command = joint_command(proposals)
     good, bad = (
@@ -116,97 +177,3 @@ def _show_planted(target: str, checkout: Path | None) -> int:
         print(good[-1].output, bad[-1].output, sep="\n", file=sys.stderr)
         return 0
     return len(plants)
-
-
-def _clone(checkout: Path, folder: Path) -> Path:
-    """The files of a checkout's HEAD in a new repository."""
-    command = ["git", "clone", "--quiet", "--shared", str(checkout.resolve()), str(folder)]
-    subprocess.run(command, check=True, timeout=300)
-    return folder
-
-
-def _real_bugs(data_dir: Path, target: str, data: Mapping[str, Any]) -> Iterator[OldBug]:
-    ids = _collected(data_dir)
-    bad, good = (_provisioned(data_dir, target, data[one], data["packages"][one]) for one in ("bad", "good"))
-    corpus = Corpus(data_dir / "corpus")
-    for name in data["tests"]:
-        case = _with_first_opset(corpus.get(ids[name]))
-        corpus.add(case)
-        outcome = _outcome(corpus, case, target, bad)
-        if not outcome.verdict.is_failure:
-            print(f"none    {name}: it is {outcome.verdict.value} on {bad.spec.label}", flush=True)
-            continue
-        model = case.program.to_bytes()
-        toolchain = ToolchainView(bad.spec.label, bad.versions, ())
-        bug = Regression(case, outcome, toolchain, onnx_outline(model), onnx_code(model))
-        builds = (TestBuild(one.spec.label, one.python) for one in (bad, good))
-        yield OldBug(name, bug, *builds)
-
-
-def _provisioned(data_dir: Path, target: str, release: str, packages: Sequence[str]) -> ReadyToolchain:
-    requirements = (*backends.get(target).requirements(release), *packages)
-    spec = ToolchainSpec("release", target, requirements, f"{target} {release}")
-    return provision(spec, data_dir, lambda _line: None)
-
-
-def _with_first_opset(case: TestCase) -> TestCase:
-    """The case with the first opset that has all its operators as they are."""
-    model = onnx.load_from_string(case.program.to_bytes())
-    newest = model.opset_import[0].version
-    schemas = (onnx.defs.get_schema(node.op_type, newest, node.domain) for node in model.graph.node)
-    opset = max(7, *(one.since_version for one in schemas))  # 7: the first that ONNX Runtime supports
-    model.opset_import[0].version = opset
-    model.ir_version = onnx.helper.find_min_ir_version_for(model.opset_import)
-    onnx.checker.check_model(model, full_check=True)
-    return replace(case, program=OnnxModel(model.SerializeToString()))
-
-
-def _show(target: str, bug: OldBug) -> bool:
-    """Whether the test that is written for a bug proves it; prints the proof."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="assay-tree-") as folder:
-            tree = folder_tree(make_tree(Path(folder), target))
-            proposal = propose(bug.regression, tree)
-            applied = _applies(Path(folder), proposal.patch())
-            proof = prove(proposal, tree, bug.bad, bug.good, run_test)
-    except RefusalError as error:
-        print(f"none    {bug.name}: {error}", flush=True)
-        return False
-    assert proof.bad is not None
-    failed = proof.bad.runs - proof.bad.passed
-    print(
-        f"proved  {bug.name}: {proposal.name} fails {failed}/{proof.bad.runs} on {bug.bad.label}, passes "
-        f"{proof.good.passed}/{proof.good.runs} on {bug.good.label}, {proof.seconds:.1f} s at most, "
-        f"{_added(proposal)} lines, git apply {'clean' if applied else 'FAILS'}",
-        flush=True,
-    )
-    return applied and failed == proof.bad.runs
-
-
-def _added(proposal: Proposal) -> int:
-    return sum(line.startswith("+") for line in proposal.patch().splitlines()) - 1
-
-
-def _applies(folder: Path, patch: str) -> bool:
-    command = ["git", "apply", "--check", "--whitespace=error-all", "-"]
-    done = subprocess.run(command, cwd=folder, input=patch, text=True, check=False, stderr=sys.stderr)
-    return done.returncode == 0
-
-
-def _outcome(corpus: Corpus, case: TestCase, target: str, build: ReadyToolchain) -> Outcome:
-    found: list[Outcome] = []
-    shard = Shard(
-        corpus=str(corpus.root),
-        cases=(case.id,),
-        backend=target,
-        toolchain=build.digest,
-        python=build.python,
-        fresh=True,
-    )
-
-    def take(event: dict[str, Any]) -> None:
-        if event["event"] == "outcome":
-            found.append(Outcome.from_json(event["outcome"]))
-
-    LocalRunner(1).run(shard, take, threading.Event())
-    return found[0]

@@ -21,7 +21,7 @@ from bot.background import BackgroundWork, ServiceParts
 from bot.service import Service
 from bot.settings import Settings, report_url
 from bot.store import audit, bugs, outbox
-from bot.store.models import Bug, Campaign, CampaignState, Target
+from bot.store.models import Bug, Campaign, CampaignState, Proposal, Target
 
 Serving = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -82,6 +82,9 @@ def tell(made: Service, title: str = "wrong values", why: str = "already broken 
             target="octo/open", signature="5" * 16, title=title, reason=why, first_seen=AT, last_seen=AT
         )
         session.add(bug)
+        session.add(Proposal(target="octo/open", signature="5" * 16, effect="e", state="merged", number=31,
+                             branch="b", path="tests/test_pad.py", test="test_pad_values",
+                             writer="pytest-function", created_at=AT, updated_at=AT))  # fmt: skip
         session.flush()
         audit.record(session, "octo/open", "silent", bugs.audit_subject(bug), why, AT)
         audit.record(session, "octo/open", "sent", "effect:12", "check_run published", AT)
@@ -109,7 +112,8 @@ def test_the_page_of_a_repository_says_why_nothing_was_said(tmp_path: Path, serv
         assert answer.headers["content-security-policy"].startswith("default-src 'none'")
         assert "check_run published" not in answer.text, "GitHub shows it"
         assert "reports: held" in answer.text
-        for said in ("planning", "no such release", "wrong values", "already broken at base", "silent"):
+        for said in ("planning", "no such release", "wrong values", "already broken at base", "silent",
+                     "test_pad_values", "octo/open/pull/31", "merged"):  # fmt: skip
             assert said in answer.text
         assert "Publishing is paused" not in answer.text
         assert made.database is not None

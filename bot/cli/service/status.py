@@ -16,7 +16,7 @@ from bot.cli.common.service_database import open_database
 from bot.cli.exits import Exit
 from bot.errors import UsageError
 from bot.store import now, outbox, overview
-from bot.store.models import AuditEvent, Bug, Effect
+from bot.store.models import AuditEvent, Bug, Effect, Proposal
 from bot.terminal import echo
 
 
@@ -103,6 +103,7 @@ def _whole(seen: overview.Overview) -> dict[str, Any]:
         "held": [_effect(one) for one in seen.held],
         "failed": [_effect(one) for one in seen.failed],
         "retrying": [_effect(one) for one in seen.retrying],
+        "proposals": [_proposal(one) for one in seen.proposals],
         "acts": [_audit_event(one) for one in seen.audit_events],
     }
 
@@ -113,6 +114,16 @@ def _bug(bug: Bug) -> dict[str, Any]:
 
 def _effect(one: Effect) -> dict[str, Any]:
     return {"key": one.key, "kind": one.kind, "bug": one.bug_id, "number": one.number, "reason": one.reason}
+
+
+def _proposal(one: Proposal) -> dict[str, Any]:
+    return {
+        "test": one.test,
+        "path": one.path,
+        "state": one.state,
+        "number": one.number,
+        "reason": one.reason,
+    }
 
 
 def _audit_event(one: AuditEvent) -> dict[str, Any]:
@@ -152,6 +163,9 @@ def _print_one(result: Mapping[str, Any]) -> None:
         f"{bug['id']:4} {bug['state']:9} {bug['title']}" + (f" #{bug['issue']}" if bug["issue"] else "")
         + (f"\n       {bug['reason']}" if bug["reason"] else "")
         for bug in result["bugs"]
+    ])  # fmt: skip
+    _part(console, "proposed tests, newest first", [
+        f"{one['state']:7} {one['test']} in {one['path']}: {one['reason']}" for one in result["proposals"]
     ])  # fmt: skip
     for state in ("held", "failed", "retrying"):
         _part(console, f"{state} effects", [

@@ -51,6 +51,7 @@ class _Request:
     """A bug, what is known of it, and the newest campaign, whose commit the test is written for.
 
     replaces  what the open pull request holds that is written anew; None for a first proposal
+    marked    the merged test that is expected to fail, whose mark goes; "" for none
     """
 
     known: BugCase
@@ -58,6 +59,7 @@ class _Request:
     newest: Campaign
     config: RepositoryConfig
     replaces: Mapping[str, Any] | None = None
+    marked: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -77,6 +79,11 @@ def propose_test(job_context: JobContext) -> None:
     proposal = propose(regression, tree, settings, is_open=request.is_open)
     if not proposal.is_new:
         raise RefusalError(f"{proposal.path} has {proposal.name} already")
+    if request.marked and not proposal.removes_mark:
+        raise RefusalError(
+            f"{proposal.path} has no {request.marked} as it was proposed, so its mark of an expected failure "
+            "has to be removed by hand"
+        )
     proof = _prove(job_context, request, proposal, tree)
     subjects = recent_subjects(job_context.services.repositories, target, commit)
     habits = RepositoryHabits(
@@ -120,16 +127,17 @@ def _load(job_context: JobContext) -> _Request:
             raise RefusalError("no commit of the repository was tested yet")
         config = RepositoryConfig.from_json(newest.config)
         _require_enabled(config)
-        replaces = None
+        replaces, marked = None, None
         if job_context.job_spec.arguments.get("rebase"):
             replaces = proposals.last_content(session, _open(session, known.bug))
             if replaces is None:
                 raise RefusalError("the commit of this branch is not known any more: rebase it by hand")
         else:
             _require_wanted(session, known.bug, config)
+            marked = proposals.expected_to_fail(session, known.bug.target, known.bug.signature)
         facts = collect_bug_facts(session, known.bug, job_context.corpus)
         session.expunge_all()
-    return _Request(known, facts, newest, config, replaces)
+    return _Request(known, facts, newest, config, replaces, marked.test if marked is not None else "")
 
 
 def _require_enabled(config: RepositoryConfig) -> None:

@@ -22,6 +22,7 @@ from bot.store.models import (
     Effect,
     Finding,
     Job,
+    Proposal,
     Retest,
     Toolchain,
 )
@@ -193,6 +194,30 @@ def test_a_fix_is_verified_on_two_commits_then_told_and_closed(harness: BugHarne
     assert "| 0 of 3 fresh runs |" in str(text)
     assert closed == ("issue_state", "closed")
     assert harness.explained()
+
+
+@pytest.mark.parametrize(
+    ("state", "proof", "wanted"),
+    [
+        ("merged", {"bad": None}, [{"run_number": 1}]),
+        ("open", {"bad": None}, [{"run_number": 1, "rebase": True}]),
+        ("refused", {"bad": None}, []),
+        ("merged", {"bad": {"passed": 0}}, []),
+    ],
+)
+def test_a_test_that_is_expected_to_fail_loses_its_mark_once(
+    harness: BugHarness, state: str, proof: dict[str, object], wanted: list[dict[str, object]]
+) -> None:
+    with harness.database.transaction() as session:
+        row = Proposal(
+            target=TARGET, signature="s", effect="e", branch="b", path="p", test="test_a", writer="pytorch",
+            state=state, number=9, proof=proof, created_at=START, updated_at=START,
+        )  # fmt: skip
+        session.add(row)
+    for commit in "23":
+        harness.campaign(commit)
+        harness.retest(commit, PASSES)
+    assert [one.arguments for one in harness.jobs() if one.kind == "propose"] == wanted
 
 
 def test_what_fails_in_between_begins_anew(harness: BugHarness) -> None:

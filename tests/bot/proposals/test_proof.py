@@ -113,9 +113,18 @@ def test_the_text_says_what_was_run() -> None:
         assert message in text.body, message
     assert "<b>" not in text.body
     crash = replace(bug, issue="")
-    assert (
-        "a bug that Assay found" in write_text(crash, proposal(), replace(proof, bad=None), 7, "t", "k").body
-    )
+    marked = write_text(crash, proposal(), replace(proof, bad=None), 7, "t", "k").body
+    assert "adds a regression test for a bug that Assay found" in marked
+    assert "| fails, as it is marked, in 3 of 3 runs, 1.2 s at most; the bug is open |" in marked
+    assert "passes" not in marked
+
+
+def test_the_text_says_that_a_mark_goes() -> None:
+    proof = Proof(BuildResult("a", "", 3, 0), BuildResult("b", "", 3, 3), 1.0)
+    bug, added = regression("onnxruntime", cumsum()), proposal()
+    text = write_text(bug, replace(added, before=f"@unittest.expectedFailure\n{added.after}"), proof, 7, "t", "k")
+    assert "removes the mark of an expected failure from the regression test" in text.body
+    assert text.branch == write_text(bug, added, proof, 7, "t", "k").branch + "-passes"
 
 
 def test_the_text_follows_the_repository() -> None:

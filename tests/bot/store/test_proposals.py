@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.store import Database, Session, proposals
-from bot.store.models import Base, Effect, Proposal
+from bot.store import Database, Session, bugs, proposals
+from bot.store.models import Base, BugState, Effect, Proposal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -61,6 +61,39 @@ def test_an_end_is_an_end_for_that_bug_only(state: str, output: str, store: Data
         proposals.follow(session, "o/n", 7, state, NOW)
         assert output in obstacle(session, "a")
         assert obstacle(session, "b") == ""
+
+
+@pytest.mark.parametrize("state", ["open", "merged", "closed"])
+def test_a_merged_test_that_is_expected_to_fail_is_proposed_again_once_the_bug_is_fixed(
+    state: str, store: Database
+) -> None:
+    with store.transaction() as session:
+        bugs.record_sighting(session, "o/n", "a", "wrong values", NOW)
+        row = add(session, "a", 7)
+        row.proof = {"bad": None, "good": {}, "seconds": 1.0}
+        proposals.follow(session, "o/n", 7, state, NOW)
+        marked = proposals.expected_to_fail(session, "o/n", "a")
+        assert (marked is row) == (state != "closed")
+        assert obstacle(session, "a") != ""
+        bug = bugs.find(session, "o/n", "a")
+        assert bug is not None
+        bug.state = BugState.FIXED.value
+        assert (obstacle(session, "a") == "") == (state == "merged")
+        row.proof = {"bad": {"passed": 0}, "good": {}, "seconds": 1.0}
+        assert proposals.expected_to_fail(session, "o/n", "a") is None
+        assert obstacle(session, "a") != ""
+
+
+def test_the_tests_of_passing_cases_are_not_expected_to_fail(store: Database) -> None:
+    with store.transaction() as session:
+        add(session, "a", 7).proof = {"bad": None, "covers": []}
+        assert proposals.expected_to_fail(session, "o/n", "a") is None
+
+
+def test_the_newest_come_first(store: Database) -> None:
+    with store.transaction() as session:
+        rows = [add(session, one) for one in "abc"]
+        assert proposals.newest(session, "o/n", 2) == [rows[2], rows[1]]
 
 
 def test_a_reopened_one_is_open(store: Database) -> None:
