@@ -10,6 +10,7 @@ from bot.proposals.candidate_names import class_name
 from bot.proposals.code_style import CodeStyle
 from bot.proposals.input_expressions import expected_output, numpy_input
 from bot.proposals.regression import Regression
+from bot.proposals.tolerances import keyword_text, read_defaults, short_number
 from bot.proposals.torch_forms import torch_form
 from bot.proposals.tree import Tree
 from bot.reports.reproducer import full_configuration
@@ -69,6 +70,7 @@ class Writer:
     expects_failures  whether the suite accepts a test of an open bug that is marked as failing
     is_provable  whether the test runs with the repository's own files alone
     timeout_s    of one run of the test
+    helper       the function of the test's file that compares and takes `rtol` and `atol`, "" for none
     companions   other files that the test needs, as far as the repository has them
     suite        patterns of the files that test such programs; the test's own file always counts
     other_path   a file of the suite that `other_text` is for
@@ -84,6 +86,7 @@ class Writer:
     expects_failures: ClassVar[bool] = False
     is_provable: ClassVar[bool] = True
     timeout_s: ClassVar[float] = 120.0
+    helper: ClassVar[str] = ""
     companions: ClassVar[tuple[str, ...]] = ()
     suite: ClassVar[tuple[str, ...]] = ()
     other_path: ClassVar[str] = ""
@@ -108,6 +111,8 @@ class Writer:
     def write(self, regression: Regression, test: TestSite) -> str:
         """A module with this test only. Raises RefusalError for programs without a short form."""
         options, _ = full_configuration(regression.outcome)
+        rtol, atol = regression.tolerance
+        known = read_defaults(test.tree.read(test.place.path) or "", self.helper) if self.helper else {}
         common = {
             "name": test.name,
             "class_name": class_name(test.name),
@@ -118,8 +123,10 @@ class Writer:
             "issue": regression.issue,
             "options": options,
             "wrong": regression.outcome.verdict is Verdict.WRONG_RESULT,
-            "rtol": regression.tolerance[0],
-            "atol": regression.tolerance[1],
+            "rtol": short_number(rtol),
+            "atol": short_number(atol),
+            "tolerance": keyword_text({"rtol": rtol, "atol": atol}, known),
+            "eps": short_number(max(rtol, atol)),
         }
         return render(f"proposals/{self.name}.py.j2", **common, **self.values(regression, test.tree))
 

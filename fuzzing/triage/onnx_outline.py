@@ -35,10 +35,42 @@ def onnx_outline(model: bytes) -> dict[str, Any]:
 
     try:
         proto = plain_model(onnx.load_model_from_string(model))
+        _name_constants(proto)
         outline = _outline(proto)
     except (DecodeError, InexpressibleError, ValueError, TypeError):
         return {}
     return outline if _builds(outline, proto) else {}
+
+
+def _name_constants(proto: ModelProto) -> None:
+    """Names initializers as ONNX names the input that each is: `axis`, `shape`, `starts`.
+
+    Those of several operators, and of models with subgraphs, which may use them too, keep their names.
+    """
+    from onnx import defs
+
+    graph, opsets = proto.graph, {one.domain: one.version for one in proto.opset_import}
+    if any(one.HasField("g") or one.graphs for node in graph.node for one in node.attribute):
+        return
+    uses = [(node, at) for node in graph.node for at in range(len(node.input))]
+    taken = {one.name for one in (*graph.input, *graph.output)} | {
+        name for node in graph.node for name in (*node.input, *node.output)
+    }
+    for constant in graph.initializer:
+        places = [(node, at) for node, at in uses if node.input[at] == constant.name]
+        if len(places) != 1:
+            continue
+        ((node, at),) = places
+        try:
+            formal = defs.get_schema(node.op_type, opsets.get(node.domain, 1), node.domain).inputs
+        except defs.SchemaError:
+            continue
+        last = len(formal) - 1
+        if at > last or (at == last and formal[at].option == defs.OpSchema.FormalParameterOption.Variadic):
+            continue
+        if (name := formal[at].name.lower()) not in taken:
+            taken.add(name)
+            node.input[at] = constant.name = name
 
 
 def _outline(proto: ModelProto) -> dict[str, Any]:

@@ -98,6 +98,35 @@ def test_a_test_is_proposed_once_and_never_again_after_it_was_closed(
     assert len(repository.pulls) == 1
 
 
+def test_a_merged_test_that_is_expected_to_fail_loses_its_mark(
+    deployment: Deployment, repository: RepositoryDouble, issue: Issue
+) -> None:
+    ask(deployment, repository, issue)
+    (pull,) = repository.pulls
+    assert pull.pull is not None
+    path = "tests/test_compiler_regressions.py"
+    written = (repository.record.git.read(pull.pull.head_sha, path) or b"").decode()
+    marked = written.replace("def test_add", "@unittest.expectedFailure\ndef test_add")
+    repository.merge_pull(pull.number, by="ada")
+    repository.commit({path: f"import unittest\n{marked}"}, message="Expect it to fail")
+    deployment.wait_until_idle()
+    assert f"#{pull.number} added a test for this bug" in ask(deployment, repository, issue)
+    with deployment.database() as database, database.transaction() as session:
+        (row,) = proposals.in_state(session, repository.name, ProposalState.MERGED)
+        row.proof = row.proof | {"bad": None}  # as of a suite that takes tests of open bugs
+
+    assert "passes on" in ask(deployment, repository, issue)
+    other = repository.pulls[-1]
+    assert other.pull is not None
+    assert (other.title, other.number) != (pull.title, pull.number)
+    assert "Expect test_add_compile to pass" in str(other.title)
+    assert repository.record.git.read(other.pull.head_sha, path) == f"import unittest\n{written}".encode()
+
+    repository.close_pull(other.number, by="ada")
+    deployment.wait_until_idle()
+    assert f"#{other.number} was closed" in ask(deployment, repository, issue)
+
+
 def test_a_fork_gets_the_branch_where_somebody_asked_for_tests(
     deployment: Deployment, repository: RepositoryDouble, issue: Issue
 ) -> None:

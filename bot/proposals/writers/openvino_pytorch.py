@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from bot.proposals.input_expressions import numpy_input
 from bot.proposals.openvino_layer_tests import LAYER_TESTS, LayerTestWriter
 from bot.proposals.regression import Regression
 from bot.proposals.tree import Tree
@@ -38,6 +39,7 @@ class OpenVinoPytorchWriter(LayerTestWriter):
         options, _ = full_configuration(regression.outcome)
         return {
             **super().values(regression, tree),
+            "arrays": [numpy_input(value) for _, value in regression.case.inputs],
             "takes_reference": _REFERENCE.search(tree.read(self.base) or "") is not None,
             "traced": options.get("capture") == "traced",
         }

@@ -22,6 +22,7 @@ class TinygradOnnxWriter(Writer):
     first_party = "tinygrad"
     path = "test/external/external_test_onnx_ops.py"
     class_name = "TestMainOnnxOps"
+    helper = "helper_test_single_op"
     suite: ClassVar[tuple[str, ...]] = ("test/external/external_test_onnx_*.py", "test/models/test_onnx.py")
     companions: ClassVar[tuple[str, ...]] = ("extra/__init__.py", "extra/onnx_helpers.py", "pyproject.toml")
 

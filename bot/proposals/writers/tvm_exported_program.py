@@ -18,6 +18,7 @@ class TvmExportedProgramWriter(Writer):
     style: ClassVar[CodeStyle] = CodeStyle(line_length=100)
     first_party = "tvm"
     path = "tests/python/relax/test_frontend_from_exported_program.py"
+    helper = "verify_model_numerically"
     suite: ClassVar[tuple[str, ...]] = (
         "tests/python/relax/test_frontend_from_*.py",
         "tests/python/relax/test_frontend_dynamo.py",

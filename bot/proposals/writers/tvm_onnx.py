@@ -21,6 +21,7 @@ class TvmOnnxWriter(Writer):
     style: ClassVar[CodeStyle] = CodeStyle(line_length=100)
     first_party = "tvm"
     path = "tests/python/relax/test_frontend_onnx.py"
+    helper = "check_correctness"
     suite: ClassVar[tuple[str, ...]] = ("tests/python/relax/test_frontend_onnx*.py",)
 
     def values(self, regression: Regression, tree: Tree) -> Mapping[str, Any]:

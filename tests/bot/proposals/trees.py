@@ -106,7 +106,14 @@ import torch
 import torch._dynamo.test_case
 
 
+def check_model(self, model, example_inputs, *, atol=None, rtol=None):
+    actual = torch.compile(model, fullgraph=True)(*example_inputs)
+    self.assertEqual(actual, model(*example_inputs), atol=atol, rtol=rtol)
+
+
 class CPUReproTests(torch._dynamo.test_case.TestCase):
+    common = check_model
+
     def test_identity(self):
         x = torch.ones(2)
         self.assertEqual(x, x)
