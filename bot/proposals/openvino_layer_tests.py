@@ -31,7 +31,7 @@ class LayerTestWriter(Writer):
         del settings
         word = operator_word(regression)
         paths = [f"{self.folder}/test_{one}.py" for one in (word, word.replace("_", ""))]
-        path = next((one for one in paths if tree.has(one)), paths[0])  # the suite has CumSum in test_cumsum.py
+        path = next((one for one in paths if tree.has(one)), paths[0])  # CumSum is in test_cumsum.py
         return Place(path) if tree.has(self.base) else None
 
     def test_id(self, place: Place, name: str) -> str:

@@ -35,9 +35,7 @@ def read_defaults(source: str, function: str) -> dict[str, object]:
     names = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
     last = zip(reversed(names), reversed(node.args.defaults), strict=False)
     only = zip((one.arg for one in node.args.kwonlyargs), node.args.kw_defaults, strict=True)
-    return {
-        name: value.value for name, value in (*last, *only) if isinstance(value, ast.Constant)
-    }
+    return {name: value.value for name, value in (*last, *only) if isinstance(value, ast.Constant)}
 
 
 def _short(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from fuzzing.outcomes import Outcome, Verdict
 from fuzzing.triage.onnx_outline import onnx_outline
 from fuzzing.triage.onnx_text import onnx_code
 from tests.benchmarks.bisection import _collected
-from tests.bot.reports.test_reproducer import case_of
 
 DATA = Path(__file__).parent / "proposed_tests_data" / "old_bugs.toml"
 #: Programs that every build computes right: their tests have to pass on both.
@@ -53,20 +52,22 @@ class OldBugs:
     pythons  interpreters for "bad" and "good" in place of environments with the releases of the data
     """
 
-    def __init__(self, target: str, data_dir: Path, pythons: Mapping[str, str]) -> None:
+    def __init__(self, target: str, data_dir: Path, pythons: Mapping[str, Path | None]) -> None:
         self._target, self._data_dir = target, data_dir
         self._data = read_data()[target]
-        self._bad, self._good = (self._build(one, pythons.get(one, "")) for one in ("bad", "good"))
+        self._bad, self._good = (self._build(one, pythons.get(one)) for one in ("bad", "good"))
         self.bad, self.good = (TestBuild(one.spec.label, one.python) for one in (self._bad, self._good))
 
-    def bugs(self) -> Iterator[OldBug]:
-        """The bugs, as they show on the bad build."""
+    def bugs(self, names: Collection[str] | None = None) -> Iterator[OldBug]:
+        """The bugs, or those of these names, as they show on the bad build."""
         tests = self._data.get("tests", ())
         ids = _collected(self._data_dir) if tests else {}
         corpus = Corpus(self._data_dir / "corpus")
         cases = [(name, _with_first_opset(corpus.get(ids[name]))) for name in tests]
         cases += [(one["name"], _case(one)) for one in self._data.get("bug", ())]
         for name, case in cases:
+            if names and name not in names:
+                continue
             corpus.add(case)
             yield OldBug(name, self._regression(case, _outcome(corpus, case, self._target, self._bad)))
 
@@ -82,12 +83,12 @@ class OldBugs:
         assert outcome.verdict is Verdict.PASS, outcome.summary
         return self._regression(case, outcome)
 
-    def _build(self, which: str, python: str) -> ReadyToolchain:
+    def _build(self, which: str, python: Path | None) -> ReadyToolchain:
         release, extra = self._data[which], self._data["extra"][which]
         requirements = (*backends.get(self._target).requirements(release), *extra)
         spec = ToolchainSpec("release", self._target, requirements, f"{self._target} {release}")
-        if python:
-            return ReadyToolchain(spec, spec.label, python, {}, ())
+        if python is not None:
+            return ReadyToolchain(spec, spec.label, str(python.absolute()), {}, ())
         return provision(spec, self._data_dir, lambda _line: None)
 
     def _regression(self, case: TestCase, outcome: Outcome) -> Regression:
@@ -112,7 +113,8 @@ def _case(data: Mapping[str, Any]) -> TestCase:
         for one in model.graph.input:
             dtype = onnx.helper.tensor_dtype_to_np_dtype(one.type.tensor_type.elem_type)
             inputs[one.name] = Tensor.of(np.array(data["inputs"][one.name], dtype))
-        return case_of(model.SerializeToString(), inputs, {})
+        origin = Provenance("onnx-node-tests", "f", model.graph.node[0].op_type, "onnx", onnx.__version__)
+        return TestCase(OnnxModel(model.SerializeToString()), tuple(inputs.items()), origin)
     text = f"import torch\n\n\n{data['function'].strip()}\n"
     given = [Tensor.of(np.array(one["values"], one["dtype"])) for one in data["inputs"]]
     origin = Provenance("torch-api", "f", _operator(text), "torch", "2")

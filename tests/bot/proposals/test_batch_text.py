@@ -23,7 +23,7 @@ def test_it_says_what_each_test_adds_and_what_was_run() -> None:
         "4 tests to `tests/python/relax/test_frontend_onnx.py`",
         "| `test_elu_alpha` | `Elu; alpha of Elu` |",
         "| `test_neg` | `Neg` |",
-        f"passes in 3 of 3 runs on tvm 1 at {'b' * 12}, 1.2 s at most",
+        f"passes in 3 of 3 runs on tvm 1 at {'b' * 12}, the slowest of them in 1.2 s",
         "test_frontend_onnx.py::test_elu_alpha\n",
         "- `ruff` finds nothing.\n",
         "Close this pull request if the tests are not wanted",

@@ -18,7 +18,7 @@ from bot.proposals.pull_request_text import write_subject
 from bot.proposals.regression import Regression
 from bot.proposals.tree import Tree, folder_tree
 from bot.proposals.writer import ProposalSettings, writer_names
-from fuzzing.cases import Recipe, Tensor
+from fuzzing.cases import Recipe, Tensor, TestCase
 from fuzzing.outcomes import Evidence, Mismatch, Phase, Verdict
 from tests.bot.proposals.regressions import cumsum, node_test, regression, torch_sum, torch_text
 from tests.bot.proposals.trees import FILES, make_tree
@@ -160,6 +160,37 @@ def test_a_program_that_dynamo_does_not_capture_is_dynamos() -> None:
     assert "import torch._dynamo" not in proposal.after, "what the file has is not imported again"
 
 
+def test_the_common_helper_is_called_where_it_runs_the_program_as_it_failed() -> None:
+    repository, bug = WRITTEN["pytorch"]
+    assert "self.common(fn, (x,), rtol=1e-3, atol=1e-5)" in propose(bug, tree_of(repository)).after
+    half = replace(bug, case=with_inputs(bug, "float16"))
+    function = regression("inductor", torch_text())
+    without = Tree(lambda path: (tree_of(repository).reader(path) or b"").replace(b"common =", b"other ="))
+    for other, tree in ((half, tree_of(repository)), (function, tree_of(repository)), (bug, without)):
+        added = [line for line in propose(other, tree).patch().splitlines() if line.startswith("+")]
+        assert "+        compiled = torch.compile(fn)" in added
+        assert not any("self.common" in line for line in added)
+
+
+def test_the_file_that_the_suite_has_for_an_operator_is_taken() -> None:
+    _, bug = WRITTEN["openvino-onnx"]
+    folder, tree = "tests/layer_tests/onnx_tests", tree_of("openvino")
+    assert propose(bug, tree).path == f"{folder}/test_cum_sum.py"
+    known = f"{folder}/test_cumsum.py"
+    there = Tree(lambda path: b"import pytest\n" if path == known else tree.reader(path))
+    assert propose(bug, there).path == known
+
+
+def with_inputs(bug: Regression, dtype: str) -> TestCase:
+    """The case with inputs of another type."""
+    inputs = tuple(
+        (name, Tensor.of(value.array().astype(dtype)))
+        for name, value in bug.case.inputs
+        if isinstance(value, Tensor)
+    )
+    return replace(bug.case, inputs=inputs)
+
+
 def test_a_wrong_type_is_checked_where_the_helper_can() -> None:
     bug = regression("tvm", cumsum())
     evidence = Evidence(mismatches=(Mismatch("y", "type", "float64, not float32"),))
@@ -169,7 +200,8 @@ def test_a_wrong_type_is_checked_where_the_helper_can() -> None:
     proposal = propose(wrong_type, Tree(lambda name: helper.encode() if name == path else None))
     assert proposal.name == "test_cum_sum_exclusive_reverse_dtype"
     assert "check_dtypes=True)" in proposal.after
-    assert "check_dtypes" not in propose(wrong_type, tree_of("tvm")).after
+    older = Tree(lambda name: b"def check_correctness(model):\n    pass\n" if name == path else None)
+    assert "check_dtypes" not in propose(wrong_type, older).after
 
 
 def test_long_inputs_become_random_numbers_not_bytes() -> None:

@@ -21,6 +21,7 @@ import pytest
 pytest.importorskip("onnx")
 
 import onnxruntime
+import tvm_ffi
 from onnx import TensorProto, helper
 
 import tvm
@@ -29,14 +30,18 @@ from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 
 
-def check_correctness(model, inputs=None, ir_version=8, opset=14, rtol=1e-7, atol=1e-5):
+def check_correctness(
+    model, inputs=None, ir_version=8, opset=14, rtol=1e-7, atol=1e-5, check_dtypes=False
+):
     model.ir_version, model.opset_import[0].version = ir_version, opset
     session = onnxruntime.InferenceSession(model.SerializeToString())
     wanted = session.run(None, inputs)
     machine = relax.VirtualMachine(tvm.compile(from_onnx(model), target="llvm"), tvm.cpu())
     got = machine["main"](*[tvm.runtime.tensor(inputs[given.name]) for given in model.graph.input])
     for one, want in zip([got] if len(wanted) == 1 else got, wanted):
-        tvm.testing.assert_allclose(one.numpy(), want, rtol=rtol, atol=atol)
+        one = np.array(list(one)) if isinstance(one, tvm_ffi.Shape) else one.numpy()
+        assert not check_dtypes or one.dtype == want.dtype
+        tvm.testing.assert_allclose(one, want, rtol=rtol, atol=atol)
 
 
 def test_relu():
