@@ -1,6 +1,6 @@
 """Proposed regression tests: which are open, and what became of each.
 
-open ──merged──▶ merged             if it is expected to fail and the bug is fixed: open again, without the mark
+open ──merged──▶ merged             open again without its mark, if it is expected to fail and passes
   ├──closed by a person──▶ refused    never proposed again
   └──GitHub refuses it──▶ failed      may be proposed again
 """
