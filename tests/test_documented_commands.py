@@ -78,6 +78,19 @@ def test_documented_commands_and_options_exist(page: Path) -> None:
     assert {line: why for line in commands(page.read_text()) if (why := problem(line))} == {}
 
 
+def test_documented_runs_name_what_they_test() -> None:
+    """Each example in a block of code; elsewhere a command is named with the option in question only."""
+    lines = [
+        line
+        for page in _PAGES
+        for block in re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL)
+        for line in commands(block)
+        if line.startswith("assay run ")
+    ]
+    assert len(lines) > 4
+    assert [one for one in lines if not {"--backend", "--library", "--repo"} & set(_words(one))] == []
+
+
 def test_there_are_documented_commands_and_wrong_ones_are_found() -> None:
     lines = [line for page in _PAGES for line in commands(page.read_text())]
     assert len(lines) > 60

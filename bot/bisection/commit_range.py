@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from bot.bisection.release_probe import BisectionQuery
 from bot.commit_files import CommitMessage, TreeSource
 from bot.errors import UsageError
-from bot.github.local_repository import LocalRepository
 from bot.toolchains import ToolchainSpec
 
 #: GitHub's subjects of a squashed and of a merged pull request.
@@ -37,6 +36,14 @@ class History(TreeSource, Protocol):
         ...
 
 
+class RevisionHistory(History, Protocol):
+    """The commits of one repository, also by the names of branches and tags."""
+
+    def resolve(self, revision: str, /) -> str:
+        """The commit id of a revision; raises UsageError if there is none."""
+        ...
+
+
 @dataclass(frozen=True)
 class CommitRange:
     """Commits after `good` up to `bad`, on the first-parent line of `bad`."""
@@ -45,7 +52,7 @@ class CommitRange:
     bad: str
 
     @classmethod
-    def parse(cls, text: str, repository: LocalRepository) -> CommitRange:
+    def parse(cls, text: str, repository: RevisionHistory) -> CommitRange:
         """Reads GOOD..BAD; raises UsageError as `starting`, or if a commit is missing."""
         good, dots, bad = text.partition("..")
         if not (good and dots and bad) or bad.startswith("."):

@@ -10,6 +10,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,12 @@ class LocalRepository:
                 f"--repo {folder}: not a git repository; give the folder of a checkout or a mirror"
             )
         self._repository_objects = found.stdout.decode().strip()
+
+    @cached_property
+    def newest(self) -> str:
+        """The revision that is tested unless another is named: of a bare repository HEAD."""
+        bare = self._run("rev-parse", "--is-bare-repository").strip() == b"true"
+        return "HEAD" if bare else WORKTREE
 
     def resolve(self, revision: str) -> str:
         """The commit id of `revision`; raises UsageError if there is none."""

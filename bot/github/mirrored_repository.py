@@ -1,9 +1,10 @@
-"""One repository of a server as bisections read it: `bot.bisection.commit_range.History`."""
+"""One repository of a server, read as a local one is (`bot.github.local_repository`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bot.commit_files import Ancestor, CommitMessage, TreeFile
 from bot.github.repositories import Repositories
@@ -19,6 +20,29 @@ class MirroredRepository:
     repositories: Repositories
     target: str
     known: str
+
+    #: The revision that is tested unless another is named.
+    newest = "HEAD"
+
+    def resolve(self, revision: str) -> str:
+        """The commit id of a branch, tag, reference or commit; raises UsageError if there is none."""
+        return self.repositories.resolve(self.target, revision)
+
+    def parent(self, sha: str) -> str:
+        """The first parent; raises UsageError for a root commit."""
+        return self.resolve(f"{sha}^")
+
+    def changed_files(self, _target: str, base: str, head: str) -> tuple[str, ...]:
+        """The paths that differ between two commits."""
+        return self.repositories.changed_files(self.target, base, head)
+
+    def change(self, _target: str, base: str, head: str) -> dict[str, Any]:
+        """The change between two commits, in the form of `bot.github.changes`."""
+        return self.repositories.change(self.target, base, head)
+
+    def default_branch(self, _target: str) -> str:
+        """The branch that the server names as such."""
+        return self.repositories.default_branch(self.target)
 
     def read(self, _target: str, sha: str, path: str) -> bytes | None:
         """The content of a file at a commit; None if there is no such file."""

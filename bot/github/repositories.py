@@ -38,6 +38,11 @@ MAX_CHANGED_FILES = 3_000  # as GitHub's list of a pull request's files
 # GitHub's own rules: logins of at most 39 letters, digits and hyphens (underscores for managed users).
 _TARGET = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,38})/([A-Za-z0-9._-]{1,100})")
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_ABBREVIATED = re.compile(r"[0-9a-f]{7,64}")
+#: A branch, tag, reference or commit, and how to walk from it: `main~2`, `v1.0^`.
+_REVISION = re.compile(
+    r"(?P<name>[^\s~^:?*\[\\-][^\s~^:?*\[\\]{0,255})(?P<steps>(?:~\d{0,6}|\^\d{0,2}){0,20})"
+)
 _TAGS = "refs/assay/tags/"
 _FETCHED_AT_ONCE = 1_000  # ids on one command line, 40 kB
 _ALL_BRANCHES = "+refs/heads/*:refs/assay/heads/*"
@@ -175,6 +180,30 @@ class Repositories:
         self._with_commit(target, base, lambda _: None)
         return self._with_commit(target, head, lambda mirror: self._merge_base(target, mirror, base, head))
 
+    def resolve(self, target: str, revision: str) -> str:
+        """The commit id of a branch, tag, reference such as `refs/pull/1/head`, or abbreviated commit.
+
+        `~N` and `^N` may follow. Raises UsageError if there is none; else as `read` does.
+        """
+        match = _REVISION.fullmatch(revision)
+        if match is None:
+            raise UsageError(f"{revision[:100]!r} is no revision; name a branch, a tag or a commit")
+        start, steps = match["name"], match["steps"]
+        sha = start if _SHA.fullmatch(start) else self._advertised(target, start)
+        if not sha and _ABBREVIATED.fullmatch(start):
+            sha = self._unabbreviated(target, start)
+        if not sha:
+            raise UsageError(f"{self._url(target)} has no branch, tag or commit {start!r}")
+
+        def use(mirror: Path) -> str:
+            wanted = f"{sha}{steps}^{{commit}}"
+            done = self._git.local("rev-parse", "--verify", "--quiet", wanted, cwd=mirror)
+            if done.returncode:
+                raise UsageError(f"{self._url(target)}: {start} has no commit {revision}")
+            return done.stdout.decode().strip()
+
+        return self._with_commit(target, sha, use)
+
     def is_on_branch(self, target: str, commit: str) -> bool:
         """Whether a branch of the repository contains the commit. Raises as `read` does.
 
@@ -198,6 +227,27 @@ class Repositories:
         if not match:
             raise RefusalError(f"{target} has no default branch: it is empty; push a commit first")
         return match[1].decode(errors="replace")
+
+    def _advertised(self, target: str, name: str) -> str:
+        """The commit of a branch, a tag or a full reference of the server, "" if it has none of that name."""
+        self._mirror(target)
+        self._root.mkdir(parents=True, exist_ok=True)
+        tried = (f"refs/heads/{name}", f"refs/tags/{name}^{{}}", f"refs/tags/{name}", name)
+        listing = self._git.remote(target, "ls-remote", "--", self._url(target), *tried, cwd=self._root)
+        pairs = re.findall(r"^(\S+)\t(\S+)$", listing.decode(errors="replace"), re.MULTILINE)
+        shas = {ref: sha for sha, ref in pairs}
+        return next((shas[ref] for ref in tried if ref in shas), "")
+
+    def _unabbreviated(self, target: str, start: str) -> str:
+        """The commit of the server's branches that begins with these digits, "" if there is none."""
+        newest = self._advertised(target, "HEAD")
+
+        def use(mirror: Path) -> str:
+            self._fetch_refs(target, mirror, _ALL_BRANCHES, prune=True)
+            found = self._git.local("rev-parse", "--verify", "--quiet", f"{start}^{{commit}}", cwd=mirror)
+            return "" if found.returncode else found.stdout.decode().strip()
+
+        return self._with_commit(target, newest, use) if newest else ""
 
     def _with_commit(self, target: str, sha: str, use: Callable[[Path], Result]) -> Result:
         """Calls `use` with the mirror once it has the commit; a damaged mirror is rebuilt, once."""

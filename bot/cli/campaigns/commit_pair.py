@@ -7,15 +7,15 @@ compiler's repository without one; of several, by the first that can.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bot import toolchains
+from bot.cli.common.repositories import Repository
 from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig, resolve_config
 from bot.errors import BrokenSourcesError, BuildFailedError, ProvisionError, UsageError
-from bot.github.local_repository import WORKTREE, LocalRepository
 from bot.toolchains import ReadyToolchain, ToolchainSpec
 from bot.toolchains.registry import OnProgress
 
@@ -28,7 +28,7 @@ class CommitPair:
     passed_over   why earlier provisioners, or other wheels, were not taken for base
     """
 
-    repository: LocalRepository
+    repository: Repository
     head: str
     base: str
     specs: Mapping[str, ToolchainSpec]
@@ -76,28 +76,72 @@ class CommitPair:
         }
 
 
+@dataclass(frozen=True)
+class Selection:
+    """What is tested, as the command line names it; None and nothing for what it does not name."""
+
+    backend: str | None
+    frontend: str | None
+    sources: tuple[str, ...]
+    device: str | None
+    options: dict[str, str]
+
+    def completed_from(self, own: RepositoryConfig, *, other_cases: bool) -> Selection:
+        """The same with a repository's configuration for what is not named.
+
+        other_cases  whether the cases are of no source; then its frontend and sources do not count
+
+        Raises UsageError if the repository is of another compiler.
+        """
+        if self.backend not in (None, own.backend):
+            raise UsageError(f"this is a repository of {own.backend}: use --backend {own.backend}")
+        chosen = self if other_cases or self.frontend or self.sources else self._with_sources(own)
+        return replace(
+            chosen,
+            backend=own.backend,
+            device=self.device or own.device,
+            options=own.options | self.options,
+        )
+
+    def _with_sources(self, own: RepositoryConfig) -> Selection:
+        return replace(self, frontend=own.frontend, sources=tuple(own.sources))
+
+
+def read_config(repository: Repository, head: str) -> RepositoryConfig:
+    """What a repository says about its tests at a commit: its `.github/assay.yml`, else the default.
+
+    Raises UsageError if it has neither, or no such commit.
+    """
+    found = resolve_config(CommitFiles(repository, "", repository.resolve(head or repository.newest)))
+    if found is None:
+        raise UsageError(
+            "this is no known compiler's repository, and it pins none: write .github/assay.yml, `assay init`"
+        )
+    return found
+
+
 def read_commits(
-    folder: Path,
+    repository: Repository,
     head: str,
     base: str,
     wheel: str,
     config: RepositoryConfig,
+    own: RepositoryConfig,
     data_dir: Path,
     progress: OnProgress,
 ) -> CommitPair:
     """The commits that the command line names. Base is head's parent, or HEAD for the working tree.
 
+    own    the repository's own configuration, which says how its commits become toolchains
     wheel  the release under the sources, which are then an overlay; "" for what the configuration names
 
-    Makes base's toolchain. Raises UsageError if a commit is missing or is not of the compiler that `config`
-    names, ConfigError if no provisioner can make it, ProvisionError if base does not work: then nothing can
-    be compared.
+    Makes base's toolchain. Raises UsageError if a commit is missing, ConfigError if no provisioner can make
+    it, ProvisionError if base does not work: then nothing can be compared.
     """
-    repository = LocalRepository(folder, data_dir / "objects")
-    head_sha = repository.resolve(head or WORKTREE)
+    head_sha = repository.resolve(head or repository.newest)
     base_sha = repository.resolve(base) if base else repository.parent(head_sha)
     head_files = CommitFiles(repository, "", head_sha)
-    config = _with_provisioners(config, head_files, wheel)
+    config = _with_provisioners(config, own, wheel)
     ready = _make(CommitFiles(repository, "", base_sha), config, data_dir, progress)
     head_spec = toolchains.resolve(config, head_files, data_dir).like(ready.spec)
     changed = repository.changed_files("", base_sha, head_sha)
@@ -112,25 +156,22 @@ def read_commits(
 
 
 def make_base(
-    folder: Path, commit: str, config: RepositoryConfig, data_dir: Path, progress: OnProgress
+    repository: Repository,
+    commit: str,
+    config: RepositoryConfig,
+    own: RepositoryConfig,
+    data_dir: Path,
+    progress: OnProgress,
 ) -> ReadyToolchain:
     """The toolchain of one commit, which something else is compared with. Raises as `read_commits` does."""
-    repository = LocalRepository(folder, data_dir / "objects")
     files = CommitFiles(repository, "", repository.resolve(commit))
-    return _make(files, _with_provisioners(config, files, ""), data_dir, progress)
+    return _make(files, _with_provisioners(config, own, ""), data_dir, progress)
 
 
-def _with_provisioners(config: RepositoryConfig, commit: CommitFiles, wheel: str) -> RepositoryConfig:
-    """The configuration with the toolchain that the commit's own one names, or with an overlay."""
-    found = resolve_config(commit)
-    if found is None:
-        raise UsageError(
-            "this is no known compiler's repository, and it pins none: write .github/assay.yml, `assay init`"
-        )
-    if found.backend != config.backend:
-        raise UsageError(f"this is a repository of {found.backend}: use --backend {found.backend}")
+def _with_provisioners(config: RepositoryConfig, own: RepositoryConfig, wheel: str) -> RepositoryConfig:
+    """The configuration with the toolchain of the repository's own one, or with an overlay over a wheel."""
     over = {"provisioner": ["overlay"], "wheel": wheel} if wheel else {}
-    return config.model_copy(update={"toolchain": found.toolchain.model_copy(update=over)})
+    return config.model_copy(update={"toolchain": own.toolchain.model_copy(update=over)})
 
 
 def _make(

@@ -22,20 +22,22 @@ from bot.campaigns.local_run import run_locally
 from bot.campaigns.plan.catalog import CorpusCases, SourceCatalog
 from bot.campaigns.services import ReadyToolchain, Services, ToolchainSpec
 from bot.cli.campaigns import run_summary
-from bot.cli.campaigns.commit_pair import CommitPair, make_base, read_commits
+from bot.cli.campaigns.commit_pair import CommitPair, Selection, make_base, read_commits, read_config
+from bot.cli.campaigns.pinned_release import PinnedRelease
 from bot.cli.campaigns.report_folder import report_folder
 from bot.cli.campaigns.rungs import RungResult, parse_rungs, run_rungs
 from bot.cli.common.case_lookup import linked_corpus, open_corpus
 from bot.cli.common.options import (
+    case_options,
     configuration_options,
     json_option,
     parse_options,
     program_kinds,
     python_option,
     select_configuration,
-    selection_options,
 )
 from bot.cli.common.progress import ProgressBars
+from bot.cli.common.repositories import open_repository
 from bot.cli.exits import Exit
 from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig, names
@@ -49,7 +51,6 @@ from bot.terminal import echo
 from bot.toolchains import resolve
 from bot.toolchains.existing import existing_spec
 from bot.toolchains.installer import UnknownReleaseError
-from bot.toolchains.wheel_pins import pin_release
 from bot.verdict_cache import open_database, open_verdict_cache
 from bot.wiring.campaigns import campaign_services
 from fuzzing import backends
@@ -57,27 +58,6 @@ from fuzzing.cases import Corpus
 from fuzzing.errors import CaseFormatError
 from fuzzing.execute import gpu_slots
 from fuzzing.outcomes import Verdict
-
-
-@dataclass(frozen=True)
-class _PinnedRelease:
-    """Implements the repository interface for releases: each "commit" is a release that pins itself."""
-
-    package: str
-
-    def read(self, _target: str, sha: str, path: str) -> bytes | None:
-        """Pins the release, and the reference libraries at the versions installed here."""
-        return pin_release(self.package, sha) if path == "requirements.txt" else None
-
-    def commits(self, _target: str, _base: str, _head: str, _paths: Sequence[str]) -> Sequence[str]:
-        """Releases have no commits between them."""
-        return ()
-
-    def default_branch(self, _target: str) -> str:
-        return "main"
-
-    def change(self, _target: str, _base: str, _head: str) -> None:
-        """The difference between two releases is unknown."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +84,13 @@ class _Arguments:
 
 
 @click.command()
-@selection_options
+@click.option(
+    "--backend",
+    "--library",
+    "backend",
+    help="Compiler or library to test; `assay doctor` lists them. [default with --repo: the repository's]",
+)
+@case_options
 @click.option("--budget", default="5m", show_default=True, help="Time to run cases, such as 90s or 5m.")
 @click.option(
     "--report",
@@ -127,14 +113,15 @@ class _Arguments:
 )
 @click.option(
     "--repo",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Test commits of the repository in this folder, by the provisioners of its .github/assay.yml; a "
-    "known compiler's needs none. --release names the wheel under its sources.",
+    metavar="FOLDER|URL",
+    help="Test commits of this repository, as its .github/assay.yml says; a known compiler's needs none. "
+    "--release names the wheel under its sources.",
 )
 @click.option(
     "--head",
     default="",
-    help="With --repo, the commit to test. [default: WORKTREE, the files as they are, uncommitted ones too]",
+    help="With --repo, the commit to test. [default: WORKTREE, the files as they are, uncommitted ones too; "
+    "of a URL, the newest commit]",
 )
 @configuration_options
 @click.option(
@@ -190,7 +177,7 @@ class _Arguments:
 @click.option("--no-cache", is_flag=True, help="Do not read or write cached verdicts.")
 @json_option
 def command(
-    backend: str,
+    backend: str | None,
     frontend: str | None,
     sources: tuple[str, ...],
     cases: Path | None,
@@ -201,7 +188,7 @@ def command(
     release: str,
     beside: tuple[str, ...],
     base: str,
-    repo: Path | None,
+    repo: str | None,
     head: str,
     device: str | None,
     given: tuple[str, ...],
@@ -242,18 +229,27 @@ def command(
         raise UsageError("--with installs packages beside a release: name one with --release")
     settings = load_settings(workers=workers)
     configure("console", "error")
-    options, seconds = parse_options(given), _seconds(budget)
+    seconds = _seconds(budget)
+    selection = Selection(backend, frontend, sources, device, parse_options(given))
+    repository = open_repository(repo, settings) if repo is not None else None
+    own = None
+    if repository is not None:
+        own = read_config(repository, base if python != sys.executable else head)
+        selection = selection.completed_from(own, other_cases=cases is not None)
+    options, chosen = selection.options, selection.backend
+    if chosen is None:
+        raise UsageError("--backend is missing: name one of " + ", ".join(names.backends()))
 
     def configure_campaign(options: dict[str, str], seconds: float) -> RepositoryConfig:
         return select_configuration(
-            backend,
-            frontend,
-            sources,
+            chosen,
+            selection.frontend,
+            selection.sources,
             cases,
             strategy,
             {"budget": budget, "toolchain": ", ".join(beside)},
             budget=seconds,
-            device=device,
+            device=selection.device,
             options=options,
             profile=profile,
             repeats=repeats,
@@ -262,7 +258,7 @@ def command(
         )
 
     config = configure_campaign(options, seconds)
-    rung_names = parse_rungs(backend, rungs) if rungs else ()
+    rung_names = parse_rungs(chosen, rungs) if rungs else ()
     if rungs and (release or repo or base):
         raise UsageError("--rungs tests an installed compiler; leave out --release, --base and --repo")
     arguments = _Arguments(
@@ -293,21 +289,21 @@ def command(
     )
     with report_folder(report) as folder, ProgressBars() as progress_bars, kept as corpus_folder:
         arguments = replace(arguments, cases=corpus_folder)
-        if repo is not None and python != sys.executable:
-            ready = make_base(repo, base, config, settings.data_dir, progress_bars.note)
+        if repository is not None and own is not None and python != sys.executable:
+            ready = make_base(repository, base, config, own, settings.data_dir, progress_bars.note)
             assert ready.spec.commit is not None
             base = ready.spec.commit.sha
             arguments = replace(arguments, base=base, fixed={base: ready.spec})
-        elif repo is not None:
+        elif repository is not None and own is not None:
             note = progress_bars.note
-            commits = read_commits(repo, head, base, release, config, settings.data_dir, note)
+            commits = read_commits(repository, head, base, release, config, own, settings.data_dir, note)
             early = _compare_sources(commits, settings, progress_bars.note)
             if early is not None:
                 return _report_early(commits, *early, as_json=as_json)
             arguments = replace(arguments, commits=commits, base=commits.base)
         if rung_names:
             campaigns = _RungCampaigns(settings, configure_campaign, folder, corpus, arguments, progress_bars)
-            done = run_rungs(backend, rung_names, options, seconds, campaigns.run)
+            done = run_rungs(chosen, rung_names, options, seconds, campaigns.run)
             return _report_rungs(done, folder if report else None, as_json=as_json)
         result, _ = _campaign(settings, config, folder, arguments, progress_bars)
     if as_json:
@@ -455,7 +451,7 @@ def _campaign(
     """Runs the campaign and returns report.json, and the cases that passed at head, in rank order."""
     corpus = arguments.cases or settings.data_dir / "corpus"
     changes: dict[str, Any] = {
-        "repositories": _PinnedRelease(backends.get(config.backend).package),
+        "repositories": PinnedRelease(backends.get(config.backend).package),
         "reports": CampaignPublisher(corpus, lambda _campaign: folder, write_pages=arguments.report),
         "corpus": corpus,
     }

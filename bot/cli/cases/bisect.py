@@ -30,11 +30,11 @@ from bot.cli.common.options import (
     json_option,
     validate_configuration,
 )
+from bot.cli.common.repositories import Repository, open_repository
 from bot.cli.exits import Exit
 from bot.commit_files import CommitFiles
 from bot.errors import UsageError
 from bot.file_lock import file_lock
-from bot.github.local_repository import LocalRepository
 from bot.runners import LocalRunner
 from bot.runners.protocol import Event, OnEvent
 from bot.settings import load_settings
@@ -57,9 +57,9 @@ from fuzzing.outcomes import Outcome, Verdict
 )
 @click.option(
     "--repo",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Search commits of the compiler's repository in this folder; with --releases, those between the two "
-    "releases found.",
+    metavar="FOLDER|URL",
+    help="Search commits of this repository of the compiler; with --releases, those between the two releases "
+    "found.",
 )
 @click.option("--commits", metavar="GOOD..BAD", help="With --repo, the commits to search.")
 @click.option("--backend", help="Compiler to use. [default: that of the package]")
@@ -79,7 +79,7 @@ from fuzzing.outcomes import Outcome, Verdict
 def command(
     case: str,
     release_range: str | None,
-    repo: Path | None,
+    repo: str | None,
     commits: str | None,
     backend: str | None,
     corpus: Path | None,
@@ -106,7 +106,7 @@ def command(
     if release_range and commits:
         raise UsageError("--releases and --commits exclude each other; with --releases, --repo searches on")
     wanted = Range.parse(release_range) if release_range else None
-    repository = LocalRepository(repo, load_settings().data_dir / "objects") if repo else None
+    repository = open_repository(repo, load_settings()) if repo else None
     between = CommitRange.parse(commits, repository) if commits and repository else None
     if backend is None and wanted is not None:
         backend = _backend(wanted.package)
@@ -195,7 +195,7 @@ class _Search:
         )
         return self._search(self.query, wanted, found)
 
-    def commits(self, repository: LocalRepository, between: CommitRange) -> dict[str, Any]:
+    def commits(self, repository: Repository, between: CommitRange) -> dict[str, Any]:
         """The commit with the change; of a merge, the commit of the merged branch if that has it."""
         config = validate_configuration({"backend": self.query.backend})
         sources = choose_sources(repository, between, config, self.data_dir, _print_progress)

@@ -49,8 +49,10 @@ profile_option = click.option(
     "--profile", default=DEFAULT, show_default=True, help="Tolerance profile of the oracle."
 )
 _CONFIGURATION = (device_option, option_option, profile_option)
+_BACKEND = click.option(
+    "--backend", "--library", "backend", required=True, help="Compiler or library to test."
+)
 _SELECTION = (
-    click.option("--backend", "--library", "backend", required=True, help="Compiler or library to test."),
     click.option(
         "--frontend", help="Frontend to test: onnx, torch, keras. [default: whichever the cases need]"
     ),
@@ -73,6 +75,11 @@ _SELECTION = (
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: adds the options that select and order cases; see `select_configuration`."""
+    return _add_options((_BACKEND, *_SELECTION), command)
+
+
+def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: the same without `--backend`."""
     return _add_options(_SELECTION, command)
 
 

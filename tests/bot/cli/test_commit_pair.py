@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.campaigns.commit_pair import CommitPair, read_commits
+from bot.cli.campaigns.commit_pair import CommitPair, Selection, read_commits, read_config
 from bot.config import RepositoryConfig, parse_config
 from bot.errors import ConfigError, UsageError
+from bot.github.local_repository import LocalRepository
 from tests.bot.toolchains.test_overlay import CONFIG, MARKER, checkout, commit, git, wheel
 
 __all__ = ["checkout", "wheel"]
@@ -24,7 +25,9 @@ def written(provisioners: str, backend: str = "tvm") -> str:
 def read(checkout: Path, head: str = "HEAD", release: str = "") -> CommitPair:
     config: RepositoryConfig = parse_config(CONFIG)
     data = checkout.parent / "data"
-    return read_commits(checkout, head, "", release, config, data, lambda _note: None)
+    repository = LocalRepository(checkout, data / "objects")
+    own = read_config(repository, head)
+    return read_commits(repository, head, "", release, config, own, data, lambda _note: None)
 
 
 @pytest.mark.usefixtures("wheel")
@@ -52,11 +55,34 @@ def test_commits_that_no_provisioner_can_make_are_not_compared(checkout: Path) -
         read(checkout)
 
 
-def test_a_repository_of_another_compiler_or_of_none_is_a_mistake(checkout: Path) -> None:
-    commit(checkout, {OWN: written("overlay", "openvino")})
+NOTHING = Selection(None, None, (), None, {})
+
+
+def test_what_is_not_named_is_as_the_repository_configures_it() -> None:
+    own = parse_config(
+        b"version: 1\nbackend: openvino\nfrontend: onnx\nsources: [onnx-simple-tests]\n"
+        b"options: {precision: f16, shapes: static}\n"
+    )
+    assert NOTHING.completed_from(own, other_cases=False) == Selection(
+        "openvino", "onnx", ("onnx-simple-tests",), "CPU", {"precision": "f16", "shapes": "static"}
+    )
+    named = Selection("openvino", None, ("torch-opinfo",), "GPU", {"precision": "f32"})
+    assert named.completed_from(own, other_cases=False) == Selection(
+        "openvino", None, ("torch-opinfo",), "GPU", {"precision": "f32", "shapes": "static"}
+    )
+    with_cases = NOTHING.completed_from(own, other_cases=True)
+    assert (with_cases.frontend, with_cases.sources) == (None, ())
     with pytest.raises(UsageError, match="use --backend openvino"):
-        read(checkout)
+        Selection("tvm", None, (), None, {}).completed_from(own, other_cases=False)
+
+
+def test_a_repository_of_no_compiler_is_a_mistake(checkout: Path) -> None:
     git(checkout, "rm", "--quiet", "-r", ".")
     commit(checkout, {"README.md": "words\n"})
     with pytest.raises(UsageError, match="no known compiler's repository"):
         read(checkout)
+
+
+def test_a_known_compiler_s_repository_needs_no_configuration(checkout: Path) -> None:
+    own = read_config(LocalRepository(checkout, checkout.parent / "objects"), "")
+    assert (own.backend, own.toolchain.provisioner) == ("tvm", ["overlay"])
