@@ -135,23 +135,29 @@ def read_commits(
     own    the repository's own configuration, which says how its commits become toolchains
     wheel  the release under the sources, which are then an overlay; "" for what the configuration names
 
-    Makes base's toolchain. Raises UsageError if a commit is missing, ConfigError if no provisioner can make
-    it, ProvisionError if base does not work: then nothing can be compared.
+    Makes base's toolchain, unless head's is the same. Raises UsageError if a commit is missing, ConfigError
+    if no provisioner can make it, ProvisionError if base does not work: then nothing can be compared.
     """
+    data_dir.mkdir(parents=True, exist_ok=True)
     head_sha = repository.resolve(head or repository.newest)
     base_sha = repository.resolve(base) if base else repository.parent(head_sha)
-    head_files = CommitFiles(repository, "", head_sha)
     config = _with_provisioners(config, own, wheel)
-    ready = _make(CommitFiles(repository, "", base_sha), config, data_dir, progress)
-    head_spec = toolchains.resolve(config, head_files, data_dir).like(ready.spec)
+    progress("reading the sources")
+    base_spec, head_spec = (
+        toolchains.resolve(config, CommitFiles(repository, "", sha), data_dir) for sha in (base_sha, head_sha)
+    )
+    passed_over = base_spec.passed_over
+    if head_spec != base_spec:  # else there is nothing to compare, and nothing is made
+        ready = _make(base_spec, data_dir, progress)
+        head_spec, base_spec, passed_over = head_spec.like(ready.spec), ready.spec, ready.passed_over
     changed = repository.changed_files("", base_sha, head_sha)
     return CommitPair(
         repository,
         head_sha,
         base_sha,
-        {head_sha: head_spec, base_sha: ready.spec},
+        {head_sha: head_spec, base_sha: base_spec},
         [path for path in changed if head_spec.is_out_of_reach(path)],
-        ready.passed_over,
+        passed_over,
     )
 
 
@@ -164,8 +170,10 @@ def make_base(
     progress: OnProgress,
 ) -> ReadyToolchain:
     """The toolchain of one commit, which something else is compared with. Raises as `read_commits` does."""
+    data_dir.mkdir(parents=True, exist_ok=True)
     files = CommitFiles(repository, "", repository.resolve(commit))
-    return _make(files, _with_provisioners(config, own, ""), data_dir, progress)
+    progress("reading the sources")
+    return _make(toolchains.resolve(_with_provisioners(config, own, ""), files, data_dir), data_dir, progress)
 
 
 def _with_provisioners(config: RepositoryConfig, own: RepositoryConfig, wheel: str) -> RepositoryConfig:
@@ -174,12 +182,7 @@ def _with_provisioners(config: RepositoryConfig, own: RepositoryConfig, wheel: s
     return config.model_copy(update={"toolchain": own.toolchain.model_copy(update=over)})
 
 
-def _make(
-    commit: CommitFiles, config: RepositoryConfig, data_dir: Path, progress: OnProgress
-) -> ReadyToolchain:
-    data_dir.mkdir(parents=True, exist_ok=True)
-    progress("reading the sources")
-    spec = toolchains.resolve(config, commit, data_dir)
+def _make(spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> ReadyToolchain:
     try:
         return toolchains.provision(spec, data_dir, progress)
     except BrokenSourcesError as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot import toolchains
 from bot.cli.campaigns.commit_pair import CommitPair, Selection, read_commits, read_config
 from bot.config import RepositoryConfig, parse_config
 from bot.errors import ConfigError, UsageError
@@ -41,6 +42,18 @@ def test_the_first_provisioner_that_can_makes_both_commits(checkout: Path) -> No
         "artifact cannot make it",
     ]
     assert not found.same_compiler
+
+
+def test_of_one_compiler_nothing_is_made(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def provision(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(toolchains, "provision", provision)
+    commit(checkout, {MARKER: "# A comment.\nNAME  =  'released'\n", "src/relax.cc": "int x;\n"})
+    found = read(checkout, release="0.26.0")
+    assert found.same_compiler
+    assert found.out_of_reach == ["src/relax.cc"]
+    assert found.equality == "the compiler's Python code is the same"
 
 
 @pytest.mark.usefixtures("wheel")
