@@ -18,8 +18,12 @@ class Optimizer:
     text: str
 
 
-def _capturing(description: str, capture: str, run: str) -> Optimizer:
-    """An optimizer whose capture may refuse."""
+def capturing(description: str, capture: str, run: str) -> Optimizer:
+    """An optimizer whose capture may refuse; both texts are statements that `optimized` runs.
+
+    capture  from `call` and `inputs`
+    run      from what `capture` defines; returns the outputs
+    """
     text = f'''
 
 def optimized(call, inputs):
@@ -32,7 +36,8 @@ def optimized(call, inputs):
     return Optimizer(description, text)
 
 
-_EXPORT = "program = torch.export.export(call, inputs)"
+#: Captures `program`.
+EXPORT = "program = torch.export.export(call, inputs)"
 _ONNX = (
     "import contextlib, io\n"
     "with contextlib.redirect_stdout(io.StringIO()):\n"
@@ -60,9 +65,9 @@ def optimized(call, inputs):
     return torch.compile(call)(*inputs)
 """,
     ),
-    "script": _capturing("torch.jit.script", "script = torch.jit.script(call)", "return script(*inputs)"),
-    "export": _capturing("torch.export", _EXPORT, "return program.module()(*inputs)"),
-    "onnxruntime": _capturing(
+    "script": capturing("torch.jit.script", "script = torch.jit.script(call)", "return script(*inputs)"),
+    "export": capturing("torch.export", EXPORT, "return program.module()(*inputs)"),
+    "onnxruntime": capturing(
         "torch.onnx.export",
         f"{_TYPES}\n{_REAL}\n{_ONNX}\n{_ARRAYS}",
         """import onnxruntime
@@ -79,20 +84,20 @@ given = zip([given.name for given in program.graph.input], arrays)
 feeds = {name: array for name, array in given if name in names}
 return [torch.as_tensor(result) for result in session.run(None, feeds)]""",
     ),
-    "openvino": _capturing(
+    "openvino": capturing(
         "openvino.convert_model",
-        f"{_TYPES}\n{_NARROWS}\nimport openvino\n{_EXPORT}\n"
+        f"{_TYPES}\n{_NARROWS}\nimport openvino\n{EXPORT}\n"
         f"model = openvino.convert_model(program)\n{_ARRAYS}",
         """compiled = openvino.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
 results = compiled([array for array in arrays])
 return [torch.as_tensor(results[place]) for place in range(len(compiled.outputs))]""",
     ),
-    "tvm": _capturing(
+    "tvm": capturing(
         "tvm.relax",
         "import tvm\n"
         "from tvm import relax\n"
         "from tvm.relax.frontend.torch import from_exported_program\n"
-        f"{_EXPORT}\nmodule = from_exported_program(program, keep_params_as_input=False)",
+        f"{EXPORT}\nmodule = from_exported_program(program, keep_params_as_input=False)",
         """built = tvm.compile(module, "llvm")
 machine = relax.VirtualMachine(built, tvm.cpu())
 results = machine["main"](*[tvm.runtime.tensor(tensor.numpy()) for tensor in inputs])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from fuzzing.equivalence import api_lists
-from fuzzing.equivalence.optimizers import OPTIMIZERS
+from fuzzing.equivalence.optimizers import OPTIMIZERS, Optimizer
 from fuzzing.equivalence.rule import Sides, register_rule
 from fuzzing.equivalence.subject import Subject
 
@@ -20,7 +20,7 @@ class Call(torch.nn.Module):
 """
 
 
-def rewrite(subject: Subject, optimizer: str) -> Sides | None:
+def rewrite_by(subject: Subject, optimizer: Optimizer) -> Sides | None:
     """The call as a module of its own, run as it is and optimized; the outputs flattened."""
     module, names = bool(subject.layer), subject.names
     if not names:
@@ -36,9 +36,7 @@ def rewrite(subject: Subject, optimizer: str) -> Sides | None:
     flat = "torch.utils._pytree.tree_leaves({})"
     return Sides(
         subject.program(flat.format(f"{made}(*{inputs})"), helpers=call),
-        subject.program(
-            flat.format(f"optimized({made}, {inputs})"), helpers=call + OPTIMIZERS[optimizer].text
-        ),
+        subject.program(flat.format(f"optimized({made}, {inputs})"), helpers=call + optimizer.text),
     )
 
 
@@ -49,4 +47,4 @@ for _name, _optimizer in OPTIMIZERS.items():
         equation=f"f(i) = {_optimizer.description}(f)(i)",
         apis=api_lists.documented,
         compiles=True,
-    )(partial(rewrite, optimizer=_name))
+    )(partial(rewrite_by, optimizer=_optimizer))

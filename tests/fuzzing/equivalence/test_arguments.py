@@ -15,7 +15,7 @@ from tests.fuzzing.equivalence.pair_helpers import sides_of
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's, of settings that cost time
 
 #: Rules that pass arguments by what they read in documentation or in names.
-RULES = ("out-argument", "in-place", "formula")
+RULES = ("out-argument", "in-place", "formula", "function-form")
 DRAWS = TrialPlan(count=2, seed=0)
 
 
