@@ -81,8 +81,11 @@ def add_program_text(facts: BugFacts, corpus: Path, run_tool: RunTool) -> BugFac
     run_tool("fuzzing.triage.program_text", ["--corpus", str(corpus), facts.case.id], events.append)
     code = "".join(str(one.get("code", "")) for one in events)
     short = ""
-    if facts.outcome is not None and facts.toolchain is not None and facts.script:
-        case = add_reference_outputs(facts.case, corpus)
-        short = render_short(case, facts.outcome, facts.toolchain, code)
+    if facts.outcome is not None and facts.toolchain is not None:
+        if facts.script:
+            case = add_reference_outputs(facts.case, corpus)
+            short = render_short(case, facts.outcome, facts.toolchain, code)
+        else:
+            short = render_pair(facts.case, facts.outcome, facts.toolchain, code)
     program = "".join(str(one["program"]) for one in events)
     return replace(facts, program=program, script=short or facts.script)

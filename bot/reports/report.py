@@ -337,7 +337,7 @@ def _with_evidence(
         case = complete(case)
         short = render_short(case, outcome, toolchain, program.code)
         return _add_scripts(described, case, toolchain, "" if case.id in view.short_failed else short)
-    if shows and (script := render_pair(case, outcome, toolchain)):
+    if shows and (script := render_pair(case, outcome, toolchain, program.code)):
         return replace(described, script=script)
     instructions = reproducer.render_replay_instructions(case, outcome, toolchain, group.folder)
     return replace(described, replay_instructions=instructions, kept=case.files())

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from bot.reports.templates import environment, render_within_limits
 from bot.runners.reproducer_run import Ending
 from fuzzing.cases import Recipe, Tensor, TestCase
 from fuzzing.compiler_messages import message_words
+from fuzzing.oracles.pair_sides import raised_error
 from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
 #: Longer scripts are not short; the guarded script is used instead.
@@ -137,6 +139,18 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
     return script if fits and _is_python(script) else ""
 
 
+def short_blocks(backend: str, frontend: str, values: Mapping[str, object]) -> dict[str, str] | None:
+    """The rendered blocks `imports` and `run` of a short script; None if there is no such script.
+
+    values  of the names in `render_short` that the blocks use
+    """
+    template = _template(backend, frontend)
+    if template is None or not {"imports", "run"} <= template.blocks.keys():
+        return None
+    context = template.new_context(dict(values))
+    return {name: "".join(template.blocks[name](context)).strip("\n") for name in ("imports", "run")}
+
+
 def ending(outcome: Outcome) -> Ending | None:
     """How the short script ends if the bug shows; None where it does not end by itself."""
     if outcome.verdict is Verdict.WRONG_RESULT:
@@ -149,8 +163,9 @@ def ending(outcome: Outcome) -> Ending | None:
         return Ending(seen.signal)
     if not seen.error:
         return None
-    own = seen.error.rpartition(".")[2]
-    return Ending(tool.error if tool and tool.quotes else own, message_words(seen.message))
+    error, message = raised_error(seen.error, seen.message)
+    own = error.rpartition(".")[2]
+    return Ending(tool.error if tool and tool.quotes else own, message_words(message))
 
 
 def _fails_before_run(outcome: Outcome) -> bool:

@@ -49,8 +49,11 @@ def exchange(case: TestCase, execution: Execution) -> tuple[TestCase, Execution]
     return replace(case, program=program.right, expected=right), replace(execution, outputs=left)
 
 
-def raised_error(execution: Execution) -> tuple[str, str]:
-    """Class and text of the exception that a program raised, for a pair that of its one failing side."""
-    if execution.error == ONE_SIDED and (found := _ONE_SIDED_TEXT.match(execution.message)):
+def raised_error(error: str, message: str) -> tuple[str, str]:
+    """Class and text of the exception that a program raised, for a pair that of its one failing side.
+
+    Both as in Execution or Evidence, where the class may have its module.
+    """
+    if error.rpartition(".")[2] == ONE_SIDED and (found := _ONE_SIDED_TEXT.match(message)):
         return found[1], found[2]
-    return execution.error, execution.message
+    return error, message

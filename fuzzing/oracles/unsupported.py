@@ -43,7 +43,7 @@ def unsupported(oracle_input: OracleInput) -> Decision | None:
     execution = oracle_input.execution
     if execution.ending != "raised":
         return None
-    error, message = raised_error(execution)
+    error, message = raised_error(execution.error, execution.message)
     if execution.error == _BACKEND_EXCEPTION:
         return Decision(Verdict.UNSUPPORTED, execution.message)
     for pattern in _compile_patterns(oracle_input.backend.unsupported):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,15 @@ import numpy as np
 from fuzzing.triage.tensor_text import bytes_expression, numpy_expression
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
+    from onnx import (
+        AttributeProto,
+        FunctionProto,
+        GraphProto,
+        ModelProto,
+        NodeProto,
+        TensorProto,
+        TypeProto,
+    )
 
 #: Initializers of more elements are written as numpy expressions behind the text.
 MAX_TEXT_ELEMENTS = 8
@@ -29,8 +37,8 @@ _INDENT = "  "
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def onnx_code(model: bytes) -> str:
-    """Python statements that define `model`, an onnx.ModelProto; "" where text cannot express it exactly.
+def onnx_code(model: bytes, variable: str = "model") -> str:
+    """Python statements that define an onnx.ModelProto; "" where text cannot express it exactly.
 
     They use `np`, `base64` and `onnx`, with its modules `parser` and `numpy_helper` imported.
     """
@@ -38,24 +46,31 @@ def onnx_code(model: bytes) -> str:
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
     try:
-        proto = plain_model(onnx.load_model_from_string(model))
-        code = _code(proto)
+        proto = plain_model(onnx.load_model_from_string(model), functions=True)
+        code = _code(proto, variable)
     except (DecodeError, InexpressibleError, ValueError, TypeError):
         return ""
-    return code if len(code) <= MAX_CODE and _builds(code, proto) else ""
+    return code if len(code) <= MAX_CODE and _builds(code, proto, variable) else ""
 
 
 class InexpressibleError(Exception):
     """The model has a part for which there is no text."""
 
 
-def plain_model(proto: ModelProto) -> ModelProto:
-    """The model without what does not change its meaning, intermediate values called v0, v1, …"""
+def plain_model(proto: ModelProto, *, functions: bool = False) -> ModelProto:
+    """The model without what does not change its meaning, intermediate values called v0, v1, …
+
+    functions  whether the model may have functions; their values keep their names
+    """
     for field in ("producer_name", "producer_version", "model_version", "doc_string", "domain"):
         proto.ClearField(field)
     del proto.metadata_props[:]
-    if proto.functions or proto.training_info or proto.graph.sparse_initializer:
+    if (proto.functions and not functions) or proto.training_info or proto.graph.sparse_initializer:
         raise InexpressibleError
+    for function in proto.functions:
+        for field in ("doc_string", "value_info", "metadata_props"):
+            function.ClearField(field)
+        _clear_notes(function.node)
     kept = {item.name for item in (*proto.graph.input, *proto.graph.output)} | {""}
     names = {name: name for name in kept}
     fresh = (name for name in map("v{}".format, range(1 << 30)) if name not in kept)
@@ -64,20 +79,25 @@ def plain_model(proto: ModelProto) -> ModelProto:
         graph.ClearField("doc_string")
         for repeated in (graph.value_info, graph.metadata_props, graph.quantization_annotation):
             del repeated[:]
+        _clear_notes(graph.node)
         for node in graph.node:
-            for field in ("name", "doc_string"):
-                node.ClearField(field)
-            del node.metadata_props[:]
-            for attribute in node.attribute:
-                attribute.ClearField("doc_string")
-                attribute.t.ClearField("name") if attribute.HasField("t") else None
-            _sort_attributes(node)
             for names_of in (node.input, node.output):
                 names_of[:] = [names.setdefault(name, "") or _name(names, name, fresh) for name in names_of]
         for item in (*graph.input, *graph.output, *graph.initializer):
             item.ClearField("doc_string")
             item.name = names.setdefault(item.name, "") or _name(names, item.name, fresh)
     return proto
+
+
+def _clear_notes(nodes: Iterable[NodeProto]) -> None:
+    for node in nodes:
+        for field in ("name", "doc_string"):
+            node.ClearField(field)
+        del node.metadata_props[:]
+        for attribute in node.attribute:
+            attribute.ClearField("doc_string")
+            attribute.t.ClearField("name") if attribute.HasField("t") else None
+        _sort_attributes(node)
 
 
 def _name(names: dict[str, str], name: str, fresh: Iterator[str]) -> str:
@@ -100,21 +120,33 @@ def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
                 yield from _graphs(inner)
 
 
-def _code(proto: ModelProto) -> str:
-    opsets = ", ".join(f'"{one.domain}" : {one.version}' for one in proto.opset_import)
+def _code(proto: ModelProto, variable: str) -> str:
     large = [tensor for tensor in proto.graph.initializer if _is_large(tensor)]
     rest = type(proto.graph)()
     rest.CopyFrom(proto.graph)
     del rest.initializer[:]
     rest.initializer.extend(tensor for tensor in proto.graph.initializer if not _is_large(tensor))
-    text = f"<ir_version: {proto.ir_version}, opset_import: [{opsets}]>\n{_graph(rest, '')}"
+    head = f"<ir_version: {proto.ir_version}, opset_import: {_opsets(proto)}>"
+    text = "\n".join([head, _graph(rest, ""), *map(_function, proto.functions)])
     quotes = '"""' if '"""' not in text else "'''"
-    lines = [f"model = onnx.parser.parse_model({'r' * (chr(92) in text)}{quotes}\n{text}\n{quotes})"]
-    lines += [
-        f"model.graph.initializer.append(onnx.numpy_helper.from_array({_array(tensor)}, {tensor.name!r}))"
-        for tensor in large
-    ]
+    lines = [f"{variable} = onnx.parser.parse_model({'r' * (chr(92) in text)}{quotes}\n{text}\n{quotes})"]
+    added = f"{variable}.graph.initializer.append"
+    lines += [f"{added}(onnx.numpy_helper.from_array({_array(tensor)}, {tensor.name!r}))" for tensor in large]
     return "\n".join(lines)
+
+
+def _opsets(holder: ModelProto | FunctionProto) -> str:
+    return f"[{', '.join(f'{_string(one.domain.encode())} : {one.version}' for one in holder.opset_import)}]"
+
+
+def _function(function: FunctionProto) -> str:
+    if function.attribute_proto or function.overload:
+        raise InexpressibleError
+    attributes = f"<{', '.join(function.attribute)}> " if function.attribute else ""
+    inputs, outputs = (", ".join(map(_quoted, names)) for names in (function.input, function.output))
+    head = f"<domain: {_string(function.domain.encode())}, opset_import: {_opsets(function)}>"
+    signature = f"{function.name} {attributes}({inputs}) => ({outputs}) {{"
+    return "\n".join([head, signature, *(_node(node, _INDENT) for node in function.node), "}"])
 
 
 def _is_large(tensor: TensorProto) -> bool:
@@ -223,7 +255,7 @@ def _attribute(one: AttributeProto, indent: str) -> str:
 
     kind = AttributeProto.AttributeType.Name(one.type)
     if one.ref_attr_name:
-        raise InexpressibleError
+        return f"{one.name}: {kind.lower()} = @{one.ref_attr_name}"
     if kind == "GRAPH":
         return f"{one.name}: graph = {_graph(one.g, indent)}"
     if kind == "TENSOR":
@@ -251,7 +283,7 @@ def _string(data: bytes) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _builds(code: str, wanted: ModelProto) -> bool:
+def _builds(code: str, wanted: ModelProto, variable: str) -> bool:
     """Whether the code, which is ours, defines `wanted`."""
     import onnx
 
@@ -260,27 +292,34 @@ def _builds(code: str, wanted: ModelProto) -> bool:
         exec(code, space)  # noqa: S102
     except (onnx.parser.ParseError, SyntaxError, ValueError, TypeError, AttributeError):
         return False
-    return same_model(space["model"], wanted)
+    return same_model(space[variable], wanted)
 
 
 def same_model(built: ModelProto, wanted: ModelProto) -> bool:
     """Whether two models are equal but for how tensors and defaults are stored; changes both."""
     pair: Sequence[ModelProto] = (built, wanted)
     for model in pair:
-        for opset in model.opset_import:
-            opset.domain = opset.domain  # set, though it may be the default
+        for holder in (model, *model.functions):
+            for opset in holder.opset_import:
+                opset.domain = opset.domain  # set, though it may be the default
         for graph in _graphs(model.graph):
             graph.name = "g"
             _pack(graph.initializer)
-            for node in graph.node:
-                node.domain = node.domain
-                _sort_attributes(node)
-                _pack([attribute.t for attribute in node.attribute if attribute.HasField("t")])
+            _order(graph.node)
+        for function in model.functions:
+            _order(function.node)
         ordered = sorted(model.graph.initializer, key=lambda tensor: tensor.name)
         del model.graph.initializer[:]
         model.graph.initializer.extend(ordered)
     first, second = (model.SerializeToString(deterministic=True) for model in pair)
     return bool(first == second)
+
+
+def _order(nodes: Iterable[NodeProto]) -> None:
+    for node in nodes:
+        node.domain = node.domain
+        _sort_attributes(node)
+        _pack([attribute.t for attribute in node.attribute if attribute.HasField("t")])
 
 
 def _pack(tensors: Any) -> None:

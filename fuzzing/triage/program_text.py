@@ -1,9 +1,9 @@
 """`python -m fuzzing.triage.program_text --corpus DIR [--traits] [--outline] ID...`: programs as text.
 
 Prints one JSON object a line on stdout, in the order of the ids: {"id": ID, "program": TEXT, "code": CODE}.
-CODE is the Python that builds an ONNX model (`fuzzing.triage.onnx_text`), "" for other programs. `--traits`
-adds {"traits": {…}}, the possible causes of its failure (`fuzzing.triage.traits`), `--outline` adds
-{"outline": {…}}, the parts of an ONNX model (`fuzzing.triage.onnx_outline`). Exit codes: 0 done, 2 a
+CODE is the Python that builds an ONNX model, or both of a pair (`fuzzing.triage.onnx_text`), else "".
+`--traits` adds {"traits": {…}}, the possible causes of its failure (`fuzzing.triage.traits`), `--outline`
+adds {"outline": {…}}, the parts of an ONNX model (`fuzzing.triage.onnx_outline`). Exit codes: 0 done, 2 a
 case is missing or unreadable (those before it were printed), 3 infrastructure failure. It is a separate
 process because it imports onnx, which the control plane must not.
 """
@@ -19,7 +19,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fuzzing.cases import Corpus, OnnxModel, Program
+from fuzzing.cases import Corpus, EquivalentModels, OnnxModel, Program
+from fuzzing.cases.equivalent_pair import SIDES
 from fuzzing.entry_point import emit_event, run_main
 from fuzzing.triage.onnx_outline import onnx_outline
 from fuzzing.triage.onnx_text import onnx_code
@@ -49,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         corpus = Corpus(given.corpus)
         for case_id in given.ids:
             case = corpus.get(case_id)
-            code = onnx_code(case.program.model) if isinstance(case.program, OnnxModel) else ""
-            record: dict[str, Any] = {"id": case_id, "program": format_program(case.program), "code": code}
+            text, code = format_program(case.program), program_code(case.program)
+            record: dict[str, Any] = {"id": case_id, "program": text, "code": code}
             if given.traits:
                 record["traits"] = asdict(read_traits(case))
             if given.outline and isinstance(case.program, OnnxModel):
@@ -60,10 +61,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_main(parser.prog, work, events=False)
 
 
+def program_code(program: Program) -> str:
+    """Python that defines `model`, or `left` and `right` of a pair; "" if a model has no such text."""
+    if isinstance(program, OnnxModel):
+        return onnx_code(program.model)
+    if not isinstance(program, EquivalentModels):
+        return ""
+    codes = [onnx_code(side.model, name) for name, side in zip(SIDES, program.sides, strict=True)]
+    return "\n".join(codes) if all(codes) else ""
+
+
 def format_program(program: Program) -> str:
     """`program` as text of at most MAX_PROGRAM characters."""
     if isinstance(program, OnnxModel):
         text = format_onnx(program.model)
+    elif isinstance(program, EquivalentModels):
+        sides = zip(SIDES, program.sides, strict=True)
+        text = "\n".join(f"# {name.capitalize()}:\n{format_onnx(side.model)}" for name, side in sides)
     else:
         source = getattr(program, "source", None)  # the text a worker runs, which has all of it
         text = source() if callable(source) else _decode_text(program)

@@ -127,15 +127,16 @@ def _written(ended: Event, kept: Corpus, toolchain: ReadyToolchain, folder: Path
     outcome = Outcome.from_json(ended["outcome"])
     case = kept.get(ended["id"])
     result = ended | {"case": str(kept.folder(case.id)), "reproducer": "", "guarded": ""}
-    if script := render_pair(case, outcome, toolchain):
+    texts: list[Event] = []
+    run_tool("fuzzing.triage.program_text", ["--corpus", str(kept.root), case.id], texts.append)
+    code = "".join(str(one["code"]) for one in texts)
+    if script := render_pair(case, outcome, toolchain, code):
         result["reproducer"] = str(folder / f"{case.id[:16]}.py")
         Path(result["reproducer"]).write_text(script, encoding="utf-8")
     if not reproducer.has_guarded_script(outcome.backend, case):
         return result
-    texts: list[Event] = []
-    run_tool("fuzzing.triage.program_text", ["--corpus", str(kept.root), case.id], texts.append)
     complete = add_reference_outputs(case, kept.root)
-    short = render_short(complete, outcome, toolchain, "".join(str(one["code"]) for one in texts))
+    short = render_short(complete, outcome, toolchain, code)
     files = {"reproducer": (f"{case.id[:16]}.py", short)}
     if guarded or not short:
         name = f"{case.id[:16]}.guarded.py" if short else f"{case.id[:16]}.py"
