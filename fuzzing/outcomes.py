@@ -58,6 +58,8 @@ class Mismatch:
     passes_at         the smallest t for which rtol = atol = t would let this output pass; None if none would
     compiled_error, library_error  largest distance of the compiled program and of the library to a float64
                       run of the same program; None if there was no such run
+    judged            of a pair, the side whose output `got` is, "left" or "right"; `want` and
+                      `library_error` are the other's
     """
 
     output: str
@@ -75,6 +77,12 @@ class Mismatch:
     passes_at: float | None = None
     compiled_error: float | None = None
     library_error: float | None = None
+    judged: str = ""
+
+    @property
+    def other(self) -> str:
+        """The side of the pair that is not judged."""
+        return {"left": "right", "right": "left"}.get(self.judged, "")
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,12 @@ def describe_mismatch(mismatch: Mismatch) -> tuple[str, ...]:
     """Sentences about one wrong output."""
     if mismatch.compiled_error is None or mismatch.library_error is None:
         return describe_tolerance(mismatch)
+    if mismatch.judged:
+        both = (
+            f"Compared with float64 runs of both programs, the {mismatch.judged} one is off by "
+            f"{mismatch.compiled_error:.3g}, the {mismatch.other} one by {mismatch.library_error:.3g}."
+        )
+        return (*describe_tolerance(mismatch), both)
     float64_check = (
         "Compared with a float64 run of the same program, the compiled program is off by "
         f"{mismatch.compiled_error:.3g}, the library by {mismatch.library_error:.3g}."

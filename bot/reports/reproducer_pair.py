@@ -13,13 +13,20 @@ from bot.reports.reproducer_short import short_blocks
 from bot.reports.short_program import torch_input, value_expression
 from bot.reports.templates import render as render_template
 from fuzzing.cases import EquivalentModels, EquivalentPair, TestCase, TorchProgram
-from fuzzing.cases.equivalent_pair import SIDES
+from fuzzing.cases.equivalent_pair import SIDES, OneSidedError
 from fuzzing.outcomes import Mismatch, Outcome, Verdict
 
 #: The outputs in the text of a model's graph.
 _OUTPUTS = re.compile(r"^g \(.*\) => \((.*)\)", re.MULTILINE)
 #: The call of a side by backend; `{0}` is the side.
 _CALLS = {"torch": "{0}", "keras": "{0}", "inductor": 'torch.compile({0}, backend="{1}")'}
+#: What the programs do, though they are equal.
+_BUT = {
+    Verdict.WRONG_RESULT: "they give different results",
+    Verdict.CRASH: "only one of them runs",
+    Verdict.HANG: "only one of them ends",
+    Verdict.OUT_OF_MEMORY: "one of them runs out of memory",
+}
 
 
 def render_pair(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain, onnx_code: str = "") -> str:
@@ -43,7 +50,8 @@ def render_pair(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain,
         pip=pip_command(toolchain, outcome.backend, "torch"),
         rule=program.rule,
         operator=text.one_line(case.provenance.operator),
-        summary=text.one_line(outcome.summary),
+        but=_BUT[outcome.verdict],
+        summary=_summary(outcome),
         definitions=definitions,
         module="class Left(" in definitions,
         seeded="keras.utils.set_random_seed" if outcome.backend == "keras" else "torch.manual_seed",
@@ -54,6 +62,11 @@ def render_pair(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain,
         rtol=mismatch.rtol if mismatch else 0.0,
         atol=mismatch.atol if mismatch else 0.0,
     )  # fmt: skip
+
+
+def _summary(outcome: Outcome) -> str:
+    """The outcome's line without the class that only says that it is about a pair."""
+    return text.one_line(outcome.summary).removeprefix(f"{OneSidedError.__name__}: ")
 
 
 def _definitions(program: EquivalentPair) -> str:
@@ -110,8 +123,10 @@ def _render_models(
         pip=pip_command(toolchain, outcome.backend, program.frontend, ("onnx",)),
         rewrites=", ".join(rewrites),
         compiler=f"{outcome.backend} {version}".strip(),
-        summary=text.one_line(outcome.summary),
-        imports=blocks["imports"],
+        but=_BUT[outcome.verdict],
+        summary=_summary(outcome),
+        base64="base64." in onnx_code + "".join(source for _, source in inputs),
+        imports=blocks["imports"].strip("\n"),
         run=blocks["run"],
         code=onnx_code,
         inputs=list(zip(variables, [source for _, source in inputs], strict=True)),

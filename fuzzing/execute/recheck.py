@@ -22,7 +22,7 @@ from fuzzing.execute.reference_runner import (
     describe_failure,
 )
 from fuzzing.execution import Execution
-from fuzzing.oracles.decision import Decision, with_decision
+from fuzzing.oracles.decision import Decision, name_sides, with_decision
 from fuzzing.oracles.float64_check import ReferenceRuns, decide_outputs, decide_trap, is_integer_trap
 from fuzzing.oracles.pair_sides import exchange, separate
 from fuzzing.oracles.perturbation import perturb_equally, perturb_independently
@@ -114,10 +114,8 @@ class Rechecker:
             ).reference_runs()
         for recheck_request in recheck_requests:
             decision = _decide(recheck_request, reference_runs[recheck_request.case.id])
-            mirror = recheck_request.mirror
-            if mirror is not None and (decision is None or not decision.verdict.is_failure):
-                mirrored = _decide(mirror, reference_runs[mirror.case.id])
-                decision = mirrored if mirrored and mirrored.verdict.is_failure else decision
+            if recheck_request.mirror is not None:
+                decision = _decide_pair(decision, recheck_request.mirror, reference_runs)
             yield (
                 recheck_request.outcome
                 if decision is None
@@ -137,6 +135,16 @@ def _decide(recheck_request: RecheckRequest, reference_runs: ReferenceRuns) -> D
     return decide_outputs(
         recheck_request.case, recheck_request.outputs, reference_runs, recheck_request.computed_in
     )
+
+
+def _decide_pair(
+    decision: Decision | None, mirror: RecheckRequest, reference_runs: Mapping[str, ReferenceRuns]
+) -> Decision | None:
+    """The decision on the right program, or on the left one where only that is a failure."""
+    if decision is not None and decision.verdict.is_failure:
+        return name_sides(decision, "right")
+    mirrored = _decide(mirror, reference_runs[mirror.case.id])
+    return name_sides(mirrored, "left") if mirrored and mirrored.verdict.is_failure else decision
 
 
 class _ReferenceRunBatch:

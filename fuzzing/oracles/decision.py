@@ -89,8 +89,22 @@ class Decision:
 def decide_wrong_result(mismatches: tuple[Mismatch, ...]) -> Decision:
     """The decision that at least one output is wrong."""
     first = mismatches[0]
+    whose = f" of the {first.judged} program" if first.judged else ""
     count = "" if len(mismatches) == 1 else f" (and {len(mismatches) - 1} more)"
-    return Decision(Verdict.WRONG_RESULT, f"output {first.output}: {first.detail}{count}", mismatches)
+    return Decision(Verdict.WRONG_RESULT, f"output {first.output}{whose}: {first.detail}{count}", mismatches)
+
+
+def name_sides(decision: Decision, judged: str) -> Decision:
+    """A decision on a pair, whose side `judged` was compared with the other, in words that name both."""
+    if decision.verdict is not Verdict.WRONG_RESULT:
+        return decision
+    named = (replace(item, judged=judged) for item in decision.mismatches)
+    return decide_wrong_result(
+        tuple(
+            replace(item, detail=item.detail.replace("the library", f"the {item.other} program"))
+            for item in named
+        )
+    )
 
 
 Oracle = Callable[[OracleInput], "Decision | None"]
@@ -140,6 +154,7 @@ def decide_outcome(
         decision = _decide_pass(execution.count)
     else:
         decision = _decide(OracleInput(case, execution, backend, profile, computed_in))
+        decision = name_sides(decision, "right") if paired else decision
     evidence = _evidence(execution, decision.mismatches)
     if paired and profile == DEFAULT and (verdict := _eagle_verdict(case, execution, decision)):
         evidence = replace(evidence, eagle=verdict.value)
