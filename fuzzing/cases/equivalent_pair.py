@@ -6,11 +6,12 @@ It needs no reference: each side is the other's. EAGLE (ICSE 2022) tests librari
 from __future__ import annotations
 
 import base64
+import json
 from dataclasses import dataclass
 from typing import Any, ClassVar, Dict, Tuple, Type
 
 from fuzzing.cases import canonical_json
-from fuzzing.cases.programs import OnnxModel, register_kind
+from fuzzing.cases.programs import OnnxModel, checked_program, register_kind
 from fuzzing.cases.torch_program import TorchProgram
 from fuzzing.errors import CaseFormatError
 
@@ -73,6 +74,13 @@ class EquivalentPair:
         pair = cls(left, right, obj["rule"], obj["subject"])
         canonical_json.check_spelling(data, pair.to_bytes(), cls.filename)
         return pair
+
+    @classmethod
+    def from_checked_bytes(cls, data: bytes) -> EquivalentPair:
+        """See `programs.checked_program`."""
+        obj = json.loads(data)
+        left, right = (checked_program(cls.side.kind, cls._decode(obj[name])) for name in SIDES)
+        return cls(left, right, obj["rule"], obj["subject"])
 
     @classmethod
     def _encode(cls, data: bytes) -> str:

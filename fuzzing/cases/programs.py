@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar
+from typing import Callable, ClassVar, Protocol, TypeVar
 
 from fuzzing.errors import CaseFormatError
 
@@ -50,6 +50,16 @@ def get_kind(name: str) -> type[Program]:
     except KeyError:
         known = ", ".join(sorted(_KINDS))
         raise CaseFormatError(f"unknown program kind {name!r}; this Assay knows {known}") from None
+
+
+def checked_program(kind: str, data: bytes) -> Program:
+    """The program of bytes that its kind's `from_bytes` has read before: they are not checked again.
+
+    A kind may have a quicker `from_checked_bytes` for them.
+    """
+    found = get_kind(kind)
+    read: Callable[[bytes], Program] = getattr(found, "from_checked_bytes", found.from_bytes)
+    return read(data)
 
 
 @register_kind

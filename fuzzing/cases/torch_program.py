@@ -66,6 +66,13 @@ class TorchProgram:
         except UnicodeDecodeError as error:
             raise CaseFormatError(f"{cls.filename} is not UTF-8: {error}") from None
 
+    @classmethod
+    def from_checked_bytes(cls, data: bytes) -> TorchProgram:
+        """See `programs.checked_program`: parsing takes a quarter of the time of a call of torch."""
+        found = object.__new__(cls)
+        vars(found)["text"] = data.decode("utf-8")
+        return found
+
     @cached_property
     def _defined(self) -> FrozenSet[str]:
         """The names that the text's outermost statements define."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple
 
-from fuzzing.cases.programs import Program, get_kind
+from fuzzing.cases.programs import Program, checked_program
 from fuzzing.cases.values import Value
 from fuzzing.execute.protocol import (
     BlobReader,
@@ -107,7 +107,7 @@ def parse_requests(header: Header, blob: bytes) -> List[CaseRequest]:
     """Worker: the cases of a frame."""
     instrumentation, found, begin = header["instrumentation"] or None, [], 0
     for number, kind, size, description in header["cases"]:
-        program = get_kind(kind).from_bytes(blob[begin : begin + size])
+        program = checked_program(kind, blob[begin : begin + size])
         inputs, begin = decode_inputs(description, blob, begin + size)
         found.append(CaseRequest(number, program, inputs, instrumentation))
     return found

@@ -24,7 +24,7 @@ from dataclasses import fields
 from typing import Any
 
 from fuzzing.cases import Corpus, Input, Provenance, Recipe, TestCase, Tolerance
-from fuzzing.cases.programs import get_kind
+from fuzzing.cases.programs import checked_program
 from fuzzing.errors import CaseFormatError
 from fuzzing.execute import protocol
 from fuzzing.execute.batches import encode_request
@@ -164,7 +164,7 @@ class CachedCase(TestCase):
         text, data = self.encode_request()
         kind, size, described = _parsed(f"[{text.decode('ascii')}")[0]
         cursor = protocol.BlobReader(data)
-        program = get_kind(kind).from_bytes(cursor.take(size))
+        program = checked_program(kind, cursor.take(size))
         inputs: list[tuple[str, Input]] = [*cursor.values(described)]
         for place, recipe in self._rest()[0]:
             inputs[place] = inputs[place][0], Recipe.from_json(recipe)

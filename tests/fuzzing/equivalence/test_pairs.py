@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fuzzing.cases import Dtype, EquivalentPair, Provenance, Recipe, TestCase, TorchProgram
+from fuzzing.cases.programs import checked_program
 from fuzzing.equivalence import draws, rule
 from fuzzing.equivalence.pairs import make_pair, pair_of, subject_of
 from fuzzing.equivalence.sampling import rules_by_api
@@ -97,6 +98,13 @@ def test_bytes_of_a_pair_are_read_back_and_others_rejected() -> None:
         EquivalentPair.from_bytes(program.to_bytes().replace(b'"left"', b'"wrong"'))
     with pytest.raises(CaseFormatError):
         EquivalentPair.from_bytes(program.to_bytes() + b" ")
+
+
+def test_bytes_that_were_checked_before_give_the_same_program() -> None:
+    programs: list[Any] = [pair(text("return x"), text("return +x")).program, text("return x")]
+    for program in programs:
+        again = checked_program(program.kind, program.to_bytes())
+        assert again == program
 
 
 @pytest.mark.parametrize("name", ["same-padding", "time-major", "inverse"])
