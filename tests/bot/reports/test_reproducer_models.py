@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import onnx
 import onnx.parser
@@ -95,7 +96,7 @@ def test_both_models_are_shown_with_their_functions() -> None:
     assert isinstance(program, EquivalentModels)
     assert "# Left:" in format_program(program)
     assert "outlined_Add" in format_program(program)
-    space = {"onnx": onnx}
+    space: dict[str, Any] = {"onnx": onnx}
     exec(program_code(program), space)
     right = space["right"]
     assert [function.name for function in right.functions] == ["outlined_Add_0"]
