@@ -130,7 +130,9 @@ def read_commits(
     data_dir: Path,
     progress: OnProgress,
 ) -> CommitPair:
-    """The commits that the command line names. Base is head's parent, or HEAD for the working tree.
+    """The commits that the command line names. Base is by default head's parent, HEAD for the working tree.
+
+    For a pull request of GitHub (`refs/pull/N/head`) it is where that left the default branch.
 
     own    the repository's own configuration, which says how its commits become toolchains
     wheel  the release under the sources, which are then an overlay; "" for what the configuration names
@@ -140,7 +142,7 @@ def read_commits(
     """
     data_dir.mkdir(parents=True, exist_ok=True)
     head_sha = repository.resolve(head or repository.newest)
-    base_sha = repository.resolve(base) if base else repository.parent(head_sha)
+    base_sha = repository.resolve(base) if base else _default_base(repository, head, head_sha)
     config = _with_provisioners(config, own, wheel)
     progress("reading the sources")
     base_spec, head_spec = (
@@ -159,6 +161,12 @@ def read_commits(
         [path for path in changed if head_spec.is_out_of_reach(path)],
         passed_over,
     )
+
+
+def _default_base(repository: Repository, head: str, sha: str) -> str:
+    if head.startswith("refs/pull/"):
+        return repository.merge_base(repository.resolve("HEAD"), sha) or repository.parent(sha)
+    return repository.parent(sha)
 
 
 def make_base(

@@ -109,7 +109,8 @@ class _Arguments:
 @click.option(
     "--base",
     default="",
-    help="Compare with this release, the compiler of this interpreter (a path) or, with --repo, this commit.",
+    help="Compare with this release, the compiler of this interpreter (a path) or, with --repo, this commit. "
+    "[default with --repo: the parent of head, or where the pull request refs/pull/N/head began]",
 )
 @click.option(
     "--repo",

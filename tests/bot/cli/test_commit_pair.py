@@ -99,3 +99,18 @@ def test_a_repository_of_no_compiler_is_a_mistake(checkout: Path) -> None:
 def test_a_known_compiler_s_repository_needs_no_configuration(checkout: Path) -> None:
     own = read_config(LocalRepository(checkout, checkout.parent / "objects"), "")
     assert (own.backend, own.toolchain.provisioner) == ("tvm", ["overlay"])
+
+
+@pytest.mark.usefixtures("wheel")
+def test_a_pull_request_is_compared_with_where_it_began(checkout: Path) -> None:
+    begin = commit(checkout, {OWN: written("overlay"), "python/tvm/new.py": "1\n"})
+    git(checkout, "branch", "trunk")
+    git(checkout, "checkout", "--quiet", "-b", "topic")
+    first = commit(checkout, {MARKER: "NAME = 'one'\n"})
+    second = commit(checkout, {MARKER: "NAME = 'two'\n"})
+    git(checkout, "update-ref", "refs/pull/7/head", "HEAD")
+    git(checkout, "checkout", "--quiet", "trunk")
+    commit(checkout, {MARKER: "NAME = 'others'\n"})
+    found = read(checkout, "refs/pull/7/head")
+    assert (found.head, found.base) == (second, begin)
+    assert read(checkout, second).base == first
