@@ -184,9 +184,7 @@ def _torch_program(program: TorchProgram) -> str:
         return ""
     if "class Model(" in text and "fill(Model()" in source:
         return f"{text}\n\n\ntorch.manual_seed(0)\nprogram = Model().eval().requires_grad_(False)"
-    wrapper = (
-        "class Program(torch.nn.Module):\n    def forward(self, *inputs):\n        return forward(*inputs)"
-    )
+    wrapper = "class Program(torch.nn.Module):\n    forward = staticmethod(forward)"
     return f"{text}\n\n\n{wrapper}\n\n\nprogram = Program()"
 
 

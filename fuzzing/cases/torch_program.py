@@ -13,11 +13,11 @@ from fuzzing.errors import CaseFormatError
 
 MAX_BYTES = 1 << 20
 
+#: Not a method that calls `forward`, which Dynamo would inline up to the first graph break and trace again.
 _MODULE = """
 
 class Program(torch.nn.Module):
-    def forward(self, *inputs):
-        return forward(*inputs)
+    forward = staticmethod(forward)
 
 
 def make():

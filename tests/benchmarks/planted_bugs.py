@@ -47,7 +47,10 @@ def failure(case: TestCase, options: Mapping[str, str]) -> str:
         if (one.dtype, one.shape) != (other.dtype, other.shape):
             return "type"
         mine, theirs = one.array().astype(complex), other.array().astype(complex)
-        if mine.size and not np.abs(mine - theirs).max() <= _TOLERANCE * max(1e-3, np.abs(theirs).max()):
+        if not np.array_equal(np.isfinite(mine), np.isfinite(theirs)):
+            return "value"
+        mine, theirs = mine[np.isfinite(mine)], theirs[np.isfinite(theirs)]
+        if mine.size and np.abs(mine - theirs).max() > _TOLERANCE * max(1e-3, np.abs(theirs).max()):
             return "value"
     return ""
 

@@ -23,20 +23,13 @@ import sys
 from typing import Any, ClassVar, Dict, List, Tuple
 
 from fuzzing.backends.base import AblationLevel, Backend, Named, UnsupportedPattern, register
-from fuzzing.backends.inductor import bisectable_passes, header_cache
+from fuzzing.backends.inductor import bisectable_passes, diagnostics, header_cache
 from fuzzing.backends.inductor.header_cache import HeaderCache
 from fuzzing.backends.shared import cuda_runtime, torch_programs
 from fuzzing.cases.programs import Program
 
 #: Objects that are made before garbage is looked for; a program of ten operators makes some 20,000.
 _GARBAGE = 50_000
-#: Functions of torch._dynamo.utils whose result goes into a frame's record only (torch 2.6 to 2.13).
-_LOGGED_SETTINGS = (
-    "_get_dynamo_config_for_logging",
-    "_compiler_config_for_logging",
-    "_scrubbed_inductor_config_for_logging",
-    "_functorch_config_for_logging",
-)
 
 
 @register
@@ -111,7 +104,7 @@ class Inductor(Backend):
         self._first_call: str = options.get("first_call", "same")
         self._backward = options.get("backward") == "on"
         self._cache = HeaderCache()
-        _configure()
+        _configure(self._torch_backend)
         if self._torch_backend == "inductor" and self._device == "cpu":
             import torch._inductor.compile_fx
 
@@ -189,25 +182,22 @@ def _check(device: str, torch_backend: str) -> None:
         )
 
 
-def _configure() -> None:
+def _configure(torch_backend: str) -> None:
     """Turns off graph caches and selects the library's own random generators, for equal random numbers.
 
-    Also turns off what only Dynamo's log reads: its measurement of guards, which flushes the processor's
-    caches for each frame and takes 30 ms, and its copies of all settings as JSON, 5 ms. Garbage is collected
-    when some programs' worth has gathered: the default threshold is reached 20 times in a program.
+    Garbage is collected when some programs' worth has gathered: the default threshold is reached 20 times in
+    a program, and Dynamo collects after each frame.
     """
-    import torch._dynamo.guards
-    import torch._dynamo.utils
+    import torch._dynamo.config
     import torch._functorch.config
     import torch._inductor.config
 
-    if hasattr(torch._dynamo.guards, "profile_guard_manager"):
-        torch._dynamo.guards.profile_guard_manager = lambda *_: 0.0
-    for name in _LOGGED_SETTINGS:
-        if hasattr(torch._dynamo.utils, name):
-            setattr(torch._dynamo.utils, name, lambda *_: None)
+    diagnostics.silence_records()
+    if torch_backend == "eager":
+        diagnostics.silence_tracing()
     gc.set_threshold(_GARBAGE, 5, 10)
-
+    if hasattr(torch._dynamo.config, "run_gc_after_compile"):
+        torch._dynamo.config.run_gc_after_compile = False
     torch._inductor.config.fx_graph_cache = False
     torch._functorch.config.enable_autograd_cache = False
     torch._inductor.config.fallback_random = True

@@ -80,6 +80,8 @@ def run_program(
 ) -> tuple[Any, ...]:
     """The eager results of `forward` on copies of these tensors. Propagates the program's exceptions.
 
+    The program's own `arrange`, if it has one, makes the copies.
+
     tree   runs instead of the text, whose tree it is after edits
     names  are added to the program's globals
     """
@@ -88,8 +90,12 @@ def run_program(
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what torch deprecates it still computes
         torch_programs.reseed()
-        result = space["forward"](*[tensor.clone() for tensor in inputs])
+        result = space["forward"](*space.get("arrange", _clone)(dict(enumerate(inputs))))
     return result if isinstance(result, tuple) else (result,)
+
+
+def _clone(inputs: Mapping[int, Any]) -> list[Any]:
+    return [tensor.clone() for tensor in inputs.values()]
 
 
 def profile(program: ProgramTree, inputs: Sequence[Any]) -> Profile:

@@ -95,6 +95,16 @@ class ProgramTree:
                 _collect_blocks(statement, blocks, 0, frozenset())
         return tuple(blocks)
 
+    @cached_property
+    def forward_parameters(self) -> tuple[str, ...]:
+        """The parameters of `forward`, in order."""
+        return tuple(
+            parameter.name.value
+            for statement in self.module.body
+            if isinstance(statement, cst.FunctionDef) and statement.name.value == "forward"
+            for parameter in statement.params.params
+        )
+
     def code(self, statement: Statement) -> str:
         """The text of a statement, without the indentation of its block."""
         if statement not in self.codes:

@@ -13,16 +13,21 @@ from fuzzing.mutate.programs.rewriting import Rewriting
 class CustomOperators(Rewriting):
     """Sound: the operator computes the value from the same operands. Its result is a contiguous copy, as its
     fake kernel says, so later sums may add in another order; it writes to nothing and returns no operand.
+    Transforms of torch.func are left out: torch has none below the kernels of an operator.
     """
 
     exact = False
     forms = ("custom_op",)
 
     def fits(self, value: str, operands: Point, result: TensorFacts) -> bool:
-        """The value names nothing that `forward` defines."""
+        """The value names nothing that `forward` defines, and no transform."""
         del result
         named = {node.id for node in ast.walk(ast.parse(value)) if isinstance(node, ast.Name)}
-        return named <= {"torch", "range", "float", "tuple", *operands}
+        return (
+            "torch.vmap" not in value
+            and "torch.func." not in value
+            and named <= {"torch", "range", "float", "tuple", *operands}
+        )
 
     def text(self, number: int, value: str, parameters: Parameters) -> str:
         """The call."""

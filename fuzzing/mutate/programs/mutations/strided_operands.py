@@ -23,7 +23,7 @@ class StridedOperands(Rewriting):
         """The first operand has axes."""
         del result
         first = next(iter(operands.values()))
-        return len(first.shape) >= 1 and "view" not in value
+        return len(first.shape) >= 1 and "view" not in value and "strided" not in value
 
     def text(self, number: int, value: str, parameters: Parameters) -> str:
         """The operand in another layout, and the value of it."""
