@@ -21,12 +21,17 @@ Result = TypeVar("Result")
 
 
 def map_in_processes(
-    function: Callable[[Piece], Result], items: Iterable[Piece], processes: int, crash_message: str
+    function: Callable[[Piece], Result],
+    items: Iterable[Piece],
+    processes: int,
+    crash_message: str,
+    ahead: int = 2,
 ) -> Iterator[Result]:
     """`function` of each item, in order, in `processes` processes, or in this one if that is 1.
 
     function       can be pickled, as can items and results; its exceptions are raised here
     crash_message  text of the InfrastructureError raised if a process dies
+    ahead          items in flight for each process; more where they differ much in cost
     """
     if processes == 1:
         yield from map(function, items)
@@ -39,7 +44,7 @@ def map_in_processes(
         try:
             for piece in items:
                 pending.append(pool.submit(function, piece))
-                if len(pending) > 2 * processes:
+                if len(pending) > ahead * processes:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()

@@ -13,8 +13,9 @@ is exactly that of computing every score after every emission, ties going to the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
 from math import lcm
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from fuzzing.prioritize.table import Table
 #: sums are integers below 2**53 (for up to table.MAX_PARAMETERS), which float64 holds exactly, so that equal
 #: scores are equal in any order of summation.
 UNIT = lcm(*range(1, 25))
-_FRONT = 96  # rows scored after each emission; 64 and 160 take longer
+_FRONT = 256
 _MOST = 4  # largest front: entries per row of the table; scoring it then takes about as long as all bounds
 _SAMPLE = 8  # of more rows, one in so many is looked at to find the least of the best
 #: Bounds of the sets of pairs, in values per row: hardly any, some, many, nearly all different.
@@ -47,18 +48,17 @@ def rarity_weights(seen: Array) -> Array:
     return (UNIT // np.maximum(seen, 1)).astype(np.float64)
 
 
-@dataclass(frozen=True)
-class Pick:
+class Pick(NamedTuple):
     """One emission.
 
     row    of the table
     score  max of the parameters' mean and the pairs' mean, in units of `denominator`
-    new    bool [columns]: those whose value was new
+    new    bool [columns]: those whose value was new; None unless asked for
     """
 
     row: int
     score: int
-    new: Array
+    new: Array | None
 
 
 def denominator(table: Table) -> int:
@@ -67,9 +67,14 @@ def denominator(table: Table) -> int:
     return UNIT * max(count * (count - 1), 1)
 
 
-def search(table: Table, weights: Weights, rows: Sequence[int] | None = None) -> Iterator[Pick]:
-    """The table's rows, or those of `rows` (ascending), in greedy order, until nothing is new."""
-    return _Search(table, weights, range(len(table.first)) if rows is None else rows).picks()
+def search(
+    table: Table, weights: Weights, rows: Sequence[int] | None = None, explain: bool = False
+) -> Iterator[Pick]:
+    """The table's rows, or those of `rows` (ascending), in greedy order, until nothing is new.
+
+    explain  whether picks have their new columns
+    """
+    return _Search(table, weights, range(len(table.first)) if rows is None else rows, explain).picks()
 
 
 class _Search:
@@ -79,7 +84,7 @@ class _Search:
     in which all rows are equal keep only their weight, which the first emission takes.
 
     _factors     float64 [columns, sets]: factor of a weight in its set, 0 in all others
-    _kinds       float64 [columns, 2]: the same, for the parameters and for all pairs
+    _kinds       float64 [2, columns]: the same, for the parameters and for all pairs
     _final       float64 [columns, sets]: weight of a column when every value has been seen
     _by_number   float64 [values]: weight of a column in which so many values have been seen
     _numbers     int64 [columns]: so many have been seen
@@ -90,8 +95,8 @@ class _Search:
     _space       float64 [sets, rows]: where the bounds are computed; a new array each time takes longer
     """
 
-    def __init__(self, table: Table, weights: Weights, rows: Sequence[int]) -> None:
-        self._table = table
+    def __init__(self, table: Table, weights: Weights, rows: Sequence[int], explain: bool) -> None:
+        self._table, self._explain = table, explain
         self._seen = np.zeros(int(table.starts[-1]), np.bool_)
         self._seen[table.seeds] = True
         self._rows = np.asarray(rows, np.int64)
@@ -100,11 +105,14 @@ class _Search:
         self._by_number = weights(np.arange(int(values.max()) + 1))
         alike = (values == 1) & (numbers == 0)
         self._alike = (factors * self._by_number[numbers][:, None])[alike].sum(axis=0)
+        self._alike_left = bool(alike.any())
+        self._alike_kinds = np.array([[self._alike[0]], [self._alike[1:].sum()]])
         self._varying = values > 1
         self._ids = table.columns[:, self._varying][self._rows]
         self._factors, self._numbers = factors[self._varying], numbers[self._varying]
-        self._kinds = np.stack([self._factors[:, 0], self._factors[:, 1:].sum(axis=1)], axis=1)
+        self._kinds = np.stack([self._factors[:, 0], self._factors[:, 1:].sum(axis=1)])
         self._final = self._factors * self._by_number[values[self._varying]][:, None]
+        self._whole = self._final.sum(axis=0)
         self._last_worth = np.full((factors.shape[1], len(self._rows)), np.inf)
         self._seen_worth, self._space = np.zeros_like(self._last_worth), np.empty_like(self._last_worth)
         self._emitted = 0
@@ -113,72 +121,113 @@ class _Search:
         """Emissions, best first, until nothing is new."""
         size = _FRONT
         while (bounds := self._bounds()).any():
-            before = self._emitted
-            yield from self._emit(*_best(bounds, size))
-            if self._emitted == before:
+            picks = self._emit(*_best(bounds, size))
+            yield from picks
+            if not picks:
                 most = _MOST * len(self._rows) // max(len(self._numbers), 1)
                 size = min(size * 2, max(most, _FRONT))
             else:
                 size = max(size // 2, _FRONT)
+            self._emitted += len(picks)
             if self._emitted * 2 > len(self._rows):
                 self._drop_exhausted()
 
     def _bounds(self) -> Array:
         """Upper bounds of the rows' scores."""
-        whole = self._worth(self._factors).sum(axis=0) + self._alike
+        whole = self._by_number.take(self._numbers) @ self._factors + self._alike
         worth = np.subtract(whole[:, None], self._seen_worth, out=self._space[:, : len(self._rows)])
         return _score(np.minimum(self._last_worth, worth, out=worth))
 
-    def _emit(self, front: Array, limit: _Limit) -> Iterator[Pick]:
-        """Emits rows of the front while the best one is before all others; updates the front's bounds."""
-        ids = self._ids.take(front, axis=0)
-        new = (~self._seen.take(ids)).astype(np.float64)
-        if len(front) > _FRONT:
-            kept, (score, place) = _best(self._update(front, new), _FRONT)
-            limit = max(limit, (score, -int(front[-place]) if -place < len(front) else -len(self._rows)))
-            front, ids, new = front[kept], ids[kept], new[kept]
+    def _emit(self, places: Array, limit: _Limit) -> list[Pick]:
+        """Emits rows of a front while the best one is before all others; updates the front's bounds."""
+        front = _Front(self._ids.take(places, axis=0), self._seen)
+        if len(places) > _FRONT:
+            kept, (score, place) = _best(self._update(places, front), _FRONT)
+            limit = max(limit, (score, -int(places[-place]) if -place < len(places) else -len(self._rows)))
+            places, front = places[kept], front.take(kept)
+        columns, picks = front.columns, list[Pick]()
+        kinds, numbers = self._kinds.take(columns, axis=1), self._numbers.take(columns)
+        weights, scores = np.empty_like(kinds), np.empty((2, len(places)))
+        by_number, first, rest = self._by_number, scores[0], scores[1]
         while True:
-            scores = new @ self._worth(self._kinds)
-            if self._alike.any():
-                scores += (self._alike[0], self._alike[1:].sum())
-            best = scores.max(axis=1)
-            at = int(best.argmax())
-            if best[at] <= 0 or (best[at], -int(front[at])) < limit:
+            np.multiply(kinds, by_number.take(numbers), out=weights)
+            np.dot(weights, front.new, out=scores)
+            if self._alike_left:
+                scores += self._alike_kinds
+            np.maximum(first, rest, out=first)
+            at = int(first.argmax())
+            score = int(first[at])
+            if score <= 0 or (score, -int(places[at])) < limit:
                 break
-            row = int(self._rows[front[at]])
-            yield Pick(row, int(best[at]), self._see(row))
-            np.copyto(new, 0, where=ids == ids[at])
-        self._update(front, new)
+            row = int(self._rows[places[at]])
+            picks.append(Pick(row, score, self._new(row, front, at) if self._explain else None))
+            numbers[front.see(at)] += 1
+            if self._alike_left:
+                self._alike_left = False
+                self._alike[:] = 0
+        if picks:
+            self._numbers[columns] = numbers
+            self._seen[self._table.columns.take([pick.row for pick in picks], axis=0)] = True
+        self._update(places, front)
+        return picks
 
-    def _update(self, front: Array, new: Array) -> Array:
+    def _new(self, row: int, front: _Front, at: int) -> Array:
+        """Which columns of a row are new: those that vary say the front; the others are at first."""
+        new: Array = ~self._seen[self._table.columns[row]]
+        varying = np.zeros(len(self._numbers), np.bool_)
+        varying[front.columns] = front.new[:, at] > 0
+        new[self._varying] = varying
+        new[~self._varying] &= self._alike_left
+        return new
+
+    def _update(self, places: Array, front: _Front) -> Array:
         """Makes the front's bounds exact, and returns its scores."""
-        sets = len(self._alike)
-        worth, unseen = np.split((new @ np.hstack([self._worth(self._factors), self._final])).T, [sets])
+        factors, final = self._factors.take(front.columns, axis=0), self._final.take(front.columns, axis=0)
+        weights = self._by_number.take(self._numbers.take(front.columns))
+        worth = (factors * weights[:, None]).T @ front.new
         worth += self._alike[:, None]
-        self._last_worth[:, front] = worth
-        self._seen_worth[:, front] = self._final.sum(axis=0)[:, None] - unseen
+        self._last_worth[:, places] = worth
+        self._seen_worth[:, places] = self._whole[:, None] - final.T @ front.new
         return _score(worth)
-
-    def _see(self, row: int) -> Array:
-        """Records an emission; returns which columns were new."""
-        ids = self._table.columns[row]
-        unseen: Array = ~self._seen[ids]
-        self._seen[ids] = True
-        self._numbers += unseen[self._varying]
-        self._alike[:] = 0
-        self._emitted += 1
-        return unseen
-
-    def _worth(self, factors: Array) -> Array:
-        """The weights of new values now, times factors of theirs."""
-        worth: Array = factors * self._by_number.take(self._numbers)[:, None]
-        return worth
 
     def _drop_exhausted(self) -> None:
         """Drops the rows without new values."""
         left = _score(self._last_worth) > 0
         self._rows, self._ids, self._emitted = self._rows[left], self._ids[left], 0
         self._last_worth, self._seen_worth = self._last_worth[:, left], self._seen_worth[:, left]
+
+
+class _Front:
+    """Rows that are scored after each emission; only the columns in which one of them is new.
+
+    columns  int64 [columns]: indices of these
+    new      float64 [columns, rows]: 1 where the row's value has not been seen
+    """
+
+    def __init__(self, ids: Array, seen: Array) -> None:
+        """Makes the front of rows with these `ids`: int32 [rows, all columns]."""
+        new = ~seen.take(ids)
+        self.columns = np.flatnonzero(new.any(axis=0))
+        self._ids = ids.T.take(self.columns, axis=0)
+        self.new = new.T.take(self.columns, axis=0).astype(np.float64)
+
+    def take(self, rows: Array) -> _Front:
+        """The front of some of its rows."""
+        taken = copy(self)
+        taken._ids, taken.new = self._ids.take(rows, axis=1), self.new.take(rows, axis=1)
+        return taken
+
+    def see(self, row: int) -> Array:
+        """Marks the values of a row as seen; returns the columns in which they were new."""
+        columns: Array = self.new[:, row].nonzero()[0]
+        if 2 * len(columns) > len(self.new):
+            np.copyto(self.new, 0, where=self._ids == self._ids[:, row : row + 1])
+        else:
+            ids = self._ids.take(columns, axis=0)
+            new = self.new.take(columns, axis=0)
+            new *= ids != ids[:, row : row + 1]
+            self.new[columns] = new
+        return columns
 
 
 def _factors(parameters: int, values: Array, rows: int) -> Array:

@@ -8,9 +8,12 @@ code's two factors alone. docs/prioritization.md lists where they differ and wha
 from __future__ import annotations
 
 import math
+import os
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,7 @@ from fuzzing.prioritize.instances import Instance
 from fuzzing.prioritize.opera_filter import filter_requested, is_refused
 from fuzzing.prioritize.strategies import Context, Ranked, register_strategy, shuffle
 from fuzzing.prioritize.table import Table, tabulate_instances
+from fuzzing.process_pool import map_in_processes
 
 #: Count of an operator that the compiler's own suite lacks: the paper divides by the number of tests there
 #: and does not define the result for 0.
@@ -34,6 +38,7 @@ class Operator:
 
     places  indices of the instances, ascending
     suite   number of tests of the operator in the compiler's own suite; 0 too if they were not counted
+    kept    the rows of the table to rank, ascending; None for all
     """
 
     frontend: str
@@ -42,6 +47,7 @@ class Operator:
     table: Table
     suite: int
     recorded: bool
+    kept: Sequence[int] | None = None
 
     @property
     def neglect(self) -> float:
@@ -59,7 +65,7 @@ class Operator:
             return 1.0
         if not self.recorded:
             return len(self.places) / (len(self.places) + self.suite)
-        whole = self.table.per_column(np.union1d(self.table.columns.ravel(), self.table.seeds))
+        whole = self.table.per_column(np.append(self.table.columns.ravel(), self.table.seeds))
         covered = np.maximum(self.table.per_column(self.table.seeds), 1)
         share: float = math.prod((covered / whole).tolist())
         return 1 - share
@@ -126,6 +132,12 @@ def find_defaults(instances: Iterable[Instance], rows: Iterable[abstraction.Abst
 # The order
 
 Weigh = Callable[[Operator], float]
+#: The picks of an operator: (operator, whether to explain them)
+Search = Callable[[Operator, bool], Iterable[greedy.Pick]]
+#: With fewer instances the start of processes would take as long as the search, some 3 s.
+PARALLEL = 100_000
+_CHUNK = 4096  # instances of a merged order that are made at once
+_AHEAD = 16  # tables in flight for each process; the largest have some 10 MB
 
 
 @dataclass(frozen=True)
@@ -179,7 +191,7 @@ def line_up(operator: Operator, weight: float, picks: Iterable[greedy.Pick], exp
     for pick in picks:
         rows.append(pick.row)
         scores.append(pick.score)
-        if explain:
+        if pick.new is not None:
             columns = np.flatnonzero(pick.new).tolist()
             names = [table.names[column] for column in columns if column < len(table.names)]
             new.append((names, len(columns) - len(names)))
@@ -211,9 +223,12 @@ def merge_queues(queues: Sequence[Queue]) -> Iterator[Ranked]:
         ]
     )
     starts = np.cumsum([0, *lengths])
-    for which, place in zip(np.searchsorted(starts, order, "right") - 1, order, strict=True):
-        queue, at = queues[which], int(place - starts[which])
-        yield Ranked(int(queue.places[at]), queue.why(at))
+    places = np.concatenate([one.places for one in queues])
+    for begin in range(0, len(order), _CHUNK):
+        part = order[begin : begin + _CHUNK]
+        which = np.searchsorted(starts, part, "right") - 1
+        ranked = zip(places[part].tolist(), which.tolist(), (part - starts[which]).tolist(), strict=True)
+        yield from [Ranked(place, queues[queue].why(at)) for place, queue, at in ranked]
 
 
 def append_remaining(
@@ -231,49 +246,69 @@ def append_remaining(
 NOTHING_NEW: dict[str, Any] = {"opera": 0.0}
 
 
-def code_picks(
-    operator: Operator, instances: Sequence[Instance], context: Context, filtered: bool
-) -> Iterator[greedy.Pick]:
-    """The code's picks; with `filtered` none that the released code refuses for the backend."""
-    if not filtered:
-        return greedy.search(operator.table, greedy.rarity_weights)
+def line_up_all(
+    operators: Iterable[Operator], weigh: Weigh, search: Search, count: int, explain: bool
+) -> list[Queue]:
+    """The queues of operators with `count` instances in all; of many instances by several processes.
+
+    Tables are made here: they need the instances, which would have to be copied for other processes.
+
+    weigh, search  can be pickled
+    """
+    processes = 1 if count < PARALLEL else len(os.sched_getaffinity(0))
+    line = partial(_line_up_operator, weigh, search, explain)
+    died = "a process that searches an operator's instances died, perhaps for lack of memory"
+    return list(map_in_processes(line, operators, processes, died, _AHEAD))
+
+
+def _line_up_operator(weigh: Weigh, search: Search, explain: bool, operator: Operator) -> Queue:
+    return line_up(operator, weigh(operator), search(operator, explain), explain)
+
+
+def code_picks(operator: Operator, explain: bool) -> Iterator[greedy.Pick]:
+    """The picks of the released code: a new value weighs 1/|values seen|."""
+    return greedy.search(operator.table, greedy.rarity_weights, operator.kept, explain)
+
+
+def _paper_picks(operator: Operator, explain: bool) -> Iterator[greedy.Pick]:
+    return greedy.search(operator.table, greedy.equal_weights, explain=explain)
+
+
+def _equally(_: Operator) -> float:
+    return 1.0
+
+
+def without_refused(operator: Operator, instances: Sequence[Instance], backend: str) -> Operator:
+    """The operator without the rows that the released code refuses for a backend."""
     firsts = [instances[operator.places[first]] for first in operator.table.first]
-    kept = [row for row, one in enumerate(firsts) if not is_refused(one, context.backend)]
-    return greedy.search(operator.table, greedy.rarity_weights, kept)
+    return replace(operator, kept=[row for row, one in enumerate(firsts) if not is_refused(one, backend)])
 
 
 def _rank_by_code(instances: Sequence[Instance], context: Context, weigh: Weigh) -> Iterator[Ranked]:
-    filtered = filter_requested(context)
-    queues = [
-        line_up(
-            operator, weigh(operator), code_picks(operator, instances, context, filtered), context.explain
-        )
-        for operator in operators(instances, context, abstraction.partition_of_released_code, seeded=True)
-    ]
+    found = operators(instances, context, abstraction.partition_of_released_code, seeded=True)
+    if filter_requested(context):
+        found = (without_refused(one, instances, context.backend) for one in found)
+    queues = line_up_all(found, weigh, code_picks, len(instances), context.explain)
     return append_remaining(merge_queues(queues), instances, context)
 
 
 @register_strategy("opera", "opera-code")
 def opera_code(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """As in the code: uncovered share of the operator × diversity, a new value weighing 1/|values seen|."""
-    return _rank_by_code(instances, context, lambda operator: operator.uncovered)
+    return _rank_by_code(instances, context, attrgetter("uncovered"))
 
 
 @register_strategy("opera-parameters")
 def opera_parameters(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """OPERA_para: the diversity alone."""
-    return _rank_by_code(instances, context, lambda _: 1.0)
+    return _rank_by_code(instances, context, _equally)
 
 
 @register_strategy("opera-paper")
 def opera_paper(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """As in the paper: neglect of the operator × the greater share, of new values or of new pairs."""
-    queues = [
-        line_up(
-            operator, operator.neglect, greedy.search(operator.table, greedy.equal_weights), context.explain
-        )
-        for operator in operators(instances, context, abstraction.partition_of_paper, seeded=False)
-    ]
+    found = operators(instances, context, abstraction.partition_of_paper, seeded=False)
+    queues = line_up_all(found, attrgetter("neglect"), _paper_picks, len(instances), context.explain)
     return append_remaining(merge_queues(queues), instances, context)
 
 

@@ -37,6 +37,7 @@ from fuzzing.prioritize.opera import (
     group_by_operator,
     line_up,
     merge_queues,
+    without_refused,
 )
 from fuzzing.prioritize.strategies import Context, Ranked, register_strategy
 from fuzzing.prioritize.table import tabulate
@@ -64,8 +65,8 @@ def opera_released(instances: Sequence[Instance], context: Context) -> Iterator[
 
 def _queue(group: Group, instances: Sequence[Instance], context: Context) -> Queue:
     operator, weight = _abstract(group, [instances[place] for place in group.places])
-    picks = code_picks(operator, instances, context, filtered=True)
-    queue = line_up(operator, weight, picks, context.explain)
+    operator = without_refused(operator, instances, context.backend)
+    queue = line_up(operator, weight, code_picks(operator, context.explain), context.explain)
     if weight:
         return queue
     return replace(queue, places=queue.places[:1], diversity=queue.diversity[:1], new=queue.new[:1])

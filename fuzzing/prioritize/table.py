@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -29,18 +30,41 @@ _UNKNOWN = -1  # a parameter that a seed lacks
 class Table:
     """The instances of one operator.
 
-    names    the parameters, in order of first occurrence
-    columns  int32 [rows, parameters + pairs]: ids of values; pairs as from itertools.combinations
-    starts   int64 [parameters + pairs + 1]: the least id of each column, and the number of ids
-    first    index of the first instance of each row, ascending
-    seeds    int64: the ids that count as seen before anything is emitted
+    Columns are computed from codes when they are first needed: codes are smaller, to send them to a process.
+
+    names   the parameters, in order of first occurrence
+    first   index of the first instance of each row, ascending
+    widths  int64 [parameters]: number of values of each
+    codes   int64 [rows + seeds, parameters]: numbers of values, -1 where unknown
+    lefts   `codes`, or where the pairs take their first values from instead
     """
 
     names: tuple[str, ...]
-    columns: Array
-    starts: Array
     first: tuple[int, ...]
-    seeds: Array
+    widths: Array
+    codes: Array
+    lefts: Array
+
+    @cached_property
+    def _columns(self) -> tuple[Array, Array]:
+        return _columns(self.codes, self.lefts, self.widths)
+
+    @property
+    def columns(self) -> Array:
+        """int32 [rows, parameters + pairs]: ids of values; pairs as from itertools.combinations."""
+        found: Array = self._columns[0][: len(self.first)]
+        return found
+
+    @property
+    def starts(self) -> Array:
+        """int64 [parameters + pairs + 1]: the least id of each column, and the number of ids."""
+        return self._columns[1]
+
+    @cached_property
+    def seeds(self) -> Array:
+        """int64: the ids that count as seen before anything is emitted."""
+        seen = self._columns[0][len(self.first) :]
+        return np.unique(seen[seen >= 0])
 
     def per_column(self, ids: Array) -> Array:
         """Number of different `ids` in each column: int64 [parameters + pairs]."""
@@ -108,9 +132,7 @@ def _table(
     if len(names) > MAX_PARAMETERS:
         raise InternalError(f"an operator has {len(names)} parameters, more than {MAX_PARAMETERS}")
     widths = np.array([max(len(each), 1) for each in values])
-    columns, starts = _columns(codes, lefts, widths)
-    seen = columns[len(first) :]
-    return Table(names, columns[: len(first)], starts, first, np.unique(seen[seen >= 0]))
+    return Table(names, first, widths, codes, lefts)
 
 
 def _names(rows: Iterable[Mapping[str, Hashable]]) -> tuple[str, ...]:

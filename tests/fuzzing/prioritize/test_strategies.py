@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import os
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzing.errors import UnknownNameError
+from fuzzing.prioritize import opera
 from fuzzing.prioritize.instances import Instance
 from fuzzing.prioritize.strategies import Context, get, names
 from tests.fuzzing.prioritize.prioritize_kit import generate_contexts, generate_instances, instance, order
@@ -38,6 +42,22 @@ def test_random_depends_on_the_seed_and_the_ids_alone(instances: list[Instance],
 def test_seeds_give_different_random_orders() -> None:
     instances = [instance(number) for number in range(20)]
     assert len({tuple(order("random", instances, Context(seed=seed))) for seed in range(10)}) == 10
+
+
+@pytest.mark.parametrize("strategy", ["opera", "opera-paper", "opera-parameters"])
+def test_several_processes_give_the_same_order_and_evidence(
+    strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(0)
+    instances = [
+        instance(at, draw.choice(["Add", "Pad", "Relu"]), a=draw.randrange(40), b=draw.random() < 0.5)
+        for at in range(200)
+    ]
+    context = Context(explain=True)
+    alone = list(get(strategy)(instances, context))
+    monkeypatch.setattr(opera, "PARALLEL", 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    assert list(get(strategy)(instances, context)) == alone
 
 
 def test_an_unknown_strategy_lists_those_there_are() -> None:
