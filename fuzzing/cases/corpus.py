@@ -3,8 +3,8 @@
     ROOT/ab/ab12…/case.json     the manifest, in text
     ROOT/ab/ab12…/model.onnx    its program, in the format of its library
 
-Folders are atomic: each is written beside its place and renamed into it. Readers never see half a case, and a
-killed writer leaves only a temporary folder, which `sweep` removes.
+Folders are atomic: each is written beside its place and renamed into it, and renamed before it is removed.
+Readers never see half a case, and a killed writer leaves only a temporary folder, which `sweep` removes.
 """
 
 from __future__ import annotations
@@ -145,8 +145,19 @@ class Corpus:
     def __iter__(self) -> Iterator[TestCase]:
         return (self.get(case_id) for case_id in self.ids())
 
+    def remove(self, case_id: str) -> bool:
+        """Removes a case; False if there is none. Readers never see a part of it, also if this is killed."""
+        folder = self._folder(case_id)
+        removed = f"{os.path.dirname(folder)}/{_TEMPORARY}{os.urandom(8).hex()}"  # noqa: PTH120
+        try:
+            os.rename(folder, removed)  # noqa: PTH104
+        except FileNotFoundError:
+            return False
+        remove_tree(removed)
+        return True
+
     def sweep(self) -> int:
-        """Removes temporary folders of killed writers; must not run beside writers. Returns their number."""
+        """Removes temporary folders of killed processes; must run beside no writer. Returns their number."""
         stale = list(self.root.glob(f"*/{_TEMPORARY}*"))
         for path in stale:
             remove_tree(path)

@@ -89,13 +89,16 @@ def read(path: Path) -> ModelProto:
     return model
 
 
-def extract_scopes(model: ModelProto) -> list[Scope]:
-    """The model's scopes, its outermost graph first. Raises InvalidModelError."""
+def extract_scopes(model: ModelProto, infer: bool = True) -> list[Scope]:
+    """The model's scopes, its outermost graph first. Raises InvalidModelError.
+
+    infer  whether to ask ONNX for shapes that the model does not declare; of a few models ONNX itself dies
+    """
     if model.functions:
         model = _inline_functions(model)
     reading = _ModelReader()
     scopes = list(reading.scopes(model.graph, {}))
-    if not reading.complete:
+    if infer and not reading.complete:
         scopes = list(_ModelReader().scopes(_infer_shapes(model).graph, {}))
     if not all(_is_text(node.name) and _is_text(node.operator) for scope in scopes for node in scope):
         raise InvalidModelError("names a node or an operator in something else than UTF-8")

@@ -59,7 +59,7 @@ def _node(node: Any, schema: Any, tensors: Mapping[str, JSON]) -> tuple[dict[str
         parameters[name] = value
         if value is not None:
             explicit.append(name)
-    given = {attribute.name: _attribute(attribute) for attribute in node.attribute}
+    given = {attribute.name: attribute_to_json(attribute) for attribute in node.attribute}
     defaults = {} if schema is None else _defaults(schema)
     for name, value in (defaults | given).items():
         parameters[name] = value
@@ -105,14 +105,15 @@ def _defaults(schema: Any) -> dict[str, JSON]:
     import onnx
 
     return {
-        name: _attribute(one.default_value)
+        name: attribute_to_json(one.default_value)
         if one.default_value.type != onnx.AttributeProto.UNDEFINED
         else None
         for name, one in schema.attributes.items()
     }
 
 
-def _attribute(attribute: Any) -> JSON:
+def attribute_to_json(attribute: Any) -> JSON:
+    """The value of an AttributeProto: a tensor as its dtype and shape, a graph as the types of its nodes."""
     import onnx
 
     kind, kinds = attribute.type, onnx.AttributeProto
