@@ -13,7 +13,7 @@ from fuzzing.cases import TestCase
 from fuzzing.equivalence import draws, pairs, rule
 from fuzzing.generate.docter.trials import TrialPlan
 from fuzzing.rng import Rng, derive_seed
-from tests.fuzzing.equivalence.pair_helpers import in_float64, run_side, sides_of, subject_of
+from tests.fuzzing.equivalence.pair_helpers import in_float64, pair_for, run_side, sides_of, subject_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's, of settings that cost time
 
@@ -73,3 +73,11 @@ def test_both_sides_agree_in_float64_after_capture(name: str) -> None:
         assert pair is not None
         [left], [right] = (run_side(side, pair) for side in sides_of(pair))
         np.testing.assert_allclose(right, left, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("api", ["torch.nn.GRU", "torch.nn.LSTM"])
+def test_scanned_cells_are_the_layer(api: str) -> None:
+    pair = pair_for("scan", api)
+    assert pair is not None
+    [left], [right] = (run_side(side, pair) for side in sides_of(pair))
+    np.testing.assert_allclose(right, left, rtol=1e-6, atol=1e-6)
