@@ -16,6 +16,8 @@ from fuzzing.cases import EquivalentModels, EquivalentPair, TestCase, TorchProgr
 from fuzzing.cases.equivalent_pair import SIDES, OneSidedError
 from fuzzing.outcomes import Mismatch, Outcome, Verdict
 
+#: Modules that the text of a model or of an input may need.
+_MODULES = ("base64", "onnx.numpy_helper")
 #: The outputs in the text of a model's graph.
 _OUTPUTS = re.compile(r"^g \(.*\) => \((.*)\)", re.MULTILINE)
 #: The call of a side by backend; `{0}` is the side.
@@ -121,11 +123,11 @@ def _render_models(
     return render_template(
         "reproducers/models.py.j2",
         pip=pip_command(toolchain, outcome.backend, program.frontend, ("onnx",)),
-        rewrites=", ".join(rewrites),
+        rewrites=f"the rewrite{'s' if len(rewrites) > 1 else ''} {', '.join(rewrites)}" if rewrites else "",
         compiler=f"{outcome.backend} {version}".strip(),
         but=_BUT[outcome.verdict],
         summary=_summary(outcome),
-        base64="base64." in onnx_code + "".join(source for _, source in inputs),
+        used=[name for name in _MODULES if f"{name}." in onnx_code + "".join(source for _, source in inputs)],
         imports=blocks["imports"].strip("\n"),
         run=blocks["run"],
         code=onnx_code,
