@@ -26,7 +26,6 @@ from bot.reports.report import Group, Report, build_report
 from bot.reports.reproducer import checkout_commands
 from bot.reports.reproducer_short import ending
 from bot.reports.templates import pluralize
-from bot.runners.reproducer_run import BUG_MARKER
 from bot.store import Session, now
 from bot.store.models import Classification, Side
 from bot.store.outbox import EffectDraft
@@ -111,8 +110,7 @@ def _script(group: Group) -> Script:
     case, end = group.example.case, ending(group.example.head)
     if group.guarded:
         return Script(case, group.guarded, group.script, end)
-    guarded = BUG_MARKER in group.script.encode()  # a pair has a short script alone
-    return Script(case, group.script) if guarded else Script(case, "", group.script, end)
+    return Script(case, "", group.script, end) if group.is_short else Script(case, group.script)
 
 
 #: Classifications whose reproducers are tried: regressions; without a base all failures.

@@ -13,6 +13,8 @@ from bot.reports.report import Group, Report, idempotency_key
 from bot.reports.reproducer import pip_command
 from bot.reports.templates import render
 from bot.store.outbox import ISSUE
+from fuzzing.cases.equivalent_pair import OneSidedError
+from fuzzing.oracles.pair_sides import raised_error
 from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
 MAX_TITLE = 120  # ours: what GitHub's issue list shows without wrapping
@@ -95,6 +97,12 @@ def _body(report: Report, group: Group, script: str, message: int, program: int,
 
 def describe_failure(outcome: Outcome, operator: str) -> str:
     """What the compiler does, as the end of a sentence that begins with its name."""
+    if is_about_pair(outcome):
+        two = f"two equal programs with {text.code(operator)}" if operator else "two equal programs"
+        if outcome.verdict is Verdict.WRONG_RESULT:
+            return f"gives different results for {two}"
+        raised, _ = raised_error(outcome.evidence.error, outcome.evidence.message)
+        return f"raises {text.code(raised)} for one of {two}"
     subject = f"a model with {text.code(operator)}" if operator else "a model"
     when = {
         Phase.IMPORT: "while it is imported",
@@ -114,13 +122,25 @@ def describe_failure(outcome: Outcome, operator: str) -> str:
     return f"raises {text.code(evidence.error) if evidence.error else 'an error'} {when}"
 
 
+def is_about_pair(outcome: Outcome) -> bool:
+    """Whether two equal programs were compared, or only one of them raised."""
+    evidence = outcome.evidence
+    compared = any(one.judged for one in evidence.mismatches)
+    return compared or evidence.error.rpartition(".")[2] == OneSidedError.__name__
+
+
 def _expected(outcome: Outcome) -> str:
+    if is_about_pair(outcome) and outcome.verdict is not Verdict.WRONG_RESULT:
+        return "Both programs run, as they are equal."
     if outcome.verdict is not Verdict.WRONG_RESULT:
         return "The model compiles and runs, as it does at base."
     worst = next((one for one in outcome.evidence.mismatches if one.want and one.worst), None)
+    if worst is None and is_about_pair(outcome):
+        return "Equal outputs of both programs."
     if worst is None:
         return "The outputs of the test's own library, which base gives."
-    return f"{_element(worst)} is {text.code(worst.want[:60])}, as the test's own library and base give it."
+    source = f"the {worst.other} program gives" if worst.judged else "the test's own library and base give"
+    return f"{_element(worst)} is {text.code(worst.want[:60])}, as {source} it."
 
 
 def _actual(outcome: Outcome) -> str:
@@ -142,7 +162,9 @@ def _message(outcome: Outcome) -> str:
     evidence = outcome.evidence
     if evidence.signal:
         return f"{evidence.signal}: {evidence.native}".strip(": \n")
-    return ": ".join(part for part in (evidence.error, evidence.message) if part)
+    # The class of a pair's exception only says that it is about a pair; the message names the raised one.
+    error = "" if is_about_pair(outcome) else evidence.error
+    return ": ".join(part for part in (error, evidence.message) if part)
 
 
 def _versions(report: Report) -> list[tuple[str, str, str]]:

@@ -13,6 +13,7 @@ from bot.reports.campaign_view import CampaignView, FindingView, Tally, Toolchai
 from bot.reports.reproducer_pair import render_pair
 from bot.reports.reproducer_short import render_short
 from bot.reports.rule_table import Place, RuleRow, RuleTotal, rule_rows, rule_totals
+from bot.runners.reproducer_run import BUG_MARKER
 from bot.store.models import Classification, Side
 from fuzzing.cases import Provenance, TestCase
 from fuzzing.outcomes import Verdict
@@ -96,6 +97,11 @@ class Group:
     origin: Provenance | None = None
     frontend: str = "onnx"
     has_base: bool = True
+
+    @property
+    def is_short(self) -> bool:
+        """Whether `script` is a short one: a pair has no guarded script beside it."""
+        return bool(self.guarded) or (bool(self.script) and BUG_MARKER not in self.script.encode())
 
     @property
     def filename(self) -> str:

@@ -22,6 +22,7 @@ from bot.config import RepositoryConfig
 from bot.reports.annotations import TouchedCode
 from bot.reports.campaign_reports import build_view
 from bot.reports.check_runs import CheckRunOptions, build_check_run, headline
+from bot.reports.issue import issue_body
 from bot.reports.reference_outputs import add_reference_outputs
 from bot.reports.report import build_report
 from bot.reports.sections import sections, unmuted_regressions
@@ -349,6 +350,35 @@ def test_a_pair_has_a_short_script_alone(reports: CampaignPublisher, tmp_path: P
     assert "def right(x):" in script.short
     assert script_offered(reports, dataclasses.replace(given, tried={pair.id: 1})) == (pair.id, 1)
     assert script_offered(reports, dataclasses.replace(given, tried={pair.id: 125})) == (None, 125)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.WRONG_RESULT, Verdict.CRASH])
+def test_the_issue_of_a_pair_says_that_its_programs_are_equal(verdict: Verdict, tmp_path: Path) -> None:
+    left, right = (TorchProgram(f"import torch\n\n\ndef forward(x):\n    return x + {n}\n") for n in (1, 2))
+    program = EquivalentPair(left, right, rule="made-up")
+    pair = TestCase(program, (("x", Tensor.of(np.ones(2))),), SMALL.provenance)
+    Corpus(tmp_path / "corpus").add(pair)
+    found = finding(tmp_path / "corpus", Classification.REGRESSION, "Add")
+    mismatch = Mismatch("0", "value", "2 of 2", worst=(1,), got="3.0", want="2.0", atol=1e-5, judged="right")
+    evidence = {
+        Verdict.WRONG_RESULT: Evidence(mismatches=(mismatch,)),
+        Verdict.CRASH: Evidence("OneSidedError", "only the right program fails, in run: KeyError: 'gone'"),
+    }[verdict]
+    head = dataclasses.replace(CRASH, case=pair.id, backend="inductor", verdict=verdict, evidence=evidence)
+    given = summary(dataclasses.replace(found, case_id=pair.id, head=head))
+    report = build_report(build_view(given), Corpus(tmp_path / "corpus").get)
+    [group] = report.groups
+    body = issue_body(report, group)
+    shown, _, rest = body.partition("**Expected:** ")
+    assert "```python\n# pip install" in shown
+    assert "It exits with 1" not in body
+    if verdict is Verdict.CRASH:
+        assert "raises `KeyError` for one of two equal programs" in shown
+        assert rest.startswith("Both programs run")
+        assert "OneSidedError" not in rest.partition("<details>")[0]
+    else:
+        assert "gives different results for two equal programs" in shown
+        assert rest.startswith("`0[1]` is `2.0`, as the left program gives it.")
 
 
 def script_offered(reports: CampaignPublisher, given: Summary) -> tuple[str | None, int | None]:
