@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 _CONFIRMED = re.compile(r"^\[ *([\d.]+) s\] regression: ", re.MULTILINE)
+_ADVICE = re.compile(r"\s*next: ")  # the last line of an error
 _SHOWN = 5  # operators and titles of a reason
 
 
@@ -62,8 +63,8 @@ def run_pair(head: str, base: str, options: PairOptions) -> PairResult:
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
     seconds = time.monotonic() - begun
     if done.returncode not in (0, 1):
-        said = done.stderr.strip().splitlines()
-        return PairResult(seconds, error=said[-1][:300] if said else "?")
+        said = [line for line in done.stderr.splitlines() if line.strip() and not _ADVICE.match(line)]
+        return PairResult(seconds, error=said[-1].strip()[:300] if said else "?")
     result: dict[str, Any] = json.loads(done.stdout)
     found = [one for one in result["groups"] if one["classification"] == "regression"]
     confirmed = _CONFIRMED.search(done.stderr)
