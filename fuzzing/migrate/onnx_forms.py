@@ -2,8 +2,8 @@
 
 Optional inputs are left out one by one. Of an operator whose inputs may have different floating-point types
 one is float16, unless it is a function, whose body may not take that. Sizes, such as Expand's shape, are
-those that leave the first input's elements as they are, for which importers have a way of their own. Expected
-outputs are the reference's.
+those that leave the first input's elements as they are, for which importers have a way of their own; they are
+constants, or computed from a shape. Expected outputs are the reference's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from fuzzing.cases import TestCase
 from fuzzing.migrate import onnx_backend_tests, onnx_node_tests
 from fuzzing.migrate.onnx_constant_inputs import embed_constants
-from fuzzing.migrate.onnx_contexts import is_plain, is_valid
+from fuzzing.migrate.onnx_contexts import compute_sizes, is_plain, is_valid
 from fuzzing.migrate.onnx_wrong_tests import WRONG_TESTS
 from fuzzing.migrate.sources import Skip, register_source
 
@@ -71,8 +71,14 @@ def list_forms(test: NodeTest) -> Iterator[tuple[str, NodeTest]]:
     values = {one.name: np.asarray(value) for one, value in zip(test.model.graph.input, inputs, strict=True)}
     for form, node, changed, half in _changes(test.model.graph.node[0], values):
         found = _remake(test, node, changed, half)
-        if found is not None and (node is not test.model.graph.node[0] or half or _is_neutral(found)):
+        if found is None:
+            continue
+        if node is not test.model.graph.node[0] or half:
             yield form, found
+        elif _is_neutral(found):
+            yield form, found
+            if (computed := compute_sizes(found, "Add")) is not None:
+                yield f"{form}, computed", computed
 
 
 def _changes(node: NodeProto, values: Values) -> Iterator[tuple[str, NodeProto, Values, frozenset[str]]]:

@@ -10,7 +10,7 @@ import pytest
 from onnx.backend.test.case.test_case import TestCase as NodeTest
 
 from fuzzing.migrate.onnx_forms import list_forms
-from tests.fuzzing.migrate.test_onnx_contexts import X, node_test
+from tests.fuzzing.migrate.test_onnx_contexts import X, node_test, run
 
 ONES = np.ones(4, np.float32)
 CHANNEL = "float[4] scale, float[4] bias, float[4] mean, float[4] var"
@@ -98,3 +98,12 @@ def test_sizes_leave_the_elements_as_they_are(operator: str, given: list[int], e
         assert test.model is not None
         dims = test.model.graph.output[0].type.tensor_type.shape.dim
         assert len(dims) == outputs(test)[0].ndim or not dims
+
+
+def test_sizes_that_change_nothing_are_computed_too() -> None:
+    text = "(float[3,4] x, int64[3] s) => (float[2,3,4] y) { y = Expand(x, s) }"
+    found = forms(text, X, np.array([2, 3, 4], np.int64))["shape of the input after 1, computed"]
+    graph, computed, expected = run(found)
+    np.testing.assert_array_equal(computed, expected)
+    assert computed[0].shape == (1, 3, 4)
+    assert "Shape" in {node.op_type for node in graph.node}
