@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bot.campaigns.plan.case_source import short_id
-from bot.data_lock import DataLock
+from bot.data_lock import CORPUS_LOCK, DataLock
 from bot.errors import InfrastructureError, UsageError
 from bot.runners import run_tool
 from bot.settings import Settings
@@ -56,7 +56,7 @@ def locked_data(settings: Settings) -> Iterator[None]:
     names = {*backends.compilers(), *(file.stem for file in runs.glob("*.lock"))}
     with ExitStack() as stack:
         locks = [DataLock(runs, name, f"`assay run --backend {name}`") for name in sorted(names)]
-        for lock in (DataLock(settings.data_dir), *locks):
+        for lock in (DataLock(settings.data_dir), DataLock(settings.data_dir, CORPUS_LOCK), *locks):
             lock.acquire()
             stack.callback(lock.release)
         yield

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bot.background import Work
-from bot.data_lock import DataLock
+from bot.data_lock import CORPUS_LOCK, DataLock
 from bot.errors import InfrastructureError
 from bot.metrics import Metrics
 from bot.settings import Settings
@@ -44,6 +44,9 @@ class Service:
                 lock = DataLock(self.settings.data_dir)
                 lock.acquire()
                 stack.callback(lock.release)
+            corpus_lock = DataLock(self.settings.data_dir, CORPUS_LOCK, "`assay corpus prune`", shared=True)
+            corpus_lock.acquire()
+            stack.callback(corpus_lock.release)
             database = Database(self.settings.database_url)
             stack.callback(database.close)
             database.migrate()

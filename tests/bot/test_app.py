@@ -18,7 +18,7 @@ from sqlalchemy import text
 from bot import background
 from bot.app import create_app
 from bot.background import Background, BackgroundWork, IntervalJob, ServiceParts
-from bot.data_lock import DataLock
+from bot.data_lock import CORPUS_LOCK, DataLock
 from bot.errors import InfrastructureError
 from bot.runners.exchange import sign as sign_request
 from bot.service import Service
@@ -232,6 +232,21 @@ def test_a_lock_left_by_a_dead_process_binds_nobody(tmp_path: Path) -> None:
     lock = DataLock(tmp_path)
     lock.acquire()
     lock.release()
+
+
+def test_a_service_keeps_the_cases_from_being_removed(tmp_path: Path) -> None:
+    service, removal = (
+        Service(settings_for(tmp_path), BackgroundWork(composed())),
+        DataLock(tmp_path, CORPUS_LOCK),
+    )
+    service.open()
+    with pytest.raises(InfrastructureError, match="another Assay service"):
+        removal.acquire()
+    service.close()
+    removal.acquire()
+    with pytest.raises(InfrastructureError, match="another `assay corpus prune`"):
+        service.open()
+    removal.release()
 
 
 def test_what_was_opened_is_closed_when_opening_fails(tmp_path: Path) -> None:

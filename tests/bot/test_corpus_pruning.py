@@ -14,7 +14,7 @@ import pytest
 
 from bot import corpus_pruning
 from bot.campaigns.plan.catalog import SourceCatalog, catalog_path
-from bot.data_lock import DataLock
+from bot.data_lock import CORPUS_LOCK, DataLock
 from bot.store import Database, now
 from bot.store.case_references import referred_cases
 from bot.store.models import (
@@ -143,10 +143,24 @@ def test_references_are_read_from_postgresql_too(postgresql: str) -> None:
     database.close()
 
 
-@pytest.mark.parametrize("where", ["", "runs"])
-def test_a_service_or_run_of_the_folder_is_named(tmp_path: Path, where: str) -> None:
+def _service(data: Path) -> DataLock:
+    return DataLock(data)
+
+
+def _service_on_postgresql(data: Path) -> DataLock:
+    return DataLock(data, CORPUS_LOCK, shared=True)
+
+
+def _run(data: Path) -> DataLock:
+    return DataLock(data / "runs", "onnxruntime")
+
+
+@pytest.mark.parametrize("make", [_service, _service_on_postgresql, _run])
+def test_cases_stay_while_a_service_or_run_uses_them(
+    tmp_path: Path, make: Callable[[Path], DataLock]
+) -> None:
     add_cases(tmp_path / "corpus", 2)
-    lock = DataLock(tmp_path / where, "onnxruntime" if where else "assay")
+    lock = make(tmp_path)
     lock.acquire()
     try:
         refused = prune(tmp_path, "--yes")
