@@ -11,16 +11,16 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import queue
 import re
 import tarfile
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
 from bot.errors import InfrastructureError, RunnerError
+from bot.runners.line_batches import LineBatches
 from bot.runners.local import SHARD_PROGRAM
 from bot.runners.process_stream import stream_lines
 from bot.runners.toolchain_archives import ToolchainArchive, fetch_toolchain
@@ -32,9 +32,6 @@ from fuzzing.execute.shard import Shard as CaseShard
 
 #: Most bytes of a bundle, and of what is unpacked of one: 4,000 cases have some 60 MB.
 MAX_BYTES = 1 << 30
-#: Seconds after which the events of a shard are sent on, however few.
-BATCH_S = 0.5
-_BATCH = 50  # events sent at once
 _FILE = re.compile(r"cases/([0-9a-f]{64})/([A-Za-z0-9_]+\.[a-z0-9]+)")
 _SHARD, _TOOLCHAIN = "shard.json", "toolchain.json"
 _PACK = re.compile(re.escape(PACK_FOLDER) + r"/[0-9a-f]")
@@ -101,7 +98,7 @@ def run_bundle(
 
     They are not validated: whoever sent the bundle does that. Errors of the run are an event.
     """
-    lines: queue.Queue[bytes | None] = queue.Queue()
+    lines = LineBatches()
 
     def run() -> None:
         try:
@@ -110,12 +107,12 @@ def run_bundle(
             event = {"event": "error", "kind": "infrastructure", "message": str(error)}
             lines.put(json.dumps(event).encode())
         finally:
-            lines.put(None)
+            lines.end()
 
     thread = threading.Thread(target=run, name="bundle")
     thread.start()
     try:
-        yield from batches(lines.get)
+        yield from lines
     finally:
         stop.set()
         thread.join()
@@ -129,26 +126,6 @@ def _run_shard(
     result = stream_lines("the shard", (*SHARD_PROGRAM, str(file)), on_line, stop, cwd=folder)
     if result.status and not result.stopped:
         raise RunnerError(f"the shard's process {result.describe()}")
-
-
-def batches(get: Callable[[bool, float], bytes | None]) -> Iterator[list[bytes]]:
-    """Lines until None, in batches; an empty one where nothing happened for `BATCH_S` seconds."""
-    batch: list[bytes] = []
-    while True:
-        try:
-            line = get(True, BATCH_S)
-        except queue.Empty:
-            yield batch
-            batch = []
-            continue
-        if line is None:
-            if batch:
-                yield batch
-            return
-        batch.append(line)
-        if len(batch) >= _BATCH:
-            yield batch
-            batch = []
 
 
 def _extract(bundle: bytes, folder: Path) -> tuple[CaseShard, ToolchainArchive | None]:

@@ -1,11 +1,18 @@
 """What a Ray cluster costs and gives: onnxruntime cases there and in a process here, in one run.
 
 `python -m tests.benchmarks pools [--cases N] [--rounds N]`. Runs N cases (default 5,000) with one worker
-here, on a cluster of one node of one core, and on one of two nodes, in turn. The cases are ONNX's node tests,
-again with another tolerance until there are N. Prints the overhead (bar: at most 10 %) and the gain of the
-second node (bar: 1.8, where two cores are free), of the best times; and the overhead in CPU time of all
-processes, which other load hardly changes. The start of a cluster is not counted, nor that of its worker
-processes, which stay; caches are filled by a first run on both sides. Ray's processes get our priority.
+here and on clusters, in turn. The cases are ONNX's node tests, again with another tolerance until there are
+N. Prints, of the best times,
+
+- the overhead of a cluster of one node over here (bar: at most 10 %), both on all cores, and the overhead in
+  CPU time of all processes, which other load hardly changes;
+- the gain of a second node (bar: 1.8, where two cores are free): each node is kept on a core of its own, as a
+  node that is free to use two would be as fast as two. This process and the head node, which has no task, run
+  on the same two cores;
+- the share of a core that each cluster takes while it has nothing to do.
+
+The start of a cluster is not counted, nor that of its worker processes, which stay; caches are filled by a
+first run on both sides. Ray's processes get our priority.
 """
 
 from __future__ import annotations
@@ -31,6 +38,7 @@ from tests.benchmarks._cpu_time import used_by_tree
 from tests.bot.runners.pool_helpers import make_shard, ray_cluster, run, verdicts
 
 MAX_OVERHEAD, MIN_GAIN = 0.10, 1.8
+IDLE_S = 4.0  # how long an idle cluster is watched
 
 
 def add_node_tests(folder: Path, number: int) -> Path:
@@ -64,14 +72,21 @@ def measure(runner: Runner, shard: Shard) -> tuple[Cost, Verdicts]:
     return Cost(time.perf_counter() - wall, used_by_tree() - cpu), found
 
 
-def measure_pool(nodes: int, shard: Shard, expected: Verdicts) -> Cost:
-    """The cost on a cluster whose processes are up and whose caches are filled."""
-    with ray_cluster(nodes) as cluster:
+def measure_pool(shard: Shard, expected: Verdicts, *cores: int, warm: int = 200) -> tuple[Cost, float]:
+    """The cost on a cluster whose processes are up, and the cores that it takes when idle.
+
+    cores  one for each node; one node on all without
+    warm   cases to run first, so that workers are up and caches filled
+    """
+    with ray_cluster(max(len(cores), 1), cores) as cluster:
         runner = RayRunner(cluster.address)
-        measure(runner, shard)
+        measure(runner, replace(shard, cases=shard.cases[:warm]))
         cost, found = measure(runner, shard)
+        before = used_by_tree()
+        time.sleep(IDLE_S)
+        idle = (used_by_tree() - before) / IDLE_S
     assert found == expected, "every pool finds the same"
-    return cost
+    return cost, idle
 
 
 def main(argv: Sequence[str]) -> int:
@@ -82,24 +97,32 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=2)
     given = parser.parse_args(argv)
     os.environ |= {"RAY_worker_niceness": "0"}  # 15 by default: the last ones to run on a busy machine
-    costs: dict[str, list[Cost]] = {"local": [], "ray_1_node": [], "ray_2_nodes": []}
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    pools: dict[str, tuple[int, ...]] = {"ray": (), "ray_1_core": (*cores[:1],), "ray_2_cores": (*cores,)}
+    costs: dict[str, list[Cost]] = {name: [] for name in ("local", *pools)}
+    idle: dict[str, list[float]] = {name: [] for name in pools}
     with tempfile.TemporaryDirectory(prefix="assay-pools-") as folder:
         shard = make_shard(add_node_tests(Path(folder) / "cases", given.cases))
         _, expected = measure(LocalRunner(1), shard)
+        measure_pool(shard, expected, warm=given.cases)  # fills the caches of all clusters
         for _ in range(given.rounds):
             costs["local"].append(measure(LocalRunner(1), shard)[0])
-            for nodes, name in ((1, "ray_1_node"), (2, "ray_2_nodes")):
-                costs[name].append(measure_pool(nodes, shard, expected))
+            for name, nodes in pools.items():
+                cost, unused = measure_pool(shard, expected, *nodes)
+                costs[name].append(cost)
+                idle[name].append(unused)
     wall = {name: min(one.wall for one in found) for name, found in costs.items()}
     cpu = {name: min(one.cpu for one in found) for name, found in costs.items()}
-    overhead, gain = wall["ray_1_node"] / wall["local"] - 1, wall["ray_1_node"] / wall["ray_2_nodes"]
+    overhead, gain = wall["ray"] / wall["local"] - 1, wall["ray_1_core"] / wall["ray_2_cores"]
     result = {
         "cases": given.cases,
         "load": os.getloadavg()[0],
+        "cores": len(cores),
         "wall_s": {name: [round(one.wall, 2) for one in found] for name, found in costs.items()},
         "cpu_s": {name: [round(one.cpu, 2) for one in found] for name, found in costs.items()},
+        "idle_cores": {name: round(min(found), 3) for name, found in idle.items()},
         "overhead": round(overhead, 3),
-        "cpu_overhead": round(cpu["ray_1_node"] / cpu["local"] - 1, 3),
+        "cpu_overhead": round(cpu["ray"] / cpu["local"] - 1, 3),
         "gain": round(gain, 2),
     }
     print(json.dumps(result))

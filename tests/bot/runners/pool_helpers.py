@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -164,16 +164,24 @@ def actions_pool(
 
 
 @contextmanager
-def ray_cluster(nodes: int) -> Iterator[Any]:
-    """A real cluster of nodes of one core each, on this machine; this process is connected to it."""
+def ray_cluster(nodes: int, cores: Sequence[int] = ()) -> Iterator[Any]:
+    """A real cluster of nodes of one core each, on this machine; this process is connected to it.
+
+    cores  of the machine: each node and what it starts is kept on one; elsewhere Ray only counts cores
+    """
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
     from ray.cluster_utils import Cluster
 
     node = {"num_cpus": 1, "object_store_memory": 100 << 20, "include_dashboard": False}
     cluster: Any = Cluster(initialize_head=True, head_node_args={**node, "num_cpus": 0})
-    for _ in range(nodes):
-        cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
+    whole = os.sched_getaffinity(0)
+    for number in range(nodes):
+        os.sched_setaffinity(0, {cores[number]} if cores else whole)
+        try:
+            cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
+        finally:
+            os.sched_setaffinity(0, whole)
     ray.init(address=cluster.address, log_to_driver=False, configure_logging=False)
     try:
         yield cluster
