@@ -19,7 +19,7 @@ from bot.errors import InfrastructureError, InternalError, RefusalError
 from bot.store import Database, Session, inbox, now
 from bot.store.models import Campaign, Delivery
 from bot.webhooks import CampaignIntent, Intent
-from bot.webhooks.inbox_queue import BATCH, InboxQueue
+from bot.webhooks.inbox_queue import SERVER_BATCH, InboxQueue
 from bot.webhooks.intents import Ignored
 from bot.worker import Worker
 
@@ -266,11 +266,11 @@ def test_deliveries_share_a_transaction_on_postgresql(postgresql: str) -> None:
             sessions.append(session)
         record(session, intent)
 
-    for number in range(BATCH + 1):
+    for number in range(SERVER_BATCH + 1):
         deliver(there, f"d{number}", push(number), at=number)
-    assert drain(there, InboxQueue(there, handle)) == BATCH + 1
+    assert drain(there, InboxQueue(there, handle)) == SERVER_BATCH + 1
     assert len(sessions) == 2
-    assert campaigns(there) == [f"d{number}" for number in range(BATCH + 1)]
+    assert campaigns(there) == [f"d{number}" for number in range(SERVER_BATCH + 1)]
     there.close()
 
 
