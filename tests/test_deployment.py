@@ -47,6 +47,20 @@ def test_images_are_built_from_the_wheel_and_run_without_root(path: Path) -> Non
     assert re.search(r"^USER [1-9]\d*$", final, re.MULTILINE)
 
 
+def test_all_images_have_one_version_of_python() -> None:
+    """Ray refuses nodes of another one, and so does a toolchain from the object store."""
+    text = "".join(path.read_text() for path in DOCKERFILES)
+    assert len(set(re.findall(r"(?:/python:|--python )(\d+\.\d+)", text))) == 1
+
+
+def test_secrets_of_the_compose_file_reach_neither_git_nor_images() -> None:
+    root = FOLDER.parents[1]
+    for name in (".env", *load("compose.yaml")["services"]["service"]["env_file"]):
+        for ignored in (".gitignore", ".dockerignore"):
+            lines = (root / ignored).read_text().splitlines()
+            assert f"docs/deployment/{name}" in [line.removeprefix("/") for line in lines]
+
+
 def test_the_compose_file_fits_the_specification_and_names_what_exists() -> None:
     loaded = load("compose.yaml")
     ComposeSpecification.model_validate(loaded)

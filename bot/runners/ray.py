@@ -105,6 +105,11 @@ def _run_part(bundle: bytes) -> Iterator[list[bytes]]:
 
 def _connect(address: str) -> Any:
     """The module, connected to the cluster."""
+    if address.startswith("ray://"):
+        raise SettingsError(
+            "ASSAY_RAY_ADDRESS is that of Ray Client, which cannot stream results; make this machine a node "
+            "with `ray start --address=HEAD:6379 --num-cpus=0`, and leave the setting out"
+        )
     try:
         import ray
     except ImportError:

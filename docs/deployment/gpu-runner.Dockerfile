@@ -1,6 +1,6 @@
 # A node of a Ray cluster that runs shards on an NVIDIA GPU; no token, no database.
 # Build in a checkout: podman build -f docs/deployment/gpu-runner.Dockerfile -t assay-gpu-runner .
-FROM docker.io/library/python:3.12-slim-bookworm AS build
+FROM docker.io/library/python:3.11-slim-bookworm AS build
 COPY . /source
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels /source
 
@@ -10,13 +10,16 @@ FROM docker.io/nvidia/cuda:12.8.1-devel-ubuntu24.04
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends git g++ clang ca-certificates python3 python3-venv \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --uid 10001 --create-home assay \
-    && python3 -m venv /opt/assay
+    && useradd --uid 10001 --create-home assay
 
+# The Python of the other images: a cluster has one version, and the service's toolchains are made for it.
 # The wheel states the versions it needs.
 # hadolint ignore=DL3013
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    wheel=$(echo /wheels/assay-*.whl) && /opt/assay/bin/pip install --no-cache-dir "${wheel}[ray,s3]" "ray[default]"
+    python3 -m venv /opt/uv && /opt/uv/bin/pip install --no-cache-dir uv \
+    && UV_PYTHON_INSTALL_DIR=/opt/python /opt/uv/bin/uv venv --python 3.11 /opt/assay \
+    && wheel=$(echo /wheels/assay-*.whl) \
+    && /opt/uv/bin/uv pip install --no-cache --python /opt/assay "${wheel}[ray,s3]" "ray[default]"
 
 USER 10001
 WORKDIR /home/assay

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bot.cli import main
-from bot.errors import RunnerError
+from bot.errors import RunnerError, SettingsError
 from bot.runners import LocalRunner, Runner
 from bot.wiring import campaigns as wiring
 from tests.bot.runners.pool_helpers import (
@@ -80,6 +80,13 @@ def findings(
         (one["signature"], one["classification"], one["cases"], one["shown"][0]["head"]["failed"])
         for one in result["groups"]
     )
+
+
+def test_an_address_of_ray_client_is_refused() -> None:
+    from bot.runners.ray import RayRunner
+
+    with pytest.raises(SettingsError, match="ray start --address=HEAD:6379 --num-cpus=0"):
+        RayRunner("ray://head:10001")
 
 
 @pytest.mark.slow
