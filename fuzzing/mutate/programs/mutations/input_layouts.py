@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fuzzing.mutate.programs.mutations import Parameters, Proposal, register_mutation
 from fuzzing.mutate.programs.profile import TensorFacts
 from fuzzing.mutate.programs.program_tree import ProgramTree, parse_statements
@@ -9,15 +11,19 @@ from fuzzing.mutate.programs.program_tree import ProgramTree, parse_statements
 #: Layouts that a contiguous tensor does not have, which `view` refuses.
 _STRIDED = ("transposed", "sliced", "channels_last")
 _FUNCTION = "arrange"
+#: Writes: methods that end with an underscore, assigned indices, out=.
+_WRITE = re.compile(r"\w_\(|\] *[-+*/|&^]?=(?!=)|\bout=")
 
 
 @register_mutation("input-layouts")
 class InputLayouts:
-    """Sound: each input has equal elements, none of which shares memory with another; no operator's result
-    depends on strides but by the order in which it adds; programs with `as_strided` are left out. A program
-    with a view, which asks for certain strides, gets contiguous layouts only.
+    """Sound: each input has equal elements, and no operator's result depends on strides but by the order in
+    which it adds; programs with `as_strided` are left out. A program with a view, which asks for certain
+    strides, gets contiguous layouts only. Elements share memory in an expanded input alone, of which all are
+    equal along the axis; only programs without writes get one, and later steps write to no such tensor.
 
-    parameters: `place` of the input; `form`; `other`, the place of the input that shares its memory.
+    parameters: `place` of the input; `form`; `other`, the place of the input that shares its memory; `axis`,
+    along which it is expanded.
     """
 
     exact = False
@@ -40,16 +46,18 @@ class InputLayouts:
         forms = [form for form in _forms(facts) if "view" not in program.text or form not in _STRIDED]
         if others and facts.values.numel():
             forms += ["shared", "shared"]
-        form = rng.choice(forms)
-        return {"place": place, "form": form, "other": rng.choice(others) if form == "shared" else place}
+        axes = [] if "view" in program.text or _WRITE.search(program.text) else _constant_axes(facts)
+        form = rng.choice([*forms, "expanded", "expanded"] if axes else forms)
+        other = rng.choice(others) if form == "shared" else place
+        return {"place": place, "form": form, "other": other, "axis": axes[0] if axes else 0}
 
     def apply(self, program: ProgramTree, number: int, parameters: Parameters) -> ProgramTree | None:
         """The function that arranges the inputs, before `forward`; None if there is one."""
         del number
         if f"def {_FUNCTION}(" in program.text or _has_offsets(program):
             return None
-        given = f"given[{parameters['place']}]"
-        body = _LAYOUTS[parameters["form"]].format(given=given, other=f"given[{parameters['other']}]")
+        given, other = f"given[{parameters['place']}]", f"given[{parameters['other']}]"
+        body = _LAYOUTS[parameters["form"]].format(given=given, other=other, axis=parameters["axis"])
         lines = ["given = [tensor.clone() for tensor in inputs.values()]", *body.split("\n"), "return given"]
         text = "".join(f"    {line}\n" for line in lines)
         return program.insert_before_forward(parse_statements(f"def {_FUNCTION}(inputs):\n{text}"))
@@ -60,12 +68,22 @@ _LAYOUTS = {
     "sliced": "{given} = torch.stack([{given}, {given}], dim=-1)[..., 0]",
     "channels_last": "{given} = {given}.contiguous(memory_format=torch.channels_last)",
     "offset": "{given} = torch.cat([{given}, {given}])[{given}.shape[0]:]",
+    "expanded": "{given} = {given}.narrow({axis}, 0, 1).expand({given}.shape)",
     "unit": "steps = [0 if size == 1 else step for size, step in zip({given}.shape, {given}.stride())]\n"
     "{given} = {given}.as_strided({given}.shape, steps)",
     "shared": "memory = torch.cat([{given}.reshape(-1), {other}.reshape(-1)])\n"
     "first, second = memory.split([{given}.numel(), {other}.numel()])\n"
     "{given}, {other} = first.reshape({given}.shape), second.reshape({other}.shape)",
 }
+
+
+def _constant_axes(facts: TensorFacts) -> list[int]:
+    """The axes along which all of several elements are equal."""
+    return [
+        axis
+        for axis, length in enumerate(facts.shape)
+        if length > 1 and bool((facts.values == facts.values.narrow(axis, 0, 1)).all())
+    ]
 
 
 def _has_offsets(program: ProgramTree) -> bool:

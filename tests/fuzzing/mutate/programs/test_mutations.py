@@ -86,6 +86,39 @@ def test_a_function_is_a_reader_of_what_it_captures() -> None:
             assert mutant.text.index("= saved7") < mutant.text.index("v5 = f0()")
 
 
+@pytest.mark.parametrize("write", ["v2.neg_().neg_()", "v2[0] = v2[0].clone()", "torch.neg(-v2, out=v2)"])
+def test_inputs_are_expanded_where_they_are_constant_and_never_written(write: str) -> None:
+    text = "import torch\n\n\ndef forward(v0, v1):\n    v2 = torch.mul(v0, v1)\n    return v2\n"
+    constant = (torch.ones(2, 3), torch.tensor([[0.5, 1.0, 0.5], [2.0, 2.0, 3.0]]))
+    for body, wanted in ((text, {"0"}), (text.replace("return", f"{write}\n    return"), set[str]())):
+        program = ProgramTree.parse(body)
+        recorded, expanded = profile(program, constant), set[str]()
+        for number in range(100):
+            mutation = mutations.get("input-layouts")
+            parameters = mutation.propose(Proposal(program, recorded, Rng(number), 1))
+            assert parameters is not None
+            if parameters["form"] == "expanded":
+                expanded.add(str(parameters["place"]))
+                changed = mutation.apply(program, 1, parameters)
+                assert changed is not None
+                mutant = Mutant(
+                    Seed(body, (), constant), (Step("input-layouts", 1, parameters),), changed.text
+                )
+                assert find_difference(mutant) == ""
+                after = profile(changed, constant).before(changed.blocks[0], 0)
+                assert after is not None
+                assert after["v0"].overlapping
+        assert expanded == wanted
+
+
+def test_a_program_that_names_places_in_memory_keeps_its_layouts() -> None:
+    text = TEXT.replace("v2.reshape(6)", "torch.as_strided(v2, (6,), (1,))")
+    assert mutants("input-layouts", text) == ()
+    strided = [mutant.steps[0].parameters["target"] for mutant in mutants("strided-operands", text)]
+    assert strided
+    assert "v3" not in strided
+
+
 def test_functions_are_hoisted_before_what_they_capture() -> None:
     hoisted = [
         mutant.text
