@@ -1,11 +1,12 @@
-"""Speed of the rung that screens mutated programs: Dynamo with the eager backend, one core.
+"""Speed of a rung that screens mutated programs, by default Dynamo with the eager backend, on one core.
 
 Both run the same mutants, each in processes of its own, in alternating rounds:
 
-    floor   as a script, with torch's defaults: `_dynamo.reset()`, `torch.compile(backend="eager")`, two calls
+    floor   as a script, with torch's defaults: `_dynamo.reset()`, `torch.compile(backend=…)`, two calls
     assay   makes and checks the mutants, computes references, runs worker and oracle
 
-Imports are not counted. Prints programs per second of CPU time (bar: 10), and assay/floor.
+The first mutants are not counted: they import modules of torch and load its samples, once in a process.
+Prints programs per second of CPU time (bar: 10), per minute, and assay/floor.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def once(source, inputs):
     torch._dynamo.reset()
     module = sys.modules["program"] = types.ModuleType("program")
     exec(source, module.__dict__)
-    compiled = torch.compile(module.make().requires_grad_(False), backend="eager", dynamic=False)
+    compiled = torch.compile(module.make().requires_grad_(False), backend=sys.argv[3], dynamic=False)
     with torch.no_grad():
         for _ in range(2):
             compiled(*module.arrange({name: tensor.clone() for name, tensor in inputs.items()}))
@@ -55,17 +56,21 @@ def attempt(case):
     except Exception:
         pass
 
-cases = torch.load(sys.argv[1])
-attempt(cases[0])
+cases, first = torch.load(sys.argv[1]), int(sys.argv[2])
+for case in cases[:first]:
+    attempt(case)
 begin = time.process_time()
-for case in cases:
+for case in cases[first:]:
     attempt(case)
 print(json.dumps(time.process_time() - begin))
 """
 
+#: Mutants that are not counted.
+_FIRST = 25
 
-def floor(cases: Sequence[TestCase], folder: Path) -> float:
-    """CPU seconds of the script."""
+
+def floor(cases: Sequence[TestCase], rung: str, folder: Path) -> float:
+    """CPU seconds of the script for the cases that count."""
     torch.save(
         [
             (case.program.source(), {name: to_torch(value) for name, value in case.values()})
@@ -74,19 +79,20 @@ def floor(cases: Sequence[TestCase], folder: Path) -> float:
         ],
         folder / "cases.pt",
     )
-    command = [sys.executable, "-c", _FLOOR, str(folder / "cases.pt")]
+    backend = backends.get("inductor").rungs[rung]["torch_backend"]
+    command = [sys.executable, "-c", _FLOOR, str(folder / "cases.pt"), str(_FIRST), backend]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(json.loads(done.stdout))
 
 
-def assay(cases: Sequence[TestCase]) -> tuple[float, int]:
+def assay(cases: Sequence[TestCase], rung: str) -> tuple[float, int]:
     """CPU seconds of references, worker and oracle, start-up included, and how many cases pass."""
     before, passed = _processor(), 0
     eager: Supervisor[TestCase] = Supervisor(WorkerCommand(sys.executable, "torch_eager"))
     answered = eager.run((case, case) for case in cases)
     known = [replace(case, expected=found.outputs) for case, found in answered if found.ending == "returned"]
     kind = backends.get("inductor")
-    options = kind.rungs["dynamo"]
+    options = kind.rungs[rung]
     compiled: Supervisor[TestCase] = Supervisor(WorkerCommand(sys.executable, kind.name, options=options))
     for case, execution in compiled.run((case, case) for case in known):
         passed += decide_outcome(case, execution, kind, "benchmark", "CPU").verdict is Verdict.PASS
@@ -105,9 +111,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--cases", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rung", default="dynamo", choices=["dynamo", "aot", "inductor"])
     given = parser.parse_args(argv)
     torch.set_num_threads(1)
-    for number in range(8):  # loads torch's samples and examples
+    for number in range(_FIRST):
         make_case(number, given.seed + 1)
     begin = _processor()
     made = [make_case(number, given.seed) for number in range(given.cases)]
@@ -115,11 +122,12 @@ def main(argv: Sequence[str]) -> int:
     cases = [case for case in made if isinstance(case, TestCase)]
     ratios, speeds = [], []
     with tempfile.TemporaryDirectory() as temporary:
-        start = min(assay(cases[:1])[0] for _ in range(2))
+        counted = len(cases) - _FIRST
         for _ in range(given.rounds):
-            least = floor(cases, Path(temporary)) / len(cases)
-            spent, passed = assay(cases)
-            whole = making + (spent - start) / len(cases)
+            least = floor(cases, given.rung, Path(temporary)) / counted
+            start, _ = assay(cases[:_FIRST], given.rung)
+            spent, passed = assay(cases, given.rung)
+            whole = making + (spent - start) / counted
             ratios.append(whole / least)
             speeds.append(1 / whole)
             print(
@@ -127,6 +135,9 @@ def main(argv: Sequence[str]) -> int:
                 f"mutant takes {making * 1000:.0f} of {whole * 1000:.0f} ms)  assay/floor {ratios[-1]:.2f}",
                 flush=True,
             )
-    print(f"median: assay {statistics.median(speeds):.1f}/s, assay/floor {statistics.median(ratios):.2f}")
+    speed = statistics.median(speeds)
+    print(
+        f"median: assay {speed:.1f}/s, {60 * speed:.0f} a minute, assay/floor {statistics.median(ratios):.2f}"
+    )
     print(machine())
     return 0
