@@ -88,20 +88,8 @@ def _extend(parent: Mutant, number: int, seed: int, extensions: tuple[int, ...])
     return Mutant(parent.seed, (*parent.steps, found[1]), found[0].text)
 
 
-@dataclass(frozen=True)
-class _Start:
-    """A seed, parsed and profiled."""
-
-    seed: Seed
-    program: ProgramTree
-    recorded: Profile
-
-
-@lru_cache(maxsize=4)
-def _make_start(seed: int) -> _Start:
-    made = make_seed(seed)
-    program = ProgramTree.parse(made.text)
-    return _Start(made, program, profile(program, made.tensors))
+#: Mutants of a seed are made one after the other.
+_make_start = lru_cache(maxsize=4)(make_seed)
 
 
 def apply_steps(text: str, steps: Sequence[Step]) -> tuple[str, tuple[Step, ...]]:

@@ -35,6 +35,15 @@ class Seed:
     tensors: tuple[Any, ...]
 
 
+@dataclass(frozen=True)
+class ProfiledSeed:
+    """A valid seed with its syntax tree and its profile."""
+
+    seed: Seed
+    program: ProgramTree
+    recorded: Profile
+
+
 #: A program from a number; None if what was drawn is none.
 SeedKind: TypeAlias = Callable[[int], Seed | None]
 
@@ -44,12 +53,13 @@ seed_kinds = _KINDS.names
 get_seed_kind = _KINDS.get
 
 
-def make_seed(seed: int) -> Seed:
+def make_seed(seed: int) -> ProfiledSeed:
     """The seed program of a number. Its eager run raises nothing and all its values are finite."""
     kind = get_seed_kind(Rng(derive_seed(seed, "kind")).choice(seed_kinds()))
     for attempt in range(_ATTEMPTS):
-        found = kind(derive_seed(seed, "program", attempt))
-        if found is not None and _is_valid(found):
+        made = kind(derive_seed(seed, "program", attempt))
+        found = None if made is None else _validate(made)
+        if found is not None:
             return found
     raise InternalError(f"none of {_ATTEMPTS} programs of seed {seed} is valid")
 
@@ -61,15 +71,16 @@ def format_program(parameters: Iterable[str], lines: Iterable[str], results: Ite
     return f"{head}{body}    return {', '.join(results)}\n"
 
 
-def _is_valid(seed: Seed) -> bool:
-    """Validity as the paper has it: it runs, with no NaN and no infinity anywhere."""
+def _validate(seed: Seed) -> ProfiledSeed | None:
+    """Validity as the paper has it: it runs, with no NaN and no infinity anywhere; None if it does not."""
     if not seed.inputs or "lambda" in seed.text:
-        return False
+        return None
+    program = ProgramTree.parse(seed.text)
     try:
-        recorded = profile(ProgramTree.parse(seed.text), seed.tensors)
+        recorded = profile(program, seed.tensors)
     except REFUSALS:
-        return False
-    return _is_finite(recorded)
+        return None
+    return ProfiledSeed(seed, program, recorded) if _is_finite(recorded) else None
 
 
 def _is_finite(recorded: Profile) -> bool:
