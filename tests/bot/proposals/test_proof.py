@@ -105,6 +105,19 @@ def test_a_run_is_confined_and_told_apart(text: str, ran: bool, passed: bool) ->
     assert (run.ran, run.passed) == (ran, passed), run.output
 
 
+def test_the_seconds_of_a_run_are_those_of_the_processor() -> None:
+    waits = "import time, unittest\n\n\nclass T(unittest.TestCase):\n  def test_it(self):\n    time.sleep(3)\n"
+    result = run_test(sys.executable, {"test_a.py": waits}, ("-m", "unittest", "test_a"), 60)
+    assert result.passed
+    assert 0 < result.seconds < 3
+
+
+def test_who_dies_by_a_signal_fails() -> None:
+    dies = "import os, signal\n\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    result = run_test(sys.executable, {"a.py": dies}, ("a.py",), 60)
+    assert (result.ran, result.passed) == (True, False)
+
+
 def test_the_text_says_what_was_run() -> None:
     bug = regression("onnxruntime", cumsum())
     proof = Proof(BuildResult("ort 1", "a" * 40, 3, 1), BuildResult("ort 2", "b" * 40, 3, 3), 1.24)
