@@ -106,7 +106,9 @@ def test_a_run_is_confined_and_told_apart(text: str, ran: bool, passed: bool) ->
 
 
 def test_the_seconds_of_a_run_are_those_of_the_processor() -> None:
-    waits = "import time, unittest\n\n\nclass T(unittest.TestCase):\n  def test_it(self):\n    time.sleep(3)\n"
+    waits = (
+        "import time, unittest\n\n\nclass T(unittest.TestCase):\n  def test_it(self):\n    time.sleep(3)\n"
+    )
     result = run_test(sys.executable, {"test_a.py": waits}, ("-m", "unittest", "test_a"), 60)
     assert result.passed
     assert 0 < result.seconds < 3
