@@ -19,7 +19,6 @@ from bot.proposals.regression import Regression
 from bot.reports.templates import render
 from fuzzing.cases import Recipe, Tensor
 from fuzzing.cases.values import RAW_DTYPES
-from fuzzing.outcomes import Verdict
 
 #: numpy's type → the type in C++.
 _TYPES = {
@@ -65,7 +64,7 @@ def gtest_text(regression: Regression, name: str) -> str:
         inputs=inputs,
         outputs=outputs,
         issue=regression.issue,
-        wrong=regression.outcome.verdict is Verdict.WRONG_RESULT,
+        wrong=regression.has_wrong_values,
         rtol=_number(np.float32(rtol)),
         atol=_number(np.float32(atol)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping
 
 
@@ -12,6 +13,11 @@ def short_number(value: float) -> str:
     if int(exponent) > -3 or not value:
         return f"{value:g}"
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+
+
+def power_of_ten(value: float) -> float:
+    """The next power of ten that is not smaller; 0 for 0."""
+    return float(f"1e{math.ceil(round(math.log10(value), 9))}") if value > 0 else 0.0
 
 
 def keyword_text(given: Mapping[str, float], defaults: Mapping[str, object]) -> str:

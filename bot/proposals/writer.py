@@ -15,7 +15,6 @@ from bot.proposals.torch_forms import torch_form
 from bot.proposals.tree import Tree
 from bot.reports.reproducer import full_configuration
 from bot.reports.templates import render
-from fuzzing.outcomes import Verdict
 from fuzzing.registry import Registry
 
 
@@ -122,7 +121,7 @@ class Writer:
             "expected_failure": test.expected_failure,
             "issue": regression.issue,
             "options": options,
-            "wrong": regression.outcome.verdict is Verdict.WRONG_RESULT,
+            "wrong": regression.has_wrong_values,
             "rtol": short_number(rtol),
             "atol": short_number(atol),
             "tolerance": keyword_text({"rtol": rtol, "atol": atol}, known),

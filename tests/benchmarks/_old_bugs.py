@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -58,18 +58,18 @@ class OldBugs:
         self._bad, self._good = (self._build(one, pythons.get(one)) for one in ("bad", "good"))
         self.bad, self.good = (TestBuild(one.spec.label, one.python) for one in (self._bad, self._good))
 
-    def bugs(self, names: Collection[str] | None = None) -> Iterator[OldBug]:
+    def bugs(self, names: Collection[str] | None = None) -> list[OldBug]:
         """The bugs, or those of these names, as they show on the bad build."""
         tests = self._data.get("tests", ())
         ids = _collected(self._data_dir) if tests else {}
         corpus = Corpus(self._data_dir / "corpus")
         cases = [(name, _with_first_opset(corpus.get(ids[name]))) for name in tests]
         cases += [(one["name"], _case(one)) for one in self._data.get("bug", ())]
-        for name, case in cases:
-            if names and name not in names:
-                continue
+        wanted = {name: case for name, case in cases if not names or name in names}
+        for case in wanted.values():
             corpus.add(case)
-            yield OldBug(name, self._regression(case, _outcome(corpus, case, self._target, self._bad)))
+        seen = _outcomes(corpus, tuple(one.id for one in wanted.values()), self._target, self._bad)
+        return [OldBug(name, self._regression(case, seen[case.id])) for name, case in wanted.items()]
 
     def control(self) -> Regression:
         """What a test states that has to pass on both builds."""
@@ -79,7 +79,7 @@ class OldBugs:
         case = _case({**program, "inputs": inputs})
         corpus = Corpus(self._data_dir / "corpus")
         corpus.add(case)
-        outcome = _outcome(corpus, case, self._target, self._good)
+        outcome = _outcomes(corpus, (case.id,), self._target, self._good)[case.id]
         assert outcome.verdict is Verdict.PASS, outcome.summary
         return self._regression(case, outcome)
 
@@ -138,11 +138,14 @@ def _with_first_opset(case: TestCase) -> TestCase:
     return replace(case, program=OnnxModel(model.SerializeToString()))
 
 
-def _outcome(corpus: Corpus, case: TestCase, target: str, build: ReadyToolchain) -> Outcome:
-    found: list[Outcome] = []
+def _outcomes(
+    corpus: Corpus, cases: tuple[str, ...], target: str, build: ReadyToolchain
+) -> dict[str, Outcome]:
+    """Case → outcome on a build."""
+    found: dict[str, Outcome] = {}
     shard = Shard(
         corpus=str(corpus.root),
-        cases=(case.id,),
+        cases=cases,
         backend=target,
         toolchain=build.digest,
         python=build.python,
@@ -151,7 +154,8 @@ def _outcome(corpus: Corpus, case: TestCase, target: str, build: ReadyToolchain)
 
     def take(event: dict[str, Any]) -> None:
         if event["event"] == "outcome":
-            found.append(Outcome.from_json(event["outcome"]))
+            outcome = Outcome.from_json(event["outcome"])
+            found[outcome.case] = outcome
 
     LocalRunner(1).run(shard, take, threading.Event())
-    return found[0]
+    return found

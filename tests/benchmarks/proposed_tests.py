@@ -8,6 +8,7 @@ A test is written for each bug into the repository: a checkout at its HEAD, or a
 and helpers. Its patch has to apply with `git apply`, the repository's formatter and linters have to leave it
 as it is, and writing it again has to change nothing. It has to fail on the bad build and to pass on the good
 one, in three fresh processes each; a test of a plain program has to pass on both: it is the bug that fails.
+The suite's own runner runs all tests in one process; with --each, each is proved as the service does it.
 
 The bugs (proposed_tests_data/old_bugs.toml) are real: programs that fail on one release and pass on a later
 one. Node tests of ONNX get the first opset that has their operators, because old releases refuse newer ones.
@@ -27,12 +28,12 @@ from pathlib import Path
 
 from bot.errors import RefusalError
 from bot.proposals.linters import check_proposal
-from bot.proposals.proof import TestBuild, proof_files, prove
+from bot.proposals.proof import proof_files, prove
 from bot.proposals.proposal import Proposal, propose
 from bot.proposals.regression import Regression
-from bot.proposals.tree import folder_tree
+from bot.proposals.tree import Tree, folder_tree
 from bot.proposals.writer import get_writer
-from bot.runners.repository_test import run_test
+from bot.runners.repository_test import RunResult, run_test
 from tests.benchmarks._common import machine, verdict
 from tests.benchmarks._old_bugs import OldBug, OldBugs, read_data
 from tests.benchmarks.bisection import _data_dir
@@ -59,6 +60,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--checkout", type=Path, help="a checkout of its repository")
     parser.add_argument("--planted", action="store_true", help="planted faults in place of old bugs")
     parser.add_argument("--bug", action="append", help="only this bug; may be repeated")
+    parser.add_argument("--each", action="store_true", help="prove each test as the service does it")
     parser.add_argument("--show", action="store_true", help="print the patches")
     for one in ("bad", "good"):
         parser.add_argument(f"--{one}", type=Path, help=f"an interpreter that has the {one} release")
@@ -72,9 +74,11 @@ def main(argv: Sequence[str]) -> int:
             pythons = {"bad": given.bad, "good": given.good}
             old = OldBugs(given.target, data_dir, pythons)
             _require_control(folder, old)
-            proved = [_show(folder, one, old.bad, old.good, show=given.show) for one in old.bugs(given.bug)]
-    print(f"{sum(proved)} of {len(proved)} bugs are proved")
-    return verdict(sum(proved) >= 5, BAR)
+            bugs = old.bugs(given.bug)
+            written = _written(folder, bugs, show=given.show)
+            proved = (_prove_each if given.each else _prove_together)(folder, written, old)
+    print(f"{proved} of {len(bugs)} bugs are proved")
+    return verdict(proved >= 5, BAR)
 
 
 def _repository(folder: Path, target: str, checkout: Path | None) -> Path:
@@ -110,33 +114,88 @@ def _require_control(folder: Path, old: OldBugs) -> None:
     print(f"control {control.name} of {control.path} passes on {old.bad.label} and {old.good.label}")
 
 
-def _show(folder: Path, bug: OldBug, bad: TestBuild, good: TestBuild, *, show: bool) -> bool:
-    """Whether the test that is written for a bug proves it; prints the proof and keeps the test."""
-    if not bug.shows:
-        seen = bug.regression.outcome
-        print(f"none    {bug.name}: {seen.verdict.value} on {bad.label}: {seen.summary}", flush=True)
-        return False
-    tree = folder_tree(folder)
-    try:
-        proposal = propose(bug.regression, tree)
-        proof = prove(proposal, tree, bad, good, run_test)
-    except RefusalError as error:
-        print(f"none    {bug.name}: {error}", flush=True)
-        return False
-    assert proof.bad is not None
-    failed = proof.bad.runs - proof.bad.passed
-    checks = check_proposal(proposal, tree)
-    faults = [one for one in checks if " changes line " in one or " finds new" in one]
-    faults += _apply(folder, proposal, bug.regression)
-    print(
-        f"proved  {bug.name}: {proposal.name} fails {failed}/{proof.bad.runs} on {bad.label}, passes "
-        f"{proof.good.passed}/{proof.good.runs} on {good.label}, {proof.seconds:.1f} s, "
-        f"{_added(proposal)} lines; {'; '.join(faults or ('git apply clean', *checks))}",
-        flush=True,
+def _written(folder: Path, bugs: Sequence[OldBug], *, show: bool) -> list[tuple[OldBug, Proposal]]:
+    """Writes a test for each bug into the repository; prints what is wrong with those left out."""
+    found = []
+    for bug in bugs:
+        seen, tree = bug.regression.outcome, folder_tree(folder)
+        try:
+            proposal = propose(bug.regression, tree)
+        except RefusalError as error:
+            print(f"none    {bug.name}: {error}", flush=True)
+            continue
+        checks = check_proposal(proposal, tree)
+        faults = [one for one in checks if " changes line " in one or " finds new" in one]
+        faults += _apply(folder, proposal, bug.regression)
+        if not bug.shows:
+            faults.append(f"it is {seen.verdict.value} there: {seen.summary}")
+        state = "none   " if faults else "written"
+        text = "; ".join(faults or ("git apply clean, twice is once", *checks))
+        print(f"{state} {bug.name}: {proposal.name}, {_added(proposal)} lines; {text}", flush=True)
+        if show:
+            print(proposal.patch())
+        if not faults:
+            found.append((bug, proposal))
+    return found
+
+
+def _prove_each(folder: Path, written: Sequence[tuple[OldBug, Proposal]], old: OldBugs) -> int:
+    """The number of tests whose proof succeeds as in the service: six processes each."""
+    proved = 0
+    for bug, proposal in written:
+        try:
+            proof = prove(proposal, folder_tree(folder), old.bad, old.good, run_test)
+        except RefusalError as error:
+            print(f"none    {bug.name}: {error}", flush=True)
+            continue
+        assert proof.bad is not None
+        failed = proof.bad.runs - proof.bad.passed
+        proved += failed == proof.bad.runs
+        print(
+            f"proved  {bug.name}: fails {failed}/{proof.bad.runs} on {old.bad.label}, passes "
+            f"{proof.good.passed}/{proof.good.runs} on {old.good.label}, {proof.seconds:.1f} s",
+            flush=True,
+        )
+    return proved
+
+
+def _prove_together(folder: Path, written: Sequence[tuple[OldBug, Proposal]], old: OldBugs) -> int:
+    """The number of tests, 0 unless all fail in each process on the bad build and pass on the good one."""
+    proposals, tree = [one for _, one in written], folder_tree(folder)
+    if not proposals:
+        return 0
+    files = _files(proposals, tree)
+    return _shown(
+        *(
+            (
+                build.label,
+                [run_test(build.python, files, joint_command(proposals), _TIMEOUT_S) for _ in range(_RUNS)],
+            )
+            for build in (old.good, old.bad)
+        ),
+        count=len(proposals),
     )
-    if show:
-        print(proposal.patch())
-    return failed == proof.bad.runs and not faults
+
+
+def _files(proposals: Sequence[Proposal], tree: Tree) -> dict[str, str]:
+    """The files with the tests, and those that they need."""
+    paths = {*(one.path for one in proposals), *get_writer(proposals[0].writer).companions}
+    return {path: text for path in sorted(paths) if (text := tree.read(path)) is not None}
+
+
+def _shown(good: tuple[str, list[RunResult]], bad: tuple[str, list[RunResult]], *, count: int) -> int:
+    """The number of tests, 0 unless all do as they should in each process; prints what they did."""
+    passed = sum(one.passed and all_pass(one.output, count) for one in good[1])
+    failed = sum(not one.passed and all_fail(one.output, count) for one in bad[1])
+    fastest = min(one.seconds for one in good[1])
+    print(
+        f"{count} tests: all fail in {failed} of {_RUNS} processes on {bad[0]}, all pass in {passed} of "
+        f"{_RUNS} on {good[0]}, {fastest:.1f} s of processor time"
+    )
+    if passed == failed == _RUNS:
+        return count
+    print(good[1][-1].output, bad[1][-1].output, sep="\n", file=sys.stderr)
+    return 0
 
 
 def _apply(folder: Path, proposal: Proposal, regression: Regression) -> list[str]:
@@ -159,21 +218,12 @@ def _show_planted(target: str, folder: Path) -> int:
     tree = folder_tree(folder)
     for one in proposals:
         print(f"        {one.name}: git apply clean, {one.path}; {'; '.join(check_proposal(one, tree))}")
-    paths = {*(one.path for one in proposals), *get_writer(proposals[0].writer).companions}
-    files = {path: text for path in sorted(paths) if (text := tree.read(path)) is not None}
+    files = _files(proposals, tree)
     planted = {**files, "sitecustomize.py": planted_start(plants)}
     command = joint_command(proposals)
     good, bad = (
         [run_test(sys.executable, given, command, _TIMEOUT_S) for _ in range(_RUNS)]
         for given in (files, planted)
     )
-    passed = sum(one.passed and all_pass(one.output, len(plants)) for one in good)
-    failed = sum(not one.passed and all_fail(one.output, len(plants)) for one in bad)
-    print(
-        f"planted {len(plants)} faults of {target}: all tests fail in {failed} of {_RUNS} processes with the "
-        f"faults, all pass in {passed} of {_RUNS} without, {max(one.seconds for one in good):.0f} s at most"
-    )
-    if passed != _RUNS or failed != _RUNS:
-        print(good[-1].output, bad[-1].output, sep="\n", file=sys.stderr)
-        return 0
-    return len(plants)
+    name = f"the installed {target}"
+    return _shown((name, good), (f"{name} with planted faults", bad), count=len(plants))

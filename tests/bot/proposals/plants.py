@@ -7,6 +7,7 @@ in force at once, because each breaks another operator.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +65,8 @@ def all_pass(output: str, count: int) -> bool:
 
 def all_fail(output: str, count: int) -> bool:
     """Whether pytest or unittest says that so many tests failed."""
-    return f"{count} failed" in output or f"FAILED (failures={count})" in output
+    counts = re.findall(r"(?:failures|errors)=(\d+)", output[output.rfind("FAILED (") :])
+    return f"{count} failed" in output or sum(map(int, counts)) == count
 
 
 def planted_start(plants: Sequence[Plant]) -> str:
