@@ -16,6 +16,7 @@ import numpy as np
 from bot.errors import RefusalError
 from bot.proposals.candidate_names import class_name
 from bot.proposals.regression import Regression
+from bot.proposals.tolerances import short_number
 from bot.reports.templates import render
 from fuzzing.cases import Recipe, Tensor
 from fuzzing.cases.values import RAW_DTYPES
@@ -65,8 +66,8 @@ def gtest_text(regression: Regression, name: str) -> str:
         outputs=outputs,
         issue=regression.issue,
         wrong=regression.has_wrong_values,
-        rtol=_number(np.float32(rtol)),
-        atol=_number(np.float32(atol)),
+        rtol=f"{short_number(rtol)}f",
+        atol=f"{short_number(atol)}f",
     )
 
 

@@ -20,7 +20,7 @@ def open_database() -> Iterator[tuple[Settings, Database]]:
     if missing is not None:
         raise UsageError(
             f"no service database at {missing}; set ASSAY_DATA_DIR to its data folder, or start "
-            "`assay serve` once"
+            "`assay serve` once; `assay run` writes its findings into its --report, not there"
         )
     database = Database(settings.database_url)
     try:

@@ -56,7 +56,12 @@ _OPEN = frozenset({BugState.NEW, BugState.HELD, BugState.REPORTED})
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="A checkout to write the test for. Default: the newest commit that the service tested.",
 )
-@click.option("--writer", default="", help="The writer of the test. Default: what fits the repository.")
+@click.option(
+    "--writer",
+    default="",
+    metavar="NAME",
+    help="The writer, such as tvm-onnx; a wrong name lists all. Default: what fits the repository.",
+)
 @click.option("--path", default="", help="The file for tests of repositories without a known suite.")
 @click.option(
     "--sign-off",
