@@ -74,15 +74,24 @@ def proof_files(proposal: Proposal, tree: Tree) -> dict[str, str]:
     return files | {proposal.path: proposal.after}
 
 
-def prove(proposal: Proposal, tree: Tree, bad: TestBuild | None, good: TestBuild, run: RunTest) -> Proof:
+def prove(
+    proposal: Proposal,
+    tree: Tree,
+    bad: TestBuild | None,
+    good: TestBuild,
+    run: RunTest,
+    before: tuple[Proposal, Tree] | None = None,
+) -> Proof:
     """Runs the test on both builds, each time in a fresh process.
 
+    before  the test in the files of the bad build's commit, whose helpers work with that build; None for the
+            same files: a newer helper may fail there for reasons of its own
     Raises RefusalError if the test does not show the bug, does not pass, or is slow.
     """
     proof = prove_passing(proposal, tree, good, run, _NOT_FIXED)
     if bad is None:
         return proof
-    passed = sum(one.passed for one in _results(proposal, tree, bad, run))
+    passed = sum(one.passed for one in _results(*(before or (proposal, tree)), bad, run))
     if passed == RUNS:
         raise RefusalError(
             f"the test passes on {bad.label}, where the bug was found: it does not show the bug. "

@@ -149,7 +149,6 @@ def _outcomes(
         backend=target,
         toolchain=build.digest,
         python=build.python,
-        fresh=True,
     )
 
     def take(event: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """Proposed tests: old bugs of five compilers, each test run as the suite's own on a bad and a good build.
 
     python -m tests.benchmarks proposed-tests [--target onnxruntime]
-    python -m tests.benchmarks proposed-tests --target tvm --checkout ~/tvm
+    python -m tests.benchmarks proposed-tests --target tvm --checkout ~/tvm --bad-commit v0.25.0
     python -m tests.benchmarks proposed-tests --target openvino --planted
 
 A test is written for each bug into the repository: a checkout at its HEAD, or a tree with the target's layout
@@ -12,6 +12,7 @@ The suite's own runner runs all tests in one process; with --each, each is prove
 
 The bugs (proposed_tests_data/old_bugs.toml) are real: programs that fail on one release and pass on a later
 one. Node tests of ONNX get the first opset that has their operators, because old releases refuse newer ones.
+The files of the bad build are those of --bad-commit, because helpers of another time may not work with it.
 With --planted the faults are edits of the installed package instead (tests/bot/proposals/plants.py), one
 package in two processes. A release takes about 200 MB, the good one of torch 4 GB where the index has it with
 CUDA only; ASSAY_DATA_DIR keeps them, and --good and --bad name interpreters that have them.
@@ -28,7 +29,7 @@ from pathlib import Path
 
 from bot.errors import RefusalError
 from bot.proposals.linters import check_proposal
-from bot.proposals.proof import proof_files, prove
+from bot.proposals.proof import TestBuild, proof_files, prove
 from bot.proposals.proposal import Proposal, propose
 from bot.proposals.regression import Regression
 from bot.proposals.tree import Tree, folder_tree
@@ -58,6 +59,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks proposed-tests")
     parser.add_argument("--target", choices=sorted(read_data()), default="openvino", help="the compiler")
     parser.add_argument("--checkout", type=Path, help="a checkout of its repository")
+    parser.add_argument("--bad-commit", default="HEAD", help="its commit for the bad build")
     parser.add_argument("--planted", action="store_true", help="planted faults in place of old bugs")
     parser.add_argument("--bug", action="append", help="only this bug; may be repeated")
     parser.add_argument("--each", action="store_true", help="prove each test as the service does it")
@@ -67,24 +69,31 @@ def main(argv: Sequence[str]) -> int:
     given = parser.parse_args(argv)
     print(machine())
     with tempfile.TemporaryDirectory(prefix="assay-tree-") as name:
-        folder = _repository(Path(name), given.target, given.checkout)
+        folder = _repository(Path(name) / "good", given.target, given.checkout)
         if given.planted:
             return verdict(_show_planted(given.target, folder) >= 5, BAR)
+        before = _repository(Path(name) / "bad", given.target, given.checkout, given.bad_commit)
         with _data_dir() as data_dir:
             pythons = {"bad": given.bad, "good": given.good}
             old = OldBugs(given.target, data_dir, pythons)
-            _require_control(folder, old)
+            control = old.control()
+            _require_control(before, control, old.bad)
+            _require_control(folder, control, old.good)
             bugs = old.bugs(given.bug)
             written = _written(folder, bugs, show=given.show)
-            proved = (_prove_each if given.each else _prove_together)(folder, written, old)
+            older = {bug.name: one for bug, one in _written(before, bugs)}
+            both = [(bug, one, older[bug.name]) for bug, one in written if bug.name in older]
+            proved = (_prove_each if given.each else _prove_together)(folder, before, both, old)
     print(f"{proved} of {len(bugs)} bugs are proved")
     return verdict(proved >= 5, BAR)
 
 
-def _repository(folder: Path, target: str, checkout: Path | None) -> Path:
-    """A git repository with the files of a checkout's HEAD, or with a tree like the target's."""
+def _repository(folder: Path, target: str, checkout: Path | None, commit: str = "HEAD") -> Path:
+    """A git repository with the files of a checkout's commit, or with a tree like the target's."""
+    folder.mkdir()
     if checkout is not None:
-        _git(folder, "clone", "--quiet", "--shared", str(checkout.resolve()), ".")
+        _git(folder, "clone", "--quiet", "--shared", "--no-checkout", str(checkout.resolve()), ".")
+        _git(folder, "checkout", "--quiet", commit)
         return folder
     make_tree(folder, target)
     _git(folder, "init", "--quiet")
@@ -102,20 +111,23 @@ def _commit(folder: Path) -> None:
     _git(folder, "commit", "--quiet", "--no-verify", "-m", "tests")
 
 
-def _require_control(folder: Path, old: OldBugs) -> None:
-    """Exits unless a test of a plain program passes on both builds, in the same files."""
+def _require_control(folder: Path, regression: Regression, build: TestBuild) -> None:
+    """Exits unless a test of a plain program passes on a build, in the files of the bugs' tests."""
     tree = folder_tree(folder)
-    control = propose(old.control(), tree)
+    control = propose(regression, tree)
     files, timeout_s = proof_files(control, tree), get_writer(control.writer).timeout_s
-    for build in (old.bad, old.good):
-        result = run_test(build.python, files, control.command, timeout_s)
-        if not result.passed:
-            sys.exit(f"{control.name} does not pass on {build.label}:\n{result.output}")
-    print(f"control {control.name} of {control.path} passes on {old.bad.label} and {old.good.label}")
+    result = run_test(build.python, files, control.command, timeout_s)
+    if not result.passed:
+        sys.exit(f"{control.name} does not pass on {build.label}:\n{result.output}")
+    print(f"control {control.name} of {control.path} passes on {build.label}", flush=True)
 
 
-def _written(folder: Path, bugs: Sequence[OldBug], *, show: bool) -> list[tuple[OldBug, Proposal]]:
-    """Writes a test for each bug into the repository; prints what is wrong with those left out."""
+#: A bug, its test in the files of the good build, and in those of the bad one.
+Written = tuple[OldBug, Proposal, Proposal]
+
+
+def _written(folder: Path, bugs: Sequence[OldBug], *, show: bool = False) -> list[tuple[OldBug, Proposal]]:
+    """Writes a test for each bug into a repository; prints what is wrong with those left out."""
     found = []
     for bug in bugs:
         seen, tree = bug.regression.outcome, folder_tree(folder)
@@ -139,12 +151,13 @@ def _written(folder: Path, bugs: Sequence[OldBug], *, show: bool) -> list[tuple[
     return found
 
 
-def _prove_each(folder: Path, written: Sequence[tuple[OldBug, Proposal]], old: OldBugs) -> int:
+def _prove_each(folder: Path, before: Path, written: Sequence[Written], old: OldBugs) -> int:
     """The number of tests whose proof succeeds as in the service: six processes each."""
     proved = 0
-    for bug, proposal in written:
+    for bug, proposal, older in written:
+        tree, side = folder_tree(folder), (older, folder_tree(before))
         try:
-            proof = prove(proposal, folder_tree(folder), old.bad, old.good, run_test)
+            proof = prove(proposal, tree, old.bad, old.good, run_test, side)
         except RefusalError as error:
             print(f"none    {bug.name}: {error}", flush=True)
             continue
@@ -159,22 +172,19 @@ def _prove_each(folder: Path, written: Sequence[tuple[OldBug, Proposal]], old: O
     return proved
 
 
-def _prove_together(folder: Path, written: Sequence[tuple[OldBug, Proposal]], old: OldBugs) -> int:
+def _prove_together(folder: Path, before: Path, written: Sequence[Written], old: OldBugs) -> int:
     """The number of tests, 0 unless all fail in each process on the bad build and pass on the good one."""
-    proposals, tree = [one for _, one in written], folder_tree(folder)
-    if not proposals:
+    if not written:
         return 0
-    files = _files(proposals, tree)
-    return _shown(
-        *(
-            (
-                build.label,
-                [run_test(build.python, files, joint_command(proposals), _TIMEOUT_S) for _ in range(_RUNS)],
-            )
-            for build in (old.good, old.bad)
-        ),
-        count=len(proposals),
-    )
+    runs = []
+    for build, root, proposals in (
+        (old.good, folder, [one for _, one, _ in written]),
+        (old.bad, before, [one for _, _, one in written]),
+    ):
+        files, command = _files(proposals, folder_tree(root)), joint_command(proposals)
+        results = [run_test(build.python, files, command, _TIMEOUT_S) for _ in range(_RUNS)]
+        runs.append((build.label, results))
+    return _shown(*runs, count=len(written))
 
 
 def _files(proposals: Sequence[Proposal], tree: Tree) -> dict[str, str]:

@@ -29,7 +29,7 @@ from bot.proposals.linters import check_proposal
 from bot.proposals.proof import Proof, prove
 from bot.proposals.proposal import Proposal, propose
 from bot.proposals.pull_request_text import PullRequestText, RepositoryHabits, write_text
-from bot.proposals.regression import load_regression
+from bot.proposals.regression import Regression, load_regression
 from bot.proposals.suite import read_suite
 from bot.proposals.tree import Tree, commit_tree
 from bot.proposals.writer import get_writer
@@ -84,7 +84,7 @@ def propose_test(job_context: JobContext) -> None:
             f"{proposal.path} has no {request.marked} as it was proposed, so its mark of an expected failure "
             "has to be removed by hand"
         )
-    proof = _prove(job_context, request, proposal, tree)
+    proof = _prove(job_context, request, proposal, tree, regression)
     subjects = recent_subjects(job_context.services.repositories, target, commit)
     habits = RepositoryHabits(
         subjects,
@@ -162,7 +162,9 @@ def _open(session: Session, bug: Bug) -> ProposalRow:
     return row
 
 
-def _prove(job_context: JobContext, request: _Request, proposal: Proposal, tree: Tree) -> Proof:
+def _prove(
+    job_context: JobContext, request: _Request, proposal: Proposal, tree: Tree, regression: Regression
+) -> Proof:
     writer = get_writer(proposal.writer)
     if not writer.is_provable:
         raise RefusalError(
@@ -170,10 +172,24 @@ def _prove(job_context: JobContext, request: _Request, proposal: Proposal, tree:
             f"proved; `assay propose {request.known.bug.id} --dry-run` writes it"
         )
     good = head_build(job_context, request.newest)
-    bad = None
-    if not (request.is_open and writer.expects_failures):
-        bad = head_build(job_context, request.known.campaign)
-    return prove(proposal, tree, bad, good, test_runner(job_context))
+    if request.is_open and writer.expects_failures:
+        return prove(proposal, tree, None, good, test_runner(job_context))
+    bad = head_build(job_context, request.known.campaign)
+    before = _written_before(job_context, request, regression)
+    return prove(proposal, tree, bad, good, test_runner(job_context), before)
+
+
+def _written_before(
+    job_context: JobContext, request: _Request, regression: Regression
+) -> tuple[Proposal, Tree] | None:
+    """The test in the files of the commit with the bug; None if they have no place for it."""
+    campaign = request.known.campaign
+    tree = commit_tree(job_context.services.repositories, campaign.target, campaign.head)
+    try:
+        proposal = propose(regression, tree, proposal_settings(request.config))
+    except RefusalError:
+        return None
+    return (proposal, tree) if proposal.is_new else None
 
 
 def _rewrite(

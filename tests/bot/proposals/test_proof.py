@@ -70,6 +70,22 @@ def test_what_proves_nothing_is_refused(good: RunResult, bad: RunResult, why: st
         runs(good, bad, bad, bad)
 
 
+def test_the_build_with_the_bug_gets_the_files_of_its_own_commit() -> None:
+    given = []
+
+    def run(python: str, files: Mapping[str, str], arguments: Sequence[str], timeout_s: float) -> RunResult:
+        given.append((python, files, tuple(arguments)))
+        return PASSES if python == GOOD.python else FAILS
+
+    helpers = "extra/onnx_helpers.py"
+    newer, older = (replace(proposal(f"x = {one}\n"), writer="tinygrad-onnx") for one in (2, 1))
+    other = replace(older, command=("older",))
+    trees = [Tree(lambda path, text=text: text if path == helpers else None) for text in (b"new", b"old")]
+    prove(newer, trees[0], BAD, GOOD, run, (other, trees[1]))
+    assert given[:3] == [(GOOD.python, {helpers: "new", "tests/test_a.py": newer.after}, COMMAND)] * 3
+    assert given[3:] == [(BAD.python, {helpers: "old", "tests/test_a.py": older.after}, ("older",))] * 3
+
+
 def test_an_open_bug_needs_no_bad_build() -> None:
     proof = prove(proposal(), EMPTY, None, GOOD, lambda *_: PASSES)
     assert proof.bad is None
