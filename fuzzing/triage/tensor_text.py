@@ -75,7 +75,9 @@ def _element(item: Any) -> str:
             return f"{'-' * (str(item) == '-inf')}np.{str(item)[-3:]}"
         if item and not 1e-4 <= abs(float(item)) < 1e16:
             return str(np.format_float_scientific(item, trim="-"))
-        return f"{item}".removesuffix(".0")
+        if item == int(item):
+            return str(int(item)) if item or not np.signbit(item) else "-0.0"
+        return str(item)  # format() would widen it to float64
     return repr(item.item())
 
 
