@@ -80,8 +80,8 @@ def test_the_build_with_the_bug_gets_the_files_of_its_own_commit() -> None:
     helpers = "extra/onnx_helpers.py"
     newer, older = (replace(proposal(f"x = {one}\n"), writer="tinygrad-onnx") for one in (2, 1))
     other = replace(older, command=("older",))
-    trees = [Tree(lambda path, text=text: text if path == helpers else None) for text in (b"new", b"old")]
-    prove(newer, trees[0], BAD, GOOD, run, (other, trees[1]))
+    after, before = (Tree({helpers: text}.get) for text in (b"new", b"old"))
+    prove(newer, after, BAD, GOOD, run, (other, before))
     assert given[:3] == [(GOOD.python, {helpers: "new", "tests/test_a.py": newer.after}, COMMAND)] * 3
     assert given[3:] == [(BAD.python, {helpers: "old", "tests/test_a.py": older.after}, ("older",))] * 3
 
