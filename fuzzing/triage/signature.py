@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuzzing.compiler_messages import normalize_message, parse_message
+from fuzzing.oracles.pair_sides import raised_error
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from fuzzing.triage.native_stack import native_frames, python_frames, runtime_message
 from fuzzing.triage.title import choose_subject, title
@@ -211,6 +212,9 @@ def _describe_failure(outcome: Outcome, symptom: _Symptom) -> tuple[str, str]:
         return f"{phase} runs out of memory", ""
     if outcome.verdict is not Verdict.CRASH:
         return symptom.complaint or outcome.verdict.value.replace("_", " "), ""
+    raised, message = raised_error(seen.error, seen.message)
+    if raised != seen.error:
+        return "only one of two equal programs runs", f"{raised}: {parse_message(message).reason}"
     if seen.error:
         parts = filter(None, (symptom.error, parse_message(seen.message).reason))
         return f"{phase} fails", ": ".join(parts)

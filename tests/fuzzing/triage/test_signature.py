@@ -222,3 +222,10 @@ def test_any_outcome_can_be_signed(
     assert int(signature.key, 16) >= 0
     assert signature.title.isprintable()
     assert 0 < len(signature.title) <= MAX_TITLE
+
+
+def test_the_title_of_a_pair_names_what_its_one_side_raises() -> None:
+    seen = raised("only the right program fails, in convert: TypeError: no such axis", "OneSidedError")
+    assert compute_signature(seen, "torch.exp by vmap").title == (
+        "[ONNX] torch.exp by vmap: only one of two equal programs runs: TypeError: no such axis"
+    )
