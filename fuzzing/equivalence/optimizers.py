@@ -47,7 +47,8 @@ _ONNX = (
 _TYPES = """results = call(*[tensor.clone() for tensor in inputs])
 given = [*inputs, *torch.utils._pytree.tree_leaves(results)]
 types = {tensor.dtype for tensor in given if isinstance(tensor, torch.Tensor)}"""
-#: ONNX has next to no operators of complex numbers: torch exports them as pairs of reals.
+#: ONNX has next to no operators of complex numbers, and torch exports them as pairs of reals. The tensors of
+#: OpenVINO and TVM have no complex types.
 _REAL = """if any(dtype.is_complex for dtype in types):
     raise TypeError("complex numbers are exported as reals")"""
 #: OpenVINO's CPU computes float64 in float32, as its backend declares too (`Backend.computed_in`).
@@ -86,7 +87,7 @@ return [torch.as_tensor(result) for result in session.run(None, feeds)]""",
     ),
     "openvino": capturing(
         "openvino.convert_model",
-        f"{_TYPES}\n{_NARROWS}\nimport openvino\n{EXPORT}\n"
+        f"{_TYPES}\n{_REAL}\n{_NARROWS}\nimport openvino\n{EXPORT}\n"
         f"model = openvino.convert_model(program)\n{_ARRAYS}",
         """compiled = openvino.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
 results = compiled([array for array in arrays])
@@ -94,6 +95,7 @@ return [torch.as_tensor(results[place]) for place in range(len(compiled.outputs)
     ),
     "tvm": capturing(
         "tvm.relax",
+        f"{_TYPES}\n{_REAL}\n"
         "import tvm\n"
         "from tvm import relax\n"
         "from tvm.relax.frontend.torch import from_exported_program\n"

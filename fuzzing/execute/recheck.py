@@ -114,8 +114,8 @@ class Rechecker:
             ).reference_runs()
         for recheck_request in recheck_requests:
             decision = _decide(recheck_request, reference_runs[recheck_request.case.id])
-            if recheck_request.mirror is not None:
-                decision = _decide_pair(decision, recheck_request.mirror, reference_runs)
+            if (mirror := recheck_request.mirror) is not None:
+                decision = _decide_pair(decision, _decide(mirror, reference_runs[mirror.case.id]))
             yield (
                 recheck_request.outcome
                 if decision is None
@@ -137,14 +137,20 @@ def _decide(recheck_request: RecheckRequest, reference_runs: ReferenceRuns) -> D
     )
 
 
-def _decide_pair(
-    decision: Decision | None, mirror: RecheckRequest, reference_runs: Mapping[str, ReferenceRuns]
-) -> Decision | None:
-    """The decision on the right program, or on the left one where only that is a failure."""
-    if decision is not None and decision.verdict.is_failure:
-        return name_sides(decision, "right")
-    mirrored = _decide(mirror, reference_runs[mirror.case.id])
-    return name_sides(mirrored, "left") if mirrored and mirrored.verdict.is_failure else decision
+def _decide_pair(right: Decision | None, left: Decision | None) -> Decision | None:
+    """The decision on both programs of a pair: a failure of the right one, else of the left one.
+
+    What either program leaves open, such as the order of equal elements, is open for the other, which is
+    equal: no difference in such an output counts.
+    """
+    for judged, mine, other in (("right", right, left), ("left", left, right)):
+        if mine is None or not mine.verdict.is_failure:
+            continue
+        excused = {item.output for item in other.excused} if other else set()
+        mismatches = tuple(item for item in mine.mismatches if item.output not in excused)
+        if mismatches:
+            return name_sides(replace(mine, mismatches=mismatches), judged)
+    return left if right is not None and right.verdict.is_failure else right
 
 
 class _ReferenceRunBatch:

@@ -52,6 +52,13 @@ def outcomes() -> dict[str, Outcome]:
         ),
         "slight": pair(same, text("return 1e-3 - x")),
         "coarse": pair(text("return 256 * x.bfloat16()"), text("return 257 * x.bfloat16()")),
+        "ties": pair(
+            text("return (x > 9).long().topk(2).indices"),
+            text(
+                "found = torch.sort((x > 9).long().flip(0), descending=True, stable=True)",
+                "return 2 - found.indices[:2]",
+            ),
+        ),
         "rounding": pair(text("return x.sum()"), text("return (x.double().sum()).float()")),
     }
     with Evaluator(Shard("", (), "torch", "digest", sys.executable)) as evaluator:
@@ -72,6 +79,7 @@ def outcomes() -> dict[str, Outcome]:
         ("both fail", Verdict.INVALID),
         ("unsupported", Verdict.UNSUPPORTED),
         ("rounding", Verdict.PASS),
+        ("ties", Verdict.PASS),
     ],
 )
 def test_a_pair_is_judged_by_its_sides(outcomes: dict[str, Outcome], name: str, verdict: Verdict) -> None:
@@ -164,10 +172,11 @@ def test_openvino_is_not_compared_in_float64_which_it_computes_in_float32(option
         run_side(sides_of(made)[1], made)
 
 
-def test_an_exported_model_is_not_compared_in_complex_numbers_which_are_exported_as_reals() -> None:
+@pytest.mark.parametrize("optimizer", ["onnxruntime", "openvino", "tvm"])
+def test_an_exported_model_is_not_compared_in_complex_numbers(optimizer: str) -> None:
     part = draws.uniform(Rng(0), (3,))
     made = make_pair(
-        rule.get("optimized-onnxruntime"), draws.call_case("torch.complex", {"real": part, "imag": part})
+        rule.get(f"optimized-{optimizer}"), draws.call_case("torch.complex", {"real": part, "imag": part})
     )
     assert made is not None
     with pytest.raises(NotImplementedError, match="exported as reals"):
