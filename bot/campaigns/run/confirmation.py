@@ -32,11 +32,12 @@ def confirm_first(context: Context, config: Config, head: Environment, base: Env
     with context.reading() as (session, campaign):
         repeated = outcomes.agreement(session, campaign.id, head.side, head.key)
     first = islice((case for case in (*firsts, *others) if case not in repeated), 1)
-    _confirm(context, config, head, base, list(first), config.repeats)
+    _confirm(context, config, head, base, list(first))
 
 
 def confirm_all(context: Context, config: Config, head: Environment, base: Environment) -> None:
-    """Confirms every failure, within the budget: first one of each signature, then the others.
+    """Confirms one failure of each signature, and the others of signatures that this does not confirm, within
+    the budget.
 
     Both sides of a few are repeated before the next ones: half of the evidence accuses nobody.
     """
@@ -45,46 +46,45 @@ def confirm_all(context: Context, config: Config, head: Environment, base: Envir
     for cases in (firsts, others):
         with context.reading() as (session, campaign):  # one of the firsts may be confirmed already
             needed = needed_repeats(context, session, campaign.id, config.repeats, head, base)
-        for runs in (config.repeats, 1):
-            wanted = [case for case in cases if needed(at_head[case]) == runs]
-            for group in growing_groups(wanted, context.settings.workers):
-                _confirm(context, config, head, base, group, runs)
+        wanted = [case for case in cases if needed(at_head[case])]
+        for group in growing_groups(wanted, context.settings.workers):
+            _confirm(context, config, head, base, group)
 
 
 def needed_repeats(
     context: Context, session: Session, campaign_id: int, repeats: int, head: Environment, base: Environment
 ) -> Callable[[Outcome], int]:
-    """Failure at head → fresh runs on each side that confirm the regression: one if `repeats` of another case
-    with its signature did, else `repeats`.
+    """Failure at head → fresh runs on each side without which it is no regression: none if another case with
+    its signature is confirmed, else `repeats`.
 
-    A converter that breaks fails a hundred cases in one way; the evidence for the bug is that of one of them.
+    A converter that breaks fails a hundred cases in one way, and one of them is the evidence for the bug.
+    Hangs and out-of-memory failures may be the machine's, each of them anew.
     """
     confirmed = confirmed_regressions(session, campaign_id, repeats, head, base)
     signatures = {signature_key(context, outcome) for outcome in confirmed.values()}
 
     def needed(at_head: Outcome) -> int:
-        failing = bool(signatures) and at_head.verdict.is_failure
-        return 1 if failing and signature_key(context, at_head) in signatures else repeats
+        if not signatures or not at_head.verdict.is_failure or needs_rerun(at_head):
+            return repeats
+        return 0 if signature_key(context, at_head) in signatures else repeats
 
     return needed
 
 
-def repeat_failures(
-    context: Context, config: Config, head: Environment, cases: Sequence[str], runs: int
-) -> None:
-    """Repeats failures at head `runs` times, and looks for the component at fault of those with many runs.
+def repeat_failures(context: Context, config: Config, head: Environment, cases: Sequence[str]) -> None:
+    """Repeats failures at head, and looks for the component at fault.
 
     Hangs and out-of-memory failures run alone first, with higher limits; those that pass are not repeated.
     """
-    options = ShardOptions(head, STEP, config.budget, ablate=runs == config.repeats)
+    options = ShardOptions(head, STEP, config.budget, ablate=True)
     suspicious = [
         case for case, outcome in load_outcomes(context, head, list(cases)).items() if needs_rerun(outcome)
     ]
     repeat(context, config, replace(options, limit_factor=RETRY_LIMIT_FACTOR), suspicious, runs=1)
     with context.reading() as (session, campaign):
-        seen = outcomes.agreement(session, campaign.id, head.side, head.key)
-    reproduced = [case for case in cases if case not in suspicious or seen.get(case) == (1, 1)]
-    repeat(context, config, options, reproduced, runs)
+        runs = outcomes.agreement(session, campaign.id, head.side, head.key)
+    reproduced = [case for case in cases if case not in suspicious or runs.get(case) == (1, 1)]
+    repeat(context, config, options, reproduced)
 
 
 def confirmed_regressions(
@@ -129,17 +129,15 @@ def _by_signature(context: Context, head: Environment, cases: Sequence[str]) -> 
 
 
 def _confirm(
-    context: Context, config: Config, head: Environment, base: Environment, cases: list[str], needed: int
+    context: Context, config: Config, head: Environment, base: Environment, cases: list[str]
 ) -> None:
-    """Repeats cases at head `needed` times, then at base those that failed alike there; tells which are new
-    regressions that need no further run.
-    """
+    """Repeats cases at head, then at base those that failed alike there; tells which are new regressions."""
     before = _regressions(context, config, head, base)
-    repeat_failures(context, config, head, cases, needed)
+    repeat_failures(context, config, head, cases)
     with context.reading() as (session, campaign):
         runs = outcomes.agreement(session, campaign.id, head.side, head.key)
-    agreed = [case for case in cases if needed <= runs.get(case, (0, 0))[1] == runs[case][0]]
-    repeat(context, config, ShardOptions(base, STEP, config.budget), agreed, needed)
+    agreed = [case for case in cases if config.repeats <= runs.get(case, (0, 0))[1] == runs[case][0]]
+    repeat(context, config, ShardOptions(base, STEP, config.budget), agreed)
     after = _regressions(context, config, head, base)
     new = [after[case] for case in cases if case in after.keys() - before.keys()]
     if new:

@@ -33,7 +33,7 @@ def confirm(context: Context) -> None:
     if base is None:
         with context.reading() as (session, campaign):
             accused = outcomes.cases_with_verdict(session, campaign.id, head.key, ACCUSING)
-        repeat_failures(context, config, head, one_of_each_first(context, head, accused), config.repeats)
+        repeat_failures(context, config, head, one_of_each_first(context, head, accused))
     else:
         confirm_all(context, config, head, base)
     _measure_noise(context, config, head)
