@@ -16,6 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from packaging.version import InvalidVersion, Version
+
 from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig
 from bot.config.layouts import SourceLayout, recognize
@@ -51,10 +53,15 @@ def find_layout(commit: CommitFiles) -> SourceLayout:
 
 def release_series(commit: CommitFiles, layout: SourceLayout) -> tuple[int, int]:
     """The release series (major, minor) that a commit develops; raises ConfigError if nothing names it."""
-    tags = source_of(commit).tags(commit.target, commit.sha, layout.tag) if layout.tag else ()
-    found = {series for tag in tags if (series := layout.series_of(tag, of_tag=True))}
+    source = source_of(commit)
+    tags = source.tags(commit.target, commit.sha, layout.tag) if layout.tag else ()
+    found = {tag: series for tag in tags if (series := layout.series_of(tag, of_tag=True))}
     if found:
-        return max(found)
+        newest = max(found.values())
+        # A release is cut from the line of development, some commits after the tag of the next series.
+        near = (tag for tag, series in found.items() if series >= (newest[0], newest[1] - 1))
+        own = (tag for tag in near if source.tag(commit.target, commit.sha, tag) == commit.sha)
+        return next((found[tag] for tag in own if _is_release(tag)), newest)
     text = (commit(layout.version_file) or b"").decode(errors="replace") if layout.version_file else ""
     series = layout.series_of(text, of_tag=False)
     if series is None:
@@ -65,6 +72,14 @@ def release_series(commit: CommitFiles, layout: SourceLayout) -> tuple[int, int]
             key="toolchain.wheel",
         )
     return series
+
+
+def _is_release(tag: str) -> bool:
+    """Whether a tag names a release, not `v0.27.dev0` or a candidate."""
+    try:
+        return not Version(tag).is_prerelease
+    except InvalidVersion:
+        return False
 
 
 def nearest_wheels(installer: Installer, package: str, series: tuple[int, int]) -> tuple[str, ...]:

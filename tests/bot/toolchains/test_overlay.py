@@ -329,6 +329,14 @@ def test_the_series_of_a_commit(checkout: Path, tmp_path: Path) -> None:
     torch = next(one for one in layouts() if one.package == "torch")
     assert torch.series_of("2.14.0a0\n", of_tag=False) == (2, 14)
     assert torch.series_of("none", of_tag=False) is None
+    commit(checkout, {"a": "1\n"})
+    git(checkout, "tag", "v0.27.dev0")
+    release = replace(source, sha=commit(checkout, {"b": "1\n"}))
+    assert release_series(release, find_layout(source)) == (0, 27), "a commit of the line of development"
+    git(checkout, "tag", "v0.26.1.rc0")
+    assert release_series(release, find_layout(source)) == (0, 27)
+    git(checkout, "tag", "v0.26.1")
+    assert release_series(release, find_layout(source)) == (0, 26), "and the release cut from it"
     # tinygrad's setup.py named the version until November 2025: its older commits are known by their tags.
     assert layouts_of("tinygrad").series_of("v0.11.0", of_tag=True) == (0, 11)
 
