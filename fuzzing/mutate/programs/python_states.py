@@ -5,6 +5,8 @@ Each tests a rule of the language or of its library. The assertion may change th
 
 from __future__ import annotations
 
+from fuzzing.mutate.programs import library_states
+
 _TEXT = """
 # alias of a list
 s_ = t_ = [3, 1, 2]
@@ -560,5 +562,6 @@ assert (t_, next(s_, 9)) == (7, 9)
 #: By name; a step's number ends each name that ends with an underscore.
 STATES = {
     block.partition("\n")[0].removeprefix("# "): block.partition("\n")[2]
-    for block in _TEXT.strip().split("\n\n")
+    for text in (_TEXT, library_states.TEXT)
+    for block in text.strip().split("\n\n")
 }
