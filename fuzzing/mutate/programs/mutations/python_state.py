@@ -10,6 +10,8 @@ from fuzzing.mutate.programs.python_states import STATES
 from fuzzing.mutate.programs.runs import find_run
 from fuzzing.mutate.programs.wrapping import Wrapping
 
+#: How often the graph breaks before the test, so that the objects are made again between two graphs.
+_BROKEN = 0.3
 #: A name that the step's number ends.
 _NAME = re.compile(r"\b([A-Za-z]+)_\b")
 
@@ -20,7 +22,8 @@ class PythonState(Wrapping):
     The write below its negation is not run. It shows a compiler that takes it for false; a failed assertion
     would not, since Dynamo leaves a frame that raises to Python.
 
-    parameters: those of `Wrapping`, and `result`, a tensor that the run binds.
+    parameters: those of `Wrapping`; `result`, a tensor that the run binds; `broken`, whether the graph breaks
+    before the test.
     """
 
     forms = tuple(STATES)
@@ -37,7 +40,8 @@ class PythonState(Wrapping):
         if parameters is None or run is None or after is None:
             return None
         tensors = [name for name in run.binds if name in after and after[name].values.numel()]
-        return {**parameters, "result": tensors[-1]} if tensors else None
+        broken = proposal.rng.chance(_BROKEN)
+        return {**parameters, "result": tensors[-1], "broken": broken} if tensors else None
 
     def apply(self, program: ProgramTree, number: int, parameters: Parameters) -> ProgramTree | None:
         """The objects, the run and the expression."""
@@ -46,5 +50,6 @@ class PythonState(Wrapping):
             return None
         state = _NAME.sub(rf"\g<1>{number}", STATES[parameters["form"]])
         before, _, after = state.rpartition("assert ")
-        text = f"{before}RUN\nif not ({after}):\n    {parameters['result']}.fill_(3)"
+        broken = "torch._dynamo.graph_break()\n" if parameters["broken"] else ""
+        text = f"{before}RUN\n{broken}if not ({after}):\n    {parameters['result']}.fill_(3)"
         return run.rewrite(parse_statements(text, RUN=run.statements))
