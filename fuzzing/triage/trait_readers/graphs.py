@@ -33,6 +33,9 @@ _EITHER: dict[str, frozenset[str]] = {
     "Split": frozenset({"num_outputs", "split"}),
 }
 
+#: Lists that the reference gives a default in words, not in the schema: each number is this.
+_DEFAULT_NUMBERS = {"dilations": 1, "output_padding": 0, "pads": 0, "strides": 1}
+
 
 @register_traits(OnnxModel.kind)
 def traits(case: TestCase) -> Traits:
@@ -92,6 +95,8 @@ def _node_needs(node: Node, graph: Graph) -> Iterator[str]:
         node.op, graph.opset if not node.domain else graph.opsets.get(node.domain, 1), node.domain
     )
     for name, value in node.attributes.items():
+        if _is_default(schema, name, value):
+            continue  # written out or not, the program is the same
         if isinstance(value, str) or not _is_mandatory(node, schema, name):
             yield f"{node.op}.{name}{_text_value(value)}"
     given = [edge for edge in node.inputs if edge is not None]
@@ -111,6 +116,28 @@ def _node_needs(node: Node, graph: Graph) -> Iterator[str]:
 def _text_value(value: Attribute) -> str:
     """The value of a textual attribute: it chooses among algorithms."""
     return f"={value}" if isinstance(value, str) else ""
+
+
+def _is_default(schema: onnx.defs.OpSchema | None, name: str, value: Attribute) -> bool:
+    """Whether an attribute has the value that holds without it."""
+    if schema is None or name not in schema.attributes or schema.attributes[name].required:
+        return False
+    default = schema.attributes[name].default_value
+    if default.type:
+        return bool(value == _default_value(default))
+    return (
+        name in _DEFAULT_NUMBERS and isinstance(value, tuple) and set(value) <= {_DEFAULT_NUMBERS[name]}
+    )
+
+
+def _default_value(default: onnx.AttributeProto) -> Attribute | None:
+    """A schema's default as the graph reader gives attributes; None for tensors and graphs."""
+    value = onnx.helper.get_attribute_value(default)
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, (int, float)):
+        return value
+    return None
 
 
 def _is_mandatory(node: Node, schema: onnx.defs.OpSchema | None, name: str) -> bool:

@@ -40,10 +40,16 @@ def case_of_model(model: onnx.ModelProto) -> TestCase:
 READ: dict[str, tuple[str, str, list[str]]] = {
     "alone": ("(float x) => (float y) { y = Elu(x) }", "Elu", []),
     "an attribute": ("(float x) => (float y) { y = Elu<alpha = 0.5>(x) }", "Elu", ["Elu.alpha"]),
-    "a default that could not be left out": (
-        "(float x) => (float y) { y = Elu<alpha = 1.0>(x) }",
-        "Elu",
-        ["Elu.alpha"],
+    "a default": ("(float x) => (float y) { y = Elu<alpha = 1.0>(x) }", "Elu", []),
+    "a default in words": (
+        "(float[1,1,2] x) => (float[1,1,1] y) { y = MaxPool<kernel_shape = [2], pads = [0, 0], strides = [1]>(x) }",
+        "MaxPool",
+        ["rank 1", "rank 2", "rank 3"],
+    ),
+    "a default mode": (
+        '(float[1,1,2,2] x) => (float[1,1,2,2] y) { y = DepthToSpace<blocksize = 1, mode = "DCR">(x) }',
+        "DepthToSpace",
+        ["rank 1", "rank 2", "rank 3", "rank 4"],
     ),
     "one of two must be there": (
         "(float[2] x) => (float[1] y, float[1] z) { y, z = Split<num_outputs = 2>(x) }",
