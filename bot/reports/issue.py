@@ -80,8 +80,10 @@ def _body(report: Report, group: Group, script: str, message: int, program: int,
         report=report,
         group=group,
         what=describe_failure(outcome, group.example.operator),
-        expected=_expected(outcome),
+        expected=_expected(outcome, view.base_toolchain.label if view.base_toolchain else view.base[:12]),
         actual=_actual(outcome),
+        said_above=len(_message(outcome)) <= _SHORT_MESSAGE
+        and not (outcome.evidence.signal and outcome.evidence.message),
         logs=text.fence(text.cut(_message(outcome), _SHORT_MESSAGE)) if _message(outcome) else "—",
         program=text.cut(text.clean(group.program), program),
         script=script,
@@ -129,17 +131,18 @@ def is_about_pair(outcome: Outcome) -> bool:
     return compared or evidence.error.rpartition(".")[2] == OneSidedError.__name__
 
 
-def _expected(outcome: Outcome) -> str:
+def _expected(outcome: Outcome, base: str) -> str:
+    base = text.plain(base)
     if is_about_pair(outcome) and outcome.verdict is not Verdict.WRONG_RESULT:
         return "Both programs run, as they are equal."
     if outcome.verdict is not Verdict.WRONG_RESULT:
-        return "The model compiles and runs, as it does at base."
+        return f"The model compiles and runs, as with {base}."
     worst = next((one for one in outcome.evidence.mismatches if one.want and one.worst), None)
     if worst is None and is_about_pair(outcome):
         return "Equal outputs of both programs."
     if worst is None:
-        return "The outputs of the test's own library, which base gives."
-    source = f"the {worst.other} program gives" if worst.judged else "the test's own library and base give"
+        return f"The outputs of the test's own library, which {base} gives."
+    source = f"the {worst.other} program gives" if worst.judged else f"the test's own library and {base} give"
     return f"{_element(worst)} is {text.code(worst.want[:60])}, as {source} it."
 
 
