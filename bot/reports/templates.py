@@ -10,6 +10,7 @@ from typing import Any
 
 import jinja2
 
+from bot.campaigns.classify.classification import NO_BASE
 from bot.errors import InternalError
 from bot.reports import mismatch_summary, text
 
@@ -54,8 +55,14 @@ def environment() -> jinja2.Environment:
         "ulp_bins": mismatch_summary.ulp_bins,
         "describe_mismatch": mismatch_summary.describe_mismatch,
         "seconds": seconds,
+        "special_reason": _special_reason,
     }
     return env
+
+
+def _special_reason(reason: str) -> str:
+    """A finding's reason without what holds of every finding of a campaign without a base."""
+    return reason.removeprefix(NO_BASE).removeprefix("; ")
 
 
 def render(template: str, **values: Any) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bot.campaigns.classify.classification import NO_BASE
 from bot.campaigns.report.summary import ProgramText
 from bot.github.limits import BODY_BUDGET, MAX_BODY, MAX_OUTPUT, MAX_TITLE, marker
 from bot.reports import check_runs, issue, plan_summary, renderer
@@ -94,11 +95,16 @@ def test_without_a_base_a_failure_is_just_a_failure(report: Report) -> None:
     ][:1]
     alone = replace(report.view, base="", base_toolchain=None, counts=report.view.counts)
     found = build_report(
-        replace(alone, findings=[replace(example, classification=Classification.INCONCLUSIVE)])
+        replace(
+            alone,
+            findings=[replace(example, classification=Classification.INCONCLUSIVE, reason=NO_BASE)],
+        )
     )
     reported = renderer.as_json(found)
     assert reported["sections"] == {"failing": 1, "flaky": 0}
     assert re.fullmatch(r"1 kind of failure: 1 of [0-9,]+ cases fail", reported["headline"])
+    shown = renderer.markdown(found).partition("### Failing: 1")[2].partition("###")[0]
+    assert ("| test | operator | failed | case |\n" in shown, "base failed" in shown) == (True, False)
     assert "### Failing: 1" in check_runs.build_check_run(found)["output"]["text"]
 
 
