@@ -10,7 +10,7 @@ from __future__ import annotations
 import keyword
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Union
 
 from fuzzing.cases.values import check_text, element_count
@@ -230,6 +230,23 @@ def _walk(argument: Argument) -> Iterator[TensorArg]:
         yield from _walk((argument.start, argument.stop, argument.step))
     elif isinstance(argument, NewObject):
         yield from _walk((argument.args, dict(argument.kwargs)))
+
+
+def rename_tensors(argument: Argument, rename: Callable[[str], str]) -> Argument:
+    """The argument with other names for the inputs in it."""
+    if isinstance(argument, TensorArg):
+        return replace(argument, name=rename(argument.name))
+    if isinstance(argument, (list, tuple)):
+        return type(argument)([rename_tensors(item, rename) for item in argument])
+    if isinstance(argument, dict):
+        return {name: rename_tensors(item, rename) for name, item in argument.items()}
+    if isinstance(argument, slice):
+        parts = (argument.start, argument.stop, argument.step)
+        return slice(*[rename_tensors(item, rename) for item in parts])
+    if isinstance(argument, NewObject):
+        kwargs = tuple([(name, rename_tensors(item, rename)) for name, item in argument.kwargs])
+        return replace(argument, args=rename_tensors(argument.args, rename), kwargs=kwargs)
+    return argument
 
 
 # To JSON

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import builtins
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Optional, Tuple
+from typing import Any, ClassVar, Dict, Optional, Tuple
 
 from fuzzing.cases import canonical_json, source_templates
 from fuzzing.cases.argument_reader import kwargs_from_json, list_from_json
@@ -19,6 +20,7 @@ from fuzzing.cases.arguments import (
     argument_to_json,
     check_dotted,
     kwargs_to_json,
+    rename_tensors,
     sorted_kwargs,
     tensors_in,
 )
@@ -114,7 +116,8 @@ class TorchCall:
 
     def source(self) -> str:
         """Python text that defines `make()`, a module in eval mode, and `arrange(inputs)`, its arguments."""
-        names = ", ".join(["self", *(tensor.name for tensor in self.tensors)])
+        spelled = self._without_builtins()
+        names = ", ".join(["self", *(tensor.name for tensor in spelled.tensors)])
         strided = any(tensor.strides is not None for tensor in self.tensors)
         module = self.init is not None
         init = ""
@@ -131,15 +134,35 @@ class TorchCall:
             + (f"\n{source_templates.RESTRIDE}" if strided else "")
             + (f"\n{source_templates.FILL}" if module else "")
             + f"\n\nclass Call(torch.nn.Module):\n{init}"
-            + f"    def forward({names}):\n        return {self._expression()}\n\n"
+            + f"    def forward({names}):\n        return {spelled.expression()}\n\n"
             + f"\ndef make():\n    return {made}.eval()\n\n"
             + source_templates.arrange(self.tensors)
+        )
+
+    def _without_builtins(self) -> TorchCall:
+        """The call with an underscore behind the names of inputs that are builtins of Python.
+
+        torch 2.13 makes no module of an exported program that writes to such a parameter: its graph gives the
+        placeholder another name than the signature.
+        """
+        taken = {tensor.name for tensor in self.tensors}
+        others: Dict[str, str] = {}
+        for name in sorted(taken):
+            others[name] = name
+            while hasattr(builtins, others[name]) or (others[name] != name and others[name] in taken):
+                others[name] += "_"
+        if all(name == other for name, other in others.items()):
+            return self
+        return replace(
+            self,
+            args=rename_tensors(self.args, others.__getitem__),
+            kwargs=tuple([(name, rename_tensors(item, others.__getitem__)) for name, item in self.kwargs]),
         )
 
     def _names_device(self) -> bool:
         return _holds((self.args, dict(self.kwargs)), Device) or _holds(self.init, Device)
 
-    def _expression(self) -> str:
+    def expression(self) -> str:
         """The call in idiomatic Python: methods and properties after their tensor."""
         if self.init is not None:
             return f"self.layer({render_call(self.args, self.kwargs)})"

@@ -59,9 +59,7 @@ class Subject:
     @cached_property
     def expression(self) -> str:
         """The call in Python; a module is `self.layer`."""
-        source = self.call.source()
-        line = next(line for line in source.split("\n") if line.startswith("        return "))
-        return line.removeprefix("        return ")
+        return self.call.expression()
 
     @property
     def layer(self) -> str:

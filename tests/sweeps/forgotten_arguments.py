@@ -193,11 +193,9 @@ class Runner:
         """Whether the outputs are the expected ones; an error is not right."""
         try:
             with _time_limit():
-                inputs = list(case.inputs)
-                found = self._backend.run(
-                    self._backend.compile(self._backend.convert(case.program, inputs)),  # type: ignore[arg-type]
-                    inputs,
-                )
+                inputs: Any = list(case.inputs)
+                model = self._backend.convert(case.program, inputs)
+                found = self._backend.run(self._backend.compile(model), inputs)
         except Exception:  # noqa: BLE001 - whatever tinygrad raises
             return False
         values = [value for _, value in found]

@@ -125,9 +125,7 @@ def _is_default(schema: onnx.defs.OpSchema | None, name: str, value: Attribute) 
     default = schema.attributes[name].default_value
     if default.type:
         return bool(value == _default_value(default))
-    return (
-        name in _DEFAULT_NUMBERS and isinstance(value, tuple) and set(value) <= {_DEFAULT_NUMBERS[name]}
-    )
+    return name in _DEFAULT_NUMBERS and isinstance(value, tuple) and set(value) <= {_DEFAULT_NUMBERS[name]}
 
 
 def _default_value(default: onnx.AttributeProto) -> Attribute | None:

@@ -30,7 +30,14 @@ REFUSED = {
         TorchCall("torch.as_strided", (TensorArg("x", strides=(2,)), (2,), (1,))), x=floats(2)
     ),
     "resized": program_case(TorchCall("torch.Tensor.resize_", (TensorArg("x"), (2, 2))), x=floats(2, 3)),
-    "written": program_case(TorchCall("torch.Tensor.add_", (TensorArg("input"), 1)), input=floats(2)),
+    "written": program_case(
+        TorchProgram(
+            "import torch\n\n\nclass Model(torch.nn.Module):\n"
+            "    def forward(self, input):\n        return input.add_(1)\n"
+        ),
+        input=floats(2),
+    ),
+    "written call": program_case(TorchCall("torch.Tensor.add_", (TensorArg("input"), 1)), input=floats(2)),
     "untraceable": program_case(
         TorchProgram("def forward(x):\n    return x if x.sum().item() > 1 else open('/nowhere')\n"),
         x=floats(1),
@@ -94,6 +101,7 @@ def test_a_stage_that_fails_without_the_compiler_is_the_librarys(backend: str) -
     graph = torch_graphs.capture(torch_programs.build(case.program), list(case.values()), "exported")
     with pytest.raises(Unsupported, match="Could not find input"):
         graph.run_decompositions({}).module()
+    assert ran(backend, ())["written call"].ending == "returned"
 
 
 @pytest.mark.parametrize("backend", [pytest.param("openvino", marks=pytest.mark.compiler_openvino)])
