@@ -34,7 +34,7 @@ Outputs = tuple[tuple[str, Value], ...]
 #: M_PERTURB), so that reads of uninitialized memory return other values than usual.
 _PERTURBED = {"MALLOC_PERTURB_": "165"}
 _MAX_KEPT = 8 << 20  # bytes of outputs stored for one case; larger ones are computed again
-_SUFFIX = ".recheck3"  # another number invalidates stored results
+_SUFFIX = ".recheck4"  # another number invalidates stored results
 
 _WIDE = {"precision": "float64"}
 
@@ -128,6 +128,16 @@ class Rechecker:
         return run_batch.reference_runs()[case.id].float64
 
 
+def _move_program(case: TestCase, what: str, *given: Any) -> TestCase | None:
+    """The case with what in its ONNX model is moved; None if there is nothing to move."""
+    if not isinstance(case.program, OnnxModel):
+        return None
+    # Found by name, as backends are: the control plane imports this module, and never onnx.
+    module = importlib.import_module(f"fuzzing.backends.onnx_reference.moved_{what}")
+    model: bytes | None = getattr(module, f"move_{what}")(case.program.model, *given)
+    return None if model is None else replace(case, program=OnnxModel(model))
+
+
 def _decide(recheck_request: RecheckRequest, reference_runs: ReferenceRuns) -> Decision | None:
     """The new decision; None if the outcome is unchanged."""
     if is_integer_trap(recheck_request.outcome):
@@ -202,14 +212,12 @@ class _ReferenceRunBatch:
         for sign in (1, -1):
             equally = perturb_equally(values, sign, computed_in)
             independently = perturb_independently(values, sign, computed_in)
-            yield (f"perturbed_equally{sign}", case.id), replace(case, inputs=equally)
-            yield (f"perturbed_independently{sign}", case.id), replace(case, inputs=independently)
-            if isinstance(case.program, OnnxModel):
-                # Found by name, as backends are: the control plane imports this module, and never onnx.
-                module = importlib.import_module("fuzzing.backends.onnx_reference.moved_constants")
-                model: bytes | None = module.move_constants(case.program.model, sign, computed_in)
-                if model is not None:
-                    yield (f"moved_constants{sign}", case.id), replace(case, program=OnnxModel(model))
+            moved = _move_program(case, "windows", sign) or case
+            yield (f"perturbed_equally{sign}", case.id), replace(moved, inputs=equally)
+            yield (f"perturbed_independently{sign}", case.id), replace(moved, inputs=independently)
+            other = _move_program(case, "constants", sign, computed_in)
+            if other is not None:
+                yield (f"moved_constants{sign}", case.id), other
 
     def _collect(self, subject: _Subject) -> ReferenceRuns:
         case = subject.case
