@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,11 @@ from fuzzing.graph.operand_rules import ValueOf, obeys_rules
 from fuzzing.graph.transformations import retype
 from fuzzing.graph.type_inference import INFERENCE_ERRORS, find_specification, infer_output_types
 from fuzzing.graph.types import ABSENT, TensorType
+
+
+#: Operators over windows. Where no window fits, ONNX's formula gives a length of 0 or less; torch and most
+#: compilers refuse.
+_WINDOWED = frozenset({"AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool", "QLinearConv"})
 
 
 def find_violations(graph: Graph, value_of: ValueOf) -> frozenset[str]:
@@ -41,6 +46,8 @@ def _broken_rules(graph: Graph, node: Node, value_of: ValueOf) -> Iterator[str]:
     if not obeys_rules(graph, node, value_of):
         yield "operands"
         return
+    if node.op in _WINDOWED and _is_empty(graph, node.outputs) and not _is_empty(graph, node.used_edges()):
+        yield "no window fits"
     if find_specification(graph, node) is None:
         return
     try:
@@ -52,6 +59,11 @@ def _broken_rules(graph: Graph, node: Node, value_of: ValueOf) -> Iterator[str]:
         known = graph.types[edge]
         if _is_negative(type_) or (known != ABSENT and not _types_agree(known, type_)):
             yield "shapes"
+
+
+def _is_empty(graph: Graph, edges: Iterable[int]) -> bool:
+    """Whether one of the edges is known to have no elements."""
+    return any(0 in (graph.types[edge].shape or ()) for edge in edges)
 
 
 def _value_in(graph: Graph, outside: Mapping[int, int], value_of: ValueOf) -> ValueOf:

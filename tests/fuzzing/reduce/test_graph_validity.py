@@ -47,6 +47,12 @@ OUTSIDE = {
     "a Split whose parts are too long": state_of(
         "(float[3] x) => (float[2] a, float[2] b) <int64[2] s = {2, 2}> { a, b = Split(x, s) }"
     ),
+    "a pool whose window is longer than the data": state_of(
+        "(float[1,1,2] x) => (float[1,1,0] y) { y = AveragePool<kernel_shape = [3]>(x) }"
+    ),
+    "a convolution by more than the data": state_of(
+        "(float[1,1,2] x, float[1,1,3] w) => (float[1,1,0] y) { y = Conv(x, w) }"
+    ),
     "a Resize by 0": state_of(
         "(float[1,1,2,2] x) => (float[a,b,c,d] y) <float[4] s = {1, 1, 0, 1}> { y = Resize(x, , s) }"
     ),
