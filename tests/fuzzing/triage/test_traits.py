@@ -42,7 +42,8 @@ READ: dict[str, tuple[str, str, list[str]]] = {
     "an attribute": ("(float x) => (float y) { y = Elu<alpha = 0.5>(x) }", "Elu", ["Elu.alpha"]),
     "a default": ("(float x) => (float y) { y = Elu<alpha = 1.0>(x) }", "Elu", []),
     "a default in words": (
-        "(float[1,1,2] x) => (float[1,1,1] y) { y = MaxPool<kernel_shape = [2], pads = [0, 0], strides = [1]>(x) }",
+        "(float[1,1,2] x) => (float[1,1,1] y) "
+        "{ y = MaxPool<kernel_shape = [2], pads = [0, 0], strides = [1]>(x) }",
         "MaxPool",
         ["rank 1", "rank 2", "rank 3"],
     ),
