@@ -212,9 +212,10 @@ class _ReferenceRunBatch:
         for sign in (1, -1):
             equally = perturb_equally(values, sign, computed_in)
             independently = perturb_independently(values, sign, computed_in)
-            moved = _move_program(case, "windows", sign) or case
-            yield (f"perturbed_equally{sign}", case.id), replace(moved, inputs=equally)
-            yield (f"perturbed_independently{sign}", case.id), replace(moved, inputs=independently)
+            moves = ("up", "reversed") if sign > 0 else ("down", "rounded")
+            one, another = (_move_program(case, "windows", how) or case for how in moves)
+            yield (f"perturbed_equally{sign}", case.id), replace(one, inputs=equally)
+            yield (f"perturbed_independently{sign}", case.id), replace(another, inputs=independently)
             other = _move_program(case, "constants", sign, computed_in)
             if other is not None:
                 yield (f"moved_constants{sign}", case.id), other

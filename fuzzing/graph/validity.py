@@ -15,7 +15,6 @@ from fuzzing.graph.transformations import retype
 from fuzzing.graph.type_inference import INFERENCE_ERRORS, find_specification, infer_output_types
 from fuzzing.graph.types import ABSENT, TensorType
 
-
 #: Operators over windows. Where no window fits, ONNX's formula gives a length of 0 or less; torch and most
 #: compilers refuse.
 _WINDOWED = frozenset({"AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool", "QLinearConv"})

@@ -61,6 +61,10 @@ _TERMS = 4
 #: cancel in the program. Algorithms for such sums (a fast Fourier transform, Winograd's convolution) keep the
 #: error small relative to the largest element, not to each (Higham, chapters 23 and 24).
 _CANCELS = 8
+#: A library that is off by more roundings of the largest element than this computes in a narrower type: a
+#: program of float64 that casts to float32 inside is off by 2**29. Sums of thousands of numbers are off by
+#: tens.
+_NARROW = 2.0**10
 #: The largest numbers of the types that wider ones are computed in (IEEE 754; bfloat16 has 8 bits).
 _LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2.0**-7) * 2.0**127, "float32": (2 - 2.0**-23) * 2.0**127}
 _HALVES = frozenset({"float16", "bfloat16"})
@@ -442,12 +446,15 @@ class _Elements:
         unit = own + sensitivity
         mine, library_errors = np.abs(got - exact), np.abs(library - exact)
         usual = bounds_for(self.pair.want, None, computed_in={self.pair.want.dtype: dtype})
+        roundings = _HALF_ROUNDINGS if dtype in _HALVES else max(ROUNDINGS, self.terms // _TERMS)
         counts = finite & (library_errors > usual.atol + usual.rtol * np.abs(exact))
         most = float((library_errors / unit).max(where=counts, initial=0.0))
-        roundings = _HALF_ROUNDINGS if dtype in _HALVES else max(ROUNDINGS, self.terms // _TERMS)
         near = mine <= unit * (roundings + error_factor(dtype, got.size) * most)
+        largest = float(np.abs(exact).max(where=finite, initial=0.0))
+        off = float(library_errors.max(where=finite, initial=0.0))
+        if off > _NARROW * rounding * largest:
+            near |= mine <= error_factor(dtype, got.size) * off
         if (finite & (sensitivity > _CANCELS * own)).any():
-            largest = float(np.abs(exact).max(where=finite, initial=0.0))
             near |= mine <= min(roundings, ROUNDINGS) * rounding * largest
         wrong_ = self.differs & agreed & ~(near & finite)
         errors = _largest(mine, finite | wrong_), _largest(library_errors, finite)

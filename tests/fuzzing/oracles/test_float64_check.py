@@ -433,3 +433,19 @@ def test_openvino_says_what_it_computes_in(precision: str) -> None:
     narrow = openvino.computed_in("CPU", openvino.resolve_options({"precision": precision}))
     assert narrow["float64"] == {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}[precision]
     assert backends.get("onnxruntime").computed_in("CPU", {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("library", "got", "verdict"),
+    [
+        (2.9e-6, -3.1e-6, PASS),  # both round to float32 inside, within the tolerance of float64 or not
+        (2.9e-6, -3e-4, WRONG),
+        (0.0, -4e-6, WRONG),
+        (1e-13, -4e-6, WRONG),  # a library with errors of a sum in float64
+    ],
+)
+def test_a_program_of_float64_that_computes_in_float32_inside(
+    library: float, got: float, verdict: Verdict
+) -> None:
+    exact = -33.08675865
+    assert heard([exact + library], [exact], [exact + got], dtype="float64").verdict is verdict
