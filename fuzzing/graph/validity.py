@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -45,8 +45,6 @@ def _broken_rules(graph: Graph, node: Node, value_of: ValueOf) -> Iterator[str]:
     if not obeys_rules(graph, node, value_of):
         yield "operands"
         return
-    if node.op in _WINDOWED and _is_empty(graph, node.outputs) and not _is_empty(graph, node.used_edges()):
-        yield "no window fits"
     if find_specification(graph, node) is None:
         return
     try:
@@ -54,15 +52,19 @@ def _broken_rules(graph: Graph, node: Node, value_of: ValueOf) -> Iterator[str]:
     except INFERENCE_ERRORS:
         yield "shapes"  # the specification's shape function has no result for operands that it does not allow
         return
+    given = [graph.types[edge] for edge in node.used_edges()]
+    made = [*(graph.types[edge] for edge in node.outputs), *(types or ())]
+    if node.op in _WINDOWED and any(map(_is_empty, made)) and not any(map(_is_empty, given)):
+        yield "no window fits"
     for edge, type_ in zip(node.outputs, types or (), strict=False):
         known = graph.types[edge]
         if _is_negative(type_) or (known != ABSENT and not _types_agree(known, type_)):
             yield "shapes"
 
 
-def _is_empty(graph: Graph, edges: Iterable[int]) -> bool:
-    """Whether one of the edges is known to have no elements."""
-    return any(0 in (graph.types[edge].shape or ()) for edge in edges)
+def _is_empty(type_: TensorType) -> bool:
+    """Whether a tensor is known to have no elements."""
+    return 0 in (type_.shape or ())
 
 
 def _value_in(graph: Graph, outside: Mapping[int, int], value_of: ValueOf) -> ValueOf:

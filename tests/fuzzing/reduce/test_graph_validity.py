@@ -50,6 +50,9 @@ OUTSIDE = {
     "a pool whose window is longer than the data": state_of(
         "(float[1,1,2] x) => (float[1,1,0] y) { y = AveragePool<kernel_shape = [3]>(x) }"
     ),
+    "a pool of unknown length whose window is longer than the data": state_of(
+        "(float[1,1,2] x) => (float[1,1,n] y) { y = MaxPool<kernel_shape = [3]>(x) }"
+    ),
     "a convolution by more than the data": state_of(
         "(float[1,1,2] x, float[1,1,3] w) => (float[1,1,0] y) { y = Conv(x, w) }"
     ),
