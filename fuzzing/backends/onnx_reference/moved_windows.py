@@ -79,7 +79,7 @@ def _move(node: Any, how: str) -> list[Any]:
         tensor = helper.make_tensor(name, kind, [], [value])
         return helper.make_node("Constant", [], [f"{own}_{name}"], value=tensor)
 
-    def apply(op: str, inputs: tuple[str, ...], output: str, **attributes: int) -> Any:
+    def apply(op: str, inputs: tuple[str, ...], output: str, **attributes: Any) -> Any:
         return helper.make_node(op, [f"{own}{name}" for name in inputs], [output], **attributes)
 
     def step(op: str, inputs: tuple[str, ...], output: str, **attributes: int) -> Any:

@@ -36,7 +36,8 @@ def runs(text: str) -> list[Any]:
     for one in models:
         onnx.checker.check_model(onnx.load_from_string(one))
     wide = [widen(onnx.load_from_string(one)) for one in models]
-    return [np.asarray(onnx.reference.ReferenceEvaluator(one).run(None, {})[0]) for one in wide]
+    outputs: list[Any] = [onnx.reference.ReferenceEvaluator(one).run(None, {}) for one in wide]
+    return [np.asarray(one[0]) for one in outputs]
 
 
 @pytest.mark.parametrize("window", ["HannWindow", "HammingWindow", "BlackmanWindow"])
