@@ -28,6 +28,7 @@ from pathlib import Path
 
 from bot.store import Database, inbox
 from bot.webhooks.signature import sign
+from tests.benchmarks._throttle import throttled
 from tests.support.postgres import SWITCH, missing, serving
 
 SECRET = "benchmark"
@@ -188,8 +189,11 @@ async def _until(due: float) -> None:
 
 
 @contextmanager
-def service(data_dir: Path, url: str) -> Iterator[tuple[str, int]]:
-    """A real service on a free port with the database at `url`; SIGTERM must end it cleanly."""
+def service(data_dir: Path, url: str, share: float = 1) -> Iterator[tuple[str, int]]:
+    """A real service on a free port with the database at `url`; SIGTERM must end it cleanly.
+
+    share  of a core that its process for acknowledgements gets
+    """
     environment = os.environ | {"ASSAY_WEBHOOK_SECRET": SECRET, "ASSAY_DATA_DIR": str(data_dir)}
     environment["ASSAY_DATABASE_URL"] = url
     with (
@@ -207,7 +211,8 @@ def service(data_dir: Path, url: str) -> Iterator[tuple[str, int]]:
         if found is None:
             raise SystemExit((data_dir / "log").read_text())
         try:
-            yield found[1], int(found[2])
+            with throttled(process.pid, share):
+                yield found[1], int(found[2])
         finally:
             process.send_signal(signal.SIGTERM)
         if process.wait(60):
