@@ -96,19 +96,20 @@ class _Search:
     """
 
     def __init__(self, table: Table, weights: Weights, rows: Sequence[int], explain: bool) -> None:
-        self._table, self._explain = table, explain
+        self._explain = explain
         self._seen = np.zeros(int(table.starts[-1]), np.bool_)
         self._seen[table.seeds] = True
         self._rows = np.asarray(rows, np.int64)
         values, numbers = np.diff(table.starts), table.per_column(table.seeds)
         factors = _factors(len(table.names), values, len(self._rows))
         self._by_number = weights(np.arange(int(values.max()) + 1))
-        alike = (values == 1) & (numbers == 0)
+        alike = self._alike_columns = (values == 1) & (numbers == 0)
         self._alike = (factors * self._by_number[numbers][:, None])[alike].sum(axis=0)
         self._alike_left = bool(alike.any())
         self._alike_kinds = np.array([[self._alike[0]], [self._alike[1:].sum()]])
         self._varying = values > 1
-        self._ids = table.columns[:, self._varying][self._rows]
+        self._ids = table.columns[np.ix_(self._rows, np.flatnonzero(self._varying))]
+        table.forget_columns()
         self._factors, self._numbers = factors[self._varying], numbers[self._varying]
         self._kinds = np.stack([self._factors[:, 0], self._factors[:, 1:].sum(axis=1)])
         self._final = self._factors * self._by_number[values[self._varying]][:, None]
@@ -145,7 +146,7 @@ class _Search:
             kept, (score, place) = _best(self._update(places, front), _FRONT)
             limit = max(limit, (score, -int(places[-place]) if -place < len(places) else -len(self._rows)))
             places, front = places[kept], front.take(kept)
-        columns, picks = front.columns, list[Pick]()
+        columns, picks, emitted = front.columns, list[Pick](), list[int]()
         kinds, numbers = self._kinds.take(columns, axis=1), self._numbers.take(columns)
         weights, scores = np.empty_like(kinds), np.empty((2, len(places)))
         by_number, first, rest = self._by_number, scores[0], scores[1]
@@ -159,25 +160,25 @@ class _Search:
             score = int(first[at])
             if score <= 0 or (score, -int(places[at])) < limit:
                 break
-            row = int(self._rows[places[at]])
-            picks.append(Pick(row, score, self._new(row, front, at) if self._explain else None))
+            emitted.append(places[at])
+            new = self._new(front, at) if self._explain else None
+            picks.append(Pick(int(self._rows[places[at]]), score, new))
             numbers[front.see(at)] += 1
             if self._alike_left:
                 self._alike_left = False
                 self._alike[:] = 0
         if picks:
             self._numbers[columns] = numbers
-            self._seen[self._table.columns.take([pick.row for pick in picks], axis=0)] = True
+            self._seen[self._ids.take(emitted, axis=0)] = True
         self._update(places, front)
         return picks
 
-    def _new(self, row: int, front: _Front, at: int) -> Array:
+    def _new(self, front: _Front, at: int) -> Array:
         """Which columns of a row are new: those that vary say the front; the others are at first."""
-        new: Array = ~self._seen[self._table.columns[row]]
         varying = np.zeros(len(self._numbers), np.bool_)
         varying[front.columns] = front.new[:, at] > 0
+        new: Array = self._alike_columns & self._alike_left
         new[self._varying] = varying
-        new[~self._varying] &= self._alike_left
         return new
 
     def _update(self, places: Array, front: _Front) -> Array:

@@ -49,13 +49,17 @@ class Table:
     def _columns(self) -> tuple[Array, Array]:
         return _columns(self.codes, self.lefts, self.widths)
 
+    def forget_columns(self) -> None:
+        """Frees the memory of `columns`; they are computed again where they are needed again."""
+        self.__dict__.pop("_columns", None)
+
     @property
     def columns(self) -> Array:
         """int32 [rows, parameters + pairs]: ids of values; pairs as from itertools.combinations."""
         found: Array = self._columns[0][: len(self.first)]
         return found
 
-    @property
+    @cached_property
     def starts(self) -> Array:
         """int64 [parameters + pairs + 1]: the least id of each column, and the number of ids."""
         return self._columns[1]

@@ -23,10 +23,13 @@ import random
 import resource
 import subprocess
 import sys
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from fuzzing.prioritize.instances import Instance
@@ -37,6 +40,7 @@ from tests.benchmarks._common import machine, verdict
 _SIZES = (10_000, 30_000, 100_000)
 #: Of `opera`: instances → seconds and MiB at most.
 _BARS = {1_000_000: (60, 2048), 100_000: (10, 1024)}
+_SAMPLE_S = 0.1
 _DTYPES = ("float32", "float16", "float64", "int64", "int8", "bool", "complex64")
 _DIMENSIONS = (0, 1, 2, 3, 5, 16, 64, 224, 1024)
 
@@ -98,14 +102,40 @@ def rank(given: argparse.Namespace, count: int) -> dict[str, float]:
     strategy = get(given.strategy)
     gc.freeze()  # as the command does
     wall, cpu = time.perf_counter(), time.process_time()
-    places = [ranked.instance_index for ranked in strategy(known, Context(seed=given.seed))]
+    with peak_memory() as peak:
+        places = [ranked.instance_index for ranked in strategy(known, Context(seed=given.seed))]
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     assert sorted(places) == list(range(len(known)))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    others = resource.getrusage(resource.RUSAGE_CHILDREN)  # the peak is that of the largest
+    others = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu += others.ru_utime + others.ru_stime
-    peak += len(os.sched_getaffinity(0)) * others.ru_maxrss / 1024
-    return {"count": len(known), "wall": wall, "cpu": cpu, "mb": peak}
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"count": len(known), "wall": wall, "cpu": cpu, "mb": max(own, *peak)}
+
+
+@contextmanager
+def peak_memory() -> Iterator[list[float]]:
+    """Resident MB of this process and its children together, sampled during the block."""
+    over, found = threading.Event(), [0.0]
+
+    def resident(pid: str) -> float:
+        with suppress(OSError):
+            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            return pages * resource.getpagesize() / (1 << 20)
+        return 0.0
+
+    def sample() -> None:
+        while not over.wait(_SAMPLE_S):
+            tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
+            children = {pid for task in tasks for pid in (task / "children").read_text().split()}
+            found.append(sum(map(resident, (str(os.getpid()), *children))))
+
+    thread = threading.Thread(target=sample)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
 
 
 def main(argv: Sequence[str]) -> int:
