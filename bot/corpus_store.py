@@ -14,20 +14,21 @@ import hashlib
 import io
 import re
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from pathlib import Path
 
 from bot.errors import UsageError
 from bot.object_store import ObjectStore
-from fuzzing.cases import Corpus, read_case
+from fuzzing.cases import Corpus, TestCase
+from fuzzing.cases.corpus import case_from_files
+from fuzzing.errors import CaseFormatError
 
 #: Cases of a pack: some 10 MB of ONNX models. A pack is held in memory.
 PACK_CASES = 2_000
 #: Most bytes of a pack, and of its files.
 MAX_BYTES = 1 << 30
+_CASE_FILES = 2  # case.json and the program
 _IDS, _PACK = ".ids", ".tar.gz"
 _FILE = re.compile(r"([0-9a-f]{64})/([A-Za-z0-9_]+\.[a-z0-9]+)")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -105,20 +106,32 @@ def _pack(corpus: Corpus, ids: Iterable[str]) -> bytes:
 
 
 def _unpack(pack: bytes, wanted: set[str], corpus: Corpus) -> int:
-    """Adds the wanted cases of a pack; returns how many it has."""
-    with tempfile.TemporaryDirectory(prefix="assay-corpus-") as folder:
-        try:
-            for case, name, content in _files(pack):
-                if case in wanted:
-                    path = Path(folder, case, name)
-                    path.parent.mkdir(exist_ok=True)
-                    path.write_bytes(content)
-        except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise UsageError(f"a pack of the corpus is damaged: {error}") from None
-        found = sorted(path.name for path in Path(folder).iterdir())
-        if len(found) != len(wanted):
-            raise UsageError(f"a pack of the corpus lacks {len(wanted) - len(found)} of its cases")
-        return sum(corpus.add(read_case(f"{folder}/{case}", case)) for case in found)
+    """Adds the wanted cases of a pack; returns how many of them are new.
+
+    A case is added once its files are there: they follow each other in packs of ours.
+    """
+    added, left = 0, set(wanted)
+    begun: dict[str, dict[str, bytes]] = {}
+    try:
+        for case, name, content in _files(pack):
+            if case in left:
+                files = begun.setdefault(case, {})
+                files[name] = content
+                if len(files) == _CASE_FILES:
+                    added += corpus.add(_case(case, begun.pop(case)))
+                    left.remove(case)
+    except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UsageError(f"a pack of the corpus is damaged: {error}") from None
+    if left:
+        raise UsageError(f"a pack of the corpus lacks {len(left)} of its cases")
+    return added
+
+
+def _case(case_id: str, files: dict[str, bytes]) -> TestCase:
+    try:
+        return case_from_files(files, case_id)
+    except CaseFormatError as error:
+        raise CaseFormatError(f"case {case_id} of a pack: {error}") from None
 
 
 def _files(pack: bytes) -> Iterator[tuple[str, str, bytes]]:

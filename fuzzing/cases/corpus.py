@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,17 @@ def read_case(folder: Path | str, case_id: str = "") -> TestCase:
     if case_id:
         vars(case)["id"] = case_id  # saves `TestCase.id` from hashing again
     return case
+
+
+def case_from_files(files: Mapping[str, bytes], case_id: str) -> TestCase:
+    """The case of this id from its files, by name; raises CaseFormatError if they are not its."""
+    manifest = parse_manifest(files.get("case.json", b""))
+    if (found := manifest_id(manifest)) != case_id:
+        raise CaseFormatError(f"the content has the id {found}")
+    kind, _, _ = program_entry(manifest)
+    if kind.filename not in files:
+        raise CaseFormatError(f"{kind.filename} is missing")
+    return case_from_manifest(manifest, files[kind.filename])
 
 
 def write_case(case: TestCase, folder: Path | str) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from bot.cli.corpora.corpus import command
 from bot.corpus_store import CorpusStore
 from bot.errors import InfrastructureError, UsageError
 from fuzzing.cases import Corpus
+from fuzzing.errors import CaseFormatError
 from tests.bot.runners.pool_helpers import add_cases
 from tests.support.object_store import Store, serving
 
@@ -61,6 +64,25 @@ def test_a_case_of_another_content_is_refused(url: str, tmp_path: Path) -> None:
     store._write([other], pack)
     with pytest.raises(UsageError, match="lacks 1 of its cases"):
         store.import_cases(Corpus(tmp_path / "new"))
+
+
+def test_a_case_that_was_changed_in_a_pack_is_refused(tmp_path: Path) -> None:
+    corpus = Corpus(add_cases(tmp_path / "cases", 2, wrong=0))
+    first, second = corpus.ids()
+    store = CorpusStore(str(tmp_path / "there"))
+    manifest = corpus.folder(first) / "case.json"
+    there = manifest.read_text()
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        for case_id, text in ((first, there.replace('"values"', '"shapes"')), (second, there)):
+            for name, content in (("case.json", text.encode()), ("model.onnx", b"x")):
+                member = tarfile.TarInfo(f"{case_id}/{name}")
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+    store._write([first, second], made.getvalue())
+    with pytest.raises(CaseFormatError, match=f"case {first} of a pack: the content has the id"):
+        store.import_cases(Corpus(tmp_path / "new"))
+    assert not list(Corpus(tmp_path / "new").ids())
 
 
 def test_a_killed_export_leaves_no_case_that_cannot_be_read(store: Store, tmp_path: Path) -> None:
