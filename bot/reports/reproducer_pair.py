@@ -9,7 +9,7 @@ import re
 from bot.reports import text
 from bot.reports.campaign_view import InstalledToolchain
 from bot.reports.reproducer import full_configuration, pip_command
-from bot.reports.reproducer_short import short_blocks
+from bot.reports.reproducer_short import STANDARD_MODULES, short_blocks
 from bot.reports.short_program import torch_input, value_expression
 from bot.reports.templates import render as render_template
 from fuzzing.cases import EquivalentModels, EquivalentPair, TestCase, TorchProgram
@@ -118,6 +118,13 @@ def _render_models(
     blocks = short_blocks(outcome.backend, program.frontend, values)
     if blocks is None:
         return ""
+    written = onnx_code + "".join(source for _, source in inputs)
+    lines = [
+        *(f"import {name}" for name in _MODULES if f"{name}." in written),
+        *blocks["imports"].split("\n"),
+    ]
+    standard = [line for line in lines if line.removeprefix("import ") in STANDARD_MODULES]
+    packages = [line for line in lines if line not in standard]
     rewrites = dict.fromkeys(step["rewrite"] for step in json.loads(program.subject or "[]"))
     version = toolchain.versions.get(outcome.backend, "")
     return render_template(
@@ -127,8 +134,8 @@ def _render_models(
         compiler=f"{outcome.backend} {version}".strip(),
         but=_BUT[outcome.verdict],
         summary=_summary(outcome),
-        used=[name for name in _MODULES if f"{name}." in onnx_code + "".join(source for _, source in inputs)],
-        imports=blocks["imports"].strip("\n"),
+        standard=sorted(standard),
+        packages=packages,
         run=blocks["run"],
         code=onnx_code,
         inputs=list(zip(variables, [source for _, source in inputs], strict=True)),

@@ -36,7 +36,7 @@ MAX_CHARACTERS = 8_000
 #: Maximal characters of the comment about the symptom.
 _WIDTH = 100
 #: Modules of the standard library that scripts may import.
-_STANDARD = frozenset({"base64", "os", "subprocess", "sys"})
+STANDARD_MODULES = frozenset({"base64", "os", "subprocess", "sys"})
 #: Element types of inputs that have gradients.
 _FLOATING = re.compile("bfloat|complex|float")
 #: Imports of a frontend's script besides the compiler.
@@ -310,7 +310,7 @@ def _tidy(script: str) -> str:
     symptom = max(at for at, line in enumerate(lines) if line.startswith("# "))
     start = next(at for at, line in enumerate(lines) if line and not line.startswith(("#", "import", "from")))
     imports = sorted({line for line in lines[:start] if line.startswith(("import", "from"))}, key=_module)
-    own = [line for line in imports if _module(line) in _STANDARD]
+    own = [line for line in imports if _module(line) in STANDARD_MODULES]
     packages = [line for line in imports if line not in own]
     gap = [""] * (2 if lines[start].startswith(("class ", "def ", "@")) else 1)
     comments = [line for line in lines[:start] if line.startswith("#")]
