@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import re
 import signal
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -69,6 +70,7 @@ def _run_service(
 ) -> None:
     """The process: what it prints goes to `said`, what it logs to a file."""
     os.setsid()  # an interrupt at the keyboard is for the tests, not for the service under test
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # but it must not outlive them
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     os.environ.clear()
@@ -92,6 +94,14 @@ def _run_service(
     serving: Any = serve
     serving.WorkProcess = lambda: BackgroundWork(composed.service)
     serve.command.main(["--host", "127.0.0.1", "--port", "0"], standalone_mode=False)
+
+
+def _end_with_parent() -> None:
+    """Kills this process once the one that asked for it is gone; that of the system is the fork server."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def shorten_waits() -> None:
