@@ -79,7 +79,10 @@ def main(argv: Sequence[str]) -> int:
     with (
         tempfile.TemporaryDirectory() as folder,
         Deployment(
-            Path(folder) / "service", real_compiler=True, hurried=False, ASSAY_WORKERS=str(os.cpu_count())
+            Path(folder) / "service",
+            real_compiler=True,
+            hurried=False,
+            ASSAY_WORKERS=str(len(os.sched_getaffinity(0))),
         ) as deployment,
     ):
         _install_wheel(deployment.data_dir)
