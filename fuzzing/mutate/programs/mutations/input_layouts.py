@@ -47,7 +47,10 @@ class InputLayouts:
         if others and facts.values.numel():
             forms += ["shared", "shared"]
         axes = [] if "view" in program.text or _WRITE.search(program.text) else _constant_axes(facts)
-        form = rng.choice([*forms, "expanded", "expanded"] if axes else forms)
+        forms += ["expanded", "expanded"] if axes else []
+        if not forms:
+            return None
+        form = rng.choice(forms)
         other = rng.choice(others) if form == "shared" else place
         return {"place": place, "form": form, "other": other, "axis": axes[0] if axes else 0}
 

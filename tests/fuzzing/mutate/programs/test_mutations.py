@@ -111,6 +111,12 @@ def test_inputs_are_expanded_where_they_are_constant_and_never_written(write: st
         assert expanded == wanted
 
 
+def test_a_scalar_that_is_viewed_keeps_its_layout() -> None:
+    program = ProgramTree.parse("import torch\n\n\ndef forward(v0):\n    v1 = v0.view(1)\n    return v1\n")
+    proposal = Proposal(program, profile(program, (torch.tensor(2.0),)), Rng(0), 1)
+    assert mutations.get("input-layouts").propose(proposal) is None
+
+
 def test_a_program_that_names_places_in_memory_keeps_its_layouts() -> None:
     text = TEXT.replace("v2.reshape(6)", "torch.as_strided(v2, (6,), (1,))")
     assert mutants("input-layouts", text) == ()
