@@ -111,6 +111,7 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
         "program": program,
         "imports": imports,
         "runs": runs,
+        "ran": not _fails_before_run(outcome),
         "shapes": [value.shape for _, value in case.inputs if isinstance(value, Tensor | Recipe)],
         "arguments": arguments,
         "arrays": ", ".join(arrays),

@@ -181,7 +181,7 @@ def test_a_large_output_is_compared_where_it_is_wrong() -> None:
     mismatch = replace(outcome.evidence.mismatches[0], worst=(2, 3))
     outcome = replace(outcome, evidence=Evidence(mismatches=(mismatch,)))
     script = script_of("onnxruntime", "OnnxModel", case, outcome)
-    assert f"np.testing.assert_allclose(got[2, 3], np.array({large[2, 3]}, np.float32)" in script
+    assert f"np.testing.assert_allclose(got[2, 3], np.array({large[2, 3]!s}, np.float32)" in script
 
 
 #: TVM's messages have a traceback of their own.
