@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 Function = Callable[..., Any]
@@ -86,4 +87,30 @@ FAULTS = (
         lambda _, data: len(data) == 1, lambda result: result + 1)),
     Fault("save-load-deepcopy", "torch.nn.Linear", ("copy", "deepcopy"), when(
         _always, lambda layer: layer.apply(_disturb))),
+)  # fmt: skip
+
+
+def _loaded(right: Function) -> Function:
+    def wrong(file: Any) -> Any:
+        loaded = right(file)
+        return lambda *inputs: loaded(*inputs) + 1
+
+    return wrong
+
+
+def _exported(right: Function) -> Function:
+    def wrong(file: Any) -> Any:
+        module = right(file).module()
+        return SimpleNamespace(module=lambda: lambda *inputs: module(*inputs) + 1)
+
+    return wrong
+
+
+#: The same for rules beyond EAGLE's.
+FURTHER_FAULTS = (
+    Fault("function-form", "torch.Tensor.exp", ("torch", "exp"), when(_always, lambda result: result + 1)),
+    Fault("saved-script", "torch.exp", ("torch.jit", "load"), _loaded),
+    Fault("saved-export", "torch.exp", ("torch.export", "load"), _exported),
+    Fault("scan", "torch.nn.GRU", ("torch.nn.GRU", "forward"), when(
+        _always, lambda result: (result[0] + 1, result[1]))),
 )  # fmt: skip
