@@ -62,7 +62,7 @@ def run_pair(head: str, base: str, options: PairOptions) -> PairResult:
     begun = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
     seconds = time.monotonic() - begun
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 1) or not done.stdout.startswith("{"):  # 1 is a crash of Python's, too
         said = [line for line in done.stderr.splitlines() if line.strip() and not _ADVICE.match(line)]
         return PairResult(seconds, error=said[-1].strip()[:300] if said else "?")
     result: dict[str, Any] = json.loads(done.stdout)
