@@ -401,9 +401,13 @@ def _dequantization(given: Operands) -> bool:
     if x is None or not scale or scale == (1,):
         return True
     axis, block = given.get("axis", 1), given.get("block_size", 0)
-    if block or not _axes_fit(x, [axis]):
+    if not _axes_fit(x, [axis]):
         return bool(block) and len(scale) == len(x)
-    return scale == (x[axis],)
+    if not block:
+        return scale == (x[axis],)
+    # "The accepted range is [ceil(Di/Si), ceil(Di/(Si-1))-1]", which are the blocks that make Si of Di.
+    blocks = [length if at != axis % len(x) else -(-length // block) for at, length in enumerate(x)]
+    return block > 0 and scale == tuple(blocks)
 
 
 def _rotary_embedding(given: Operands) -> bool:

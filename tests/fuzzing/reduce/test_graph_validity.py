@@ -123,6 +123,18 @@ OUTSIDE = {
     "a scale for each index of another axis": state_of(
         "(uint8[1,3] x, float[2] s) => (float[1,3] y) { y = DequantizeLinear(x, s) }"
     ),
+    "more blocks than there are numbers": state_of(
+        "(float[1] x, float[2] s) => (uint8[1] y) { y = QuantizeLinear<axis = 0, block_size = 2>(x, s) }", 21
+    ),
+    "fewer blocks than there are numbers": state_of(
+        "(uint8[5] x, float[2] s) => (float[5] y) { y = DequantizeLinear<axis = 0, block_size = 2>(x, s) }",
+        21,
+    ),
+    "a block for all rows": state_of(
+        "(uint8[2,4] x, float[1,2] s) => (float[2,4] y) "
+        "{ y = DequantizeLinear<axis = 1, block_size = 2>(x, s) }",
+        21,
+    ),
     "a scale of 0 that divides": state_of(
         "(float[2] x) => (uint8[2] y) <float s = {0}> { y = QuantizeLinear(x, s) }", 21
     ),
@@ -199,6 +211,8 @@ OUTSIDE = {
 }
 
 INSIDE = (
+    "(float[1,1,3] x) => (float[1,1,1] y) { y = MaxPool<ceil_mode = 1, kernel_shape = [4], strides = [4]>(x) }",
+    "(uint8[2,3] x, float[2,2] s) => (float[2,3] y) { y = DequantizeLinear<block_size = 2>(x, s) }",
     f"(uint8[1,1,1] x, uint8[2,1,1] w) => (uint8[1,2,1] y) {CONVOLUTION}",
     "(uint8[1,1,1] x, uint8[2,1,1] w) => (int32[1,2,1] y) <uint8[2] z = {1, 2}> "
     "{ y = ConvInteger(x, w, , z) }",
