@@ -211,7 +211,8 @@ OUTSIDE = {
 }
 
 INSIDE = (
-    "(float[1,1,3] x) => (float[1,1,1] y) { y = MaxPool<ceil_mode = 1, kernel_shape = [4], strides = [4]>(x) }",
+    "(float[1,1,3] x) => (float[1,1,1] y) "
+    "{ y = MaxPool<ceil_mode = 1, kernel_shape = [4], strides = [4]>(x) }",
     "(uint8[2,3] x, float[2,2] s) => (float[2,3] y) { y = DequantizeLinear<block_size = 2>(x, s) }",
     f"(uint8[1,1,1] x, uint8[2,1,1] w) => (uint8[1,2,1] y) {CONVOLUTION}",
     "(uint8[1,1,1] x, uint8[2,1,1] w) => (int32[1,2,1] y) <uint8[2] z = {1, 2}> "
