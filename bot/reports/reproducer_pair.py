@@ -110,7 +110,8 @@ def _render_models(
     )
     output = mismatch.output if compared and mismatch else outputs[0]
     values = {
-        "runs": True, "options": options, "device": outcome.device, "verdict": outcome.verdict.value,
+        "runs": True, "ran": True, "options": options, "device": outcome.device,
+        "verdict": outcome.verdict.value,
         "arguments": ", ".join(variables), "tensors": variables, "feeds": f"{{{feeds}}}", "output": output,
         "place": outputs.index(output) if output in outputs else 0, "outputs": len(outputs),
         "demotes": "double" in onnx_code,
