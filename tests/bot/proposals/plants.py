@@ -69,6 +69,14 @@ def all_fail(output: str, count: int) -> bool:
     return f"{count} failed" in output or sum(map(int, counts)) == count
 
 
+def failing(output: str, proposals: Sequence[Proposal]) -> list[bool]:
+    """Whether each test failed, as pytest's summary or unittest say; their output may lack its beginning."""
+    if all_fail(output, len(proposals)):
+        return [True] * len(proposals)
+    names = set(re.findall(r"^(?:FAILED \S+::|FAIL: |ERROR: )(\w+)\b", output, re.MULTILINE))
+    return [one.name in names for one in proposals]
+
+
 def planted_start(plants: Sequence[Plant]) -> str:
     """A `sitecustomize.py` with which Python makes the edits in the modules that it imports.
 
