@@ -172,6 +172,14 @@ def test_the_common_helper_is_called_where_it_runs_the_program_as_it_failed() ->
         assert not any("self.common" in line for line in added)
 
 
+def test_pytorch_compares_integers_exactly_without_saying_so() -> None:
+    bug = regression("inductor", torch_text())
+    (one,) = bug.outcome.evidence.mismatches
+    exact = Evidence(mismatches=(replace(one, rtol=0.0, atol=0.0),))
+    added = propose(replace(bug, outcome=replace(bug.outcome, evidence=exact)), tree_of("inductor")).patch()
+    assert "+        self.assertEqual(compiled(x, y), fn(x, y))\n" in added
+
+
 def test_the_file_that_the_suite_has_for_an_operator_is_taken() -> None:
     _, bug = WRITTEN["openvino-onnx"]
     folder, tree = "tests/layer_tests/onnx_tests", tree_of("openvino")
