@@ -55,6 +55,8 @@ class OldBugs:
     def __init__(self, target: str, data_dir: Path, pythons: Mapping[str, Path | None]) -> None:
         self._target, self._data_dir = target, data_dir
         self._data = read_data()[target]
+        # Not the corpus of ONNX's node tests, which are collected into an empty one only.
+        self._corpus = Corpus(data_dir / "old-bugs")
         self._bad, self._good = (self._build(one, pythons.get(one)) for one in ("bad", "good"))
         self.bad, self.good = (TestBuild(one.spec.label, one.python) for one in (self._bad, self._good))
 
@@ -62,13 +64,13 @@ class OldBugs:
         """The bugs, or those of these names, as they show on the bad build."""
         tests = self._data.get("tests", ())
         ids = _collected(self._data_dir) if tests else {}
-        corpus = Corpus(self._data_dir / "corpus")
-        cases = [(name, _with_first_opset(corpus.get(ids[name]))) for name in tests]
+        node_tests = Corpus(self._data_dir / "corpus")
+        cases = [(name, _with_first_opset(node_tests.get(ids[name]))) for name in tests]
         cases += [(one["name"], _case(one)) for one in self._data.get("bug", ())]
         wanted = {name: case for name, case in cases if not names or name in names}
         for case in wanted.values():
-            corpus.add(case)
-        seen = _outcomes(corpus, tuple(one.id for one in wanted.values()), self._target, self._bad)
+            self._corpus.add(case)
+        seen = _outcomes(self._corpus, tuple(one.id for one in wanted.values()), self._target, self._bad)
         return [OldBug(name, self._regression(case, seen[case.id])) for name, case in wanted.items()]
 
     def control(self) -> Regression:
@@ -77,9 +79,8 @@ class OldBugs:
         program = {"function": _CONTROL_FUNCTION} if self._target == "inductor" else {"model": _CONTROL_MODEL}
         inputs: Any = {"x": x} if "model" in program else [{"dtype": "float32", "values": x}]
         case = _case({**program, "inputs": inputs})
-        corpus = Corpus(self._data_dir / "corpus")
-        corpus.add(case)
-        outcome = _outcomes(corpus, (case.id,), self._target, self._good)[case.id]
+        self._corpus.add(case)
+        outcome = _outcomes(self._corpus, (case.id,), self._target, self._good)[case.id]
         assert outcome.verdict is Verdict.PASS, outcome.summary
         return self._regression(case, outcome)
 
