@@ -40,14 +40,17 @@ _PROGRESS_EVERY = 1000  # cases of a corpus; one or two seconds
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns its exit code."""
     given = _parser().parse_args(arguments)
-    return run_main("python -m fuzzing.prioritize", lambda: _rank(given))
+    gc.disable()  # the instances stay to the end: searching them for garbage would only take time
+    try:
+        return run_main("python -m fuzzing.prioritize", lambda: _rank(given))
+    finally:
+        gc.enable()
 
 
 def _rank(given: argparse.Namespace) -> None:
     strategy = strategies.get(given.strategy)
     instances = list(distinct(_instances(given.catalog, given.corpus)))
     context = _context(given)
-    gc.freeze()  # the instances stay to the end: searching them for garbage would take longer
     if given.touched and isinstance(context.change, change.Change):
         operators = {instance.operator for instance in instances}
         for touched in describe_touched(context.change, operators, given.touched):

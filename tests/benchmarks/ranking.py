@@ -100,7 +100,7 @@ def rank(given: argparse.Namespace, count: int) -> dict[str, float]:
     """Ranks in this process; returns time and memory."""
     known = list(instances(count, given.operators, given.seed))
     strategy = get(given.strategy)
-    gc.freeze()  # as the command does
+    gc.disable()  # as the command does
     wall, cpu = time.perf_counter(), time.process_time()
     with peak_memory() as peak:
         places = [ranked.instance_index for ranked in strategy(known, Context(seed=given.seed))]
