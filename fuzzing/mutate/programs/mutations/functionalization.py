@@ -23,7 +23,8 @@ class Functionalization:
     def propose(self, proposal: Proposal) -> Parameters | None:
         """A run, and any statement before it."""
         run = draw_run(proposal.program, proposal.rng)
-        if run is None or not is_movable(run):
+        # What never runs may bind what nobody has bound before: a function around it could not return it.
+        if run is None or not is_movable(run) or proposal.profile.before(run.block, run.start) is None:
             return None
         program = proposal.program
         before = program.name(run.block.statements[proposal.rng.between(0, run.start)])

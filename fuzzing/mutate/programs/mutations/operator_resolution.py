@@ -111,9 +111,11 @@ def _empty(before: Point, operands: frozenset[str], result: TensorFacts) -> str:
     """The empty tensor of the loop: as the paper has it where an operand has the result's type."""
     for name in sorted(operands):
         if (before[name].shape, before[name].dtype) == (result.shape, result.dtype):
-            return f"torch.empty_like({name})" if not before[name].overlapping else _full(name, result)
+            return (
+                f"torch.empty_like({name}).zero_()" if not before[name].overlapping else _full(name, result)
+            )
     return _full(min(operands), result)
 
 
 def _full(name: str, result: TensorFacts) -> str:
-    return f"torch.empty({result.shape}, dtype={result.dtype}, device={name}.device)"
+    return f"torch.empty({result.shape}, dtype={result.dtype}, device={name}.device).zero_()"

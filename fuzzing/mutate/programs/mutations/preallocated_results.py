@@ -41,7 +41,8 @@ _OPERATORS: dict[type[ast.operator], str] = {
 class PreallocatedResults(Rewriting):
     """Sound: the tensor has the profiled shape and element type, so that writing converts nothing, and no
     other variable. Its strides may differ from the value's, so later sums may add in another order. A value
-    that shares memory with an operand is left out: a later write would no longer reach the operand.
+    that shares memory with an operand is left out: a later write would no longer reach the operand. It holds
+    zeros before, since a later step may read it there.
     """
 
     exact = False
@@ -58,7 +59,9 @@ class PreallocatedResults(Rewriting):
         del number
         target, form = parameters["target"], parameters["form"]
         shape, device = tuple(parameters["shape"]), parameters["operands"][0]
-        empty = f"{target} = torch.empty({shape}, dtype={parameters['dtype']}, device={device}.device)\n"
+        empty = (
+            f"{target} = torch.empty({shape}, dtype={parameters['dtype']}, device={device}.device).zero_()\n"
+        )
         # Few values have a function that takes out=, so form "copy" is for those that have none.
         call = _call_with_out(value, target) if form in ("out", "copy") else ""
         if call:
@@ -68,11 +71,7 @@ class PreallocatedResults(Rewriting):
         if form == "view":
             return f"{empty}{target}.view(-1)[:] = ({value}).reshape(-1)"
         if form == "zeros":
-            return (
-                f"{empty}{target}.zero_()\n{target} |= {value}"
-                if _is_bool(parameters)
-                else _added(empty, target, value)
-            )
+            return f"{empty}{target} |= {value}" if _is_bool(parameters) else _added(empty, target, value)
         return f"{empty}{target}.copy_({value})"
 
 
@@ -95,4 +94,4 @@ def _is_bool(parameters: Parameters) -> bool:
 
 def _added(empty: str, target: str, value: str) -> str:
     """By addition to negative zeros, which changes no number; 0.0 would make -0.0 positive."""
-    return f"{empty}{target}.zero_().neg_()\n{target} += {value}"
+    return f"{empty}{target}.neg_()\n{target} += {value}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from textwrap import indent
 
 import pytest
@@ -109,6 +109,25 @@ def test_inputs_are_expanded_where_they_are_constant_and_never_written(write: st
                 assert after is not None
                 assert after["v0"].overlapping
         assert expanded == wanted
+
+
+@pytest.mark.parametrize("name", ["preallocated-results", "operator-resolution"])
+def test_a_later_step_reads_no_uninitialized_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A condition on it would be true in one run and false in the next."""
+    for function in (torch.empty, torch.empty_like):
+        fill = partial(lambda make, *given, **named: make(*given, **named).fill_(float("nan")), function)
+        monkeypatch.setattr(torch, function.__name__, fill)
+    for mutant in mutants(name, TEXT.replace("v6 = v3 * 2", "v6 = torch.mul(v3, 2)")):
+        recorded = profile(ProgramTree.parse(mutant.text), INPUTS)
+        assert all(bool(torch.isfinite(facts.values).all()) for facts in recorded.tensors()), mutant.text
+
+
+def test_what_never_runs_is_not_moved_into_a_function() -> None:
+    """Its names are unbound after it, so that a function around it cannot return them."""
+    text = TEXT.replace("    v8 =", "    if v0.dim() < 0:\n        v9 = v0\n    v8 =")
+    moved = {str(mutant.steps[0].parameters["first"]) for mutant in mutants("functionalization", text)}
+    assert "v6" in moved
+    assert "v9" not in moved
 
 
 def test_a_scalar_that_is_viewed_keeps_its_layout() -> None:
