@@ -10,7 +10,8 @@ import numpy as np
 
 from fuzzing.errors import IllTypedError
 from fuzzing.graph.ir import Graph, Node
-from fuzzing.graph.operand_rules import ValueOf, obeys_rules
+from fuzzing.graph.operand_rules import obeys_rules
+from fuzzing.graph.operands import ValueOf
 from fuzzing.graph.transformations import retype
 from fuzzing.graph.type_inference import INFERENCE_ERRORS, find_specification, infer_output_types
 from fuzzing.graph.types import ABSENT, TensorType

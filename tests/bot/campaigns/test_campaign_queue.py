@@ -12,9 +12,7 @@ from bot.errors import InfrastructureError, ProvisionError, RefusalError, Runner
 from bot.store import findings, outcomes
 from bot.store.models import CampaignState, Classification, Effect, Finding, Side
 from bot.store.outcomes import CacheKey
-from fuzzing.outcomes import Outcome, Phase, Verdict
-from fuzzing.triage.signature import Signature
-from fuzzing.triage.traits import Traits
+from fuzzing.outcomes import Phase, Verdict
 from tests.bot.campaigns import fakes
 from tests.bot.campaigns.conftest import World
 from tests.bot.campaigns.fakes import EXPECTED, IDS, NAMES, TESTS, digest_of
@@ -78,136 +76,6 @@ def test_its_summary_tells_everything(world: World) -> None:
     }
     assert all(one.program.shown == f"program of {one.origin.test}" for one in regressed)
     assert [one.title for one in summary.classification(Classification.FIXED)] == ["crash compile Erf"]
-
-
-def test_fresh_repeats_go_out_in_growing_shards_of_both_sides(world: World) -> None:
-    world.push()
-    world.run()
-    fresh = [shard for shard in world.runner.shards if shard.fresh]
-    sent = [
-        (
-            "head" if shard.toolchain == HEAD.toolchain else "base",
-            [NAMES[case].partition("_")[0] for case in shard.cases],
-            shard.repeats,
-            shard.limit_factor,
-        )
-        for shard in fresh
-    ]
-    *sent, noise, changed, _ = sent
-    assert set(noise[1]) == {"Abs", "Max", "Erf"}, "what passes"
-    assert set(changed[1]) == {"Neg", "Not"}, "on both sides"
-    assert sent == [
-        ("head", ["Add", "Conv"], 3, 1.0),
-        ("base", ["Add", "Conv"], 3, 1.0),
-        ("head", ["Cos"], 1, 3.0),
-        ("head", ["Cos"], 2, 1.0),
-        ("head", ["Exp", "Gelu"], 3, 1.0),
-        ("base", ["Cos", "Gelu"], 3, 1.0),
-    ], "the hang has shown itself once, alone and with more patience"
-
-
-def test_the_first_regression_is_told_while_cases_are_still_to_run(world: World) -> None:
-    rows = _found_within(world, 300.0)
-    assert {test: row.classification for test, row in rows.items()} == {
-        test: classification.value for test, (classification, _) in EXPECTED.items()
-    }
-    shards = world.runner.shards
-    at_head = [at for at, shard in enumerate(shards) if shard.toolchain == HEAD.toolchain and not shard.fresh]
-    late = at_head[1]
-    assert IDS["Not_changed_once"] in shards[late].cases, "it has not run yet"
-    told = [
-        (step.state, step.note, step.lasting)
-        for step in world.progress
-        if step.lasting or (step.state is CampaignState.RUNNING and step.done == step.total > 0)
-    ]
-    first = (CampaignState.RUNNING, "regression: Add_regressed: Add_regressed: crash", True)
-    assert told.index(first) < told.index((CampaignState.RUNNING, "4 of 4 runs at head", False))
-    early = [shard for shard in shards[:late] if shard.fresh]
-    assert [(shard.toolchain, shard.cases) for shard in early] == [
-        (HEAD.toolchain, (IDS["Add_regressed"],)),
-        (digest_of("1"), (IDS["Add_regressed"],)),
-    ]
-    assert [note for _, note, lasting in told if lasting].count(first[1]) == 1, "told once"
-    assert len([note for _, note, lasting in told if lasting]) == 2, "one for each group that confirms one"
-
-
-def test_without_a_base_nothing_is_confirmed_early(world: World) -> None:
-    world.runner.seconds = 1.0
-    world.push(base="")
-    world.run()
-    assert not any(step.lasting for step in world.progress)
-    head_first = [shard.fresh for shard in world.runner.shards]
-    assert head_first[0] is False
-    assert len(world.runner.shards[0].cases) == len(TESTS)
-
-
-#: What "Neg" and "Not" do on releases 1 and 2, and how "Not" then counts: its classification and runs.
-CHANGES: dict[str, tuple[fakes.Behavior, fakes.Behavior, Classification, int]] = {
-    "both are steady": (("wrong_result",), ("wrong_result",), Classification.CHANGED, 1),
-    "the second is not": (("wrong_result",), ("wrong_result", "crash"), Classification.ALREADY_BROKEN, 1),
-    "the first is not": (("wrong_result", "crash"), ("wrong_result",), Classification.CHANGED, 3),
-}
-
-
-@pytest.mark.parametrize("case", CHANGES)
-def test_one_change_of_each_pair_of_signatures_is_repeated_and_others_run_once(
-    world: World, case: str
-) -> None:
-    first, second, expected, runs = CHANGES[case]
-    replaced = {"Neg_changed": (first, ("crash",)), "Not_changed_once": (second, ("crash",))}
-
-    def sign(outcome: Outcome, operator: str, frontend: str, reduced: Traits | None = None) -> Signature:
-        return fakes.sign(outcome, "Neg" if operator == "Not" else operator, frontend, reduced)
-
-    world.use(runner=fakes.Runner(world.clock, replaced=replaced), sign=sign)
-    campaign_id = world.push()
-    world.run()
-    row = found(world, campaign_id)["Not_changed_once"]
-    assert (row.classification, row.head_runs, row.base_runs) == (expected.value, runs, runs)
-
-
-#: What "Max" and "Add", the larger program, do at head, where they fail alike; they pass at base. And the
-#: runs of "Add" on each side that count: the first one, or the fresh ones.
-ALIKE: dict[str, tuple[fakes.Behavior, fakes.Behavior, int]] = {
-    "the first repeats": (("crash",), ("crash", "pass"), 1),
-    "the first does not": (("crash", "pass"), ("crash",), 3),
-    "hangs, each of which may be the machine's": (("hang",), ("hang",), 3),
-}
-
-
-@pytest.mark.parametrize("case", ALIKE)
-def test_of_regressions_that_fail_alike_one_is_repeated(world: World, case: str) -> None:
-    first, second, runs = ALIKE[case]
-    replaced = {"Max_fine": (("pass",), first), "Add_regressed": (("pass",), second)}
-
-    def sign(outcome: Outcome, operator: str, frontend: str, reduced: Traits | None = None) -> Signature:
-        return fakes.sign(outcome, "Add" if operator == "Max" else operator, frontend, reduced)
-
-    runner = fakes.Runner(world.clock, replaced=replaced)
-    world.use(runner=runner, sign=sign)
-    campaign_id = world.push()
-    world.run()
-    rows = found(world, campaign_id)
-    assert rows["Max_fine"].head_runs == 3
-    row = rows["Add_regressed"]
-    assert row.classification == Classification.REGRESSION.value
-    assert (row.head_failed, row.head_runs, row.base_failed, row.base_runs) == (runs, runs, 0, runs)
-    blamed = [case for shard in runner.shards if shard.ablate for case in shard.cases]
-    assert (IDS["Add_regressed"] in blamed) == (runs == 3)
-
-
-def test_what_was_confirmed_early_stands_for_what_fails_alike_and_ran_later(world: World) -> None:
-    replaced = {"Neg_changed": (("pass",), ("crash",))}
-
-    def sign(outcome: Outcome, operator: str, frontend: str, reduced: Traits | None = None) -> Signature:
-        return fakes.sign(outcome, "Add" if operator == "Neg" else operator, frontend, reduced)
-
-    world.use(runner=fakes.Runner(world.clock, seconds=1.0, replaced=replaced), sign=sign)
-    campaign_id = world.push()
-    world.run()
-    rows = found(world, campaign_id)
-    assert (rows["Add_regressed"].head_runs, rows["Neg_changed"].head_runs) == (3, 1)
-    assert rows["Neg_changed"].classification == Classification.REGRESSION.value
 
 
 def test_only_the_repeats_at_head_look_for_who_is_to_blame(world: World) -> None:
@@ -529,7 +397,7 @@ def test_the_budget_is_kept_over_restarts_and_the_rest_counts_as_not_run(world: 
     assert sum(summary.counts[Side.HEAD].values()) == 5
 
 
-def _found_within(world: World, budget: float) -> dict[str, Finding]:
+def found_within(world: World, budget: float) -> dict[str, Finding]:
     """The findings, by test, of a campaign with this budget, of which each run takes a second."""
     text = fakes.to_bytes(fakes.PlainConfig(budget=budget))
     world.repositories.files["2" * 40] = {fakes.CONFIG: text, fakes.PIN: b"standin==2"}
@@ -540,7 +408,7 @@ def _found_within(world: World, budget: float) -> dict[str, Finding]:
 
 
 def test_what_was_not_repeated_in_time_accuses_nobody(world: World) -> None:
-    rows = _found_within(world, 12.0)
+    rows = found_within(world, 12.0)
     regressions = {test for test, row in rows.items() if row.classification == "regression"}
     assert regressions <= {
         test for test, (classification, _) in EXPECTED.items() if classification is Classification.REGRESSION
@@ -553,7 +421,7 @@ def test_what_was_not_repeated_in_time_accuses_nobody(world: World) -> None:
 
 
 def test_both_sides_of_one_failure_are_repeated_before_the_next_one(world: World) -> None:
-    rows = _found_within(world, 20.0)
+    rows = found_within(world, 20.0)
     assert rows["Add_regressed"].classification == "regression"
     assert rows["Gelu_flaky_at_base"].reason == NOT_REPEATED, "there was no time for all of them"
 
