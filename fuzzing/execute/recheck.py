@@ -23,7 +23,13 @@ from fuzzing.execute.reference_runner import (
 )
 from fuzzing.execution import Execution
 from fuzzing.oracles.decision import Decision, name_sides, with_decision
-from fuzzing.oracles.float64_check import ReferenceRuns, decide_outputs, decide_trap, is_integer_trap
+from fuzzing.oracles.float64_check import (
+    ReferenceRuns,
+    decide_outputs,
+    decide_trap,
+    float64_problem,
+    is_integer_trap,
+)
 from fuzzing.oracles.pair_sides import exchange, separate
 from fuzzing.oracles.perturbation import perturb_equally, perturb_independently
 from fuzzing.outcomes import Outcome
@@ -115,7 +121,13 @@ class Rechecker:
         for recheck_request in recheck_requests:
             decision = _decide(recheck_request, reference_runs[recheck_request.case.id])
             if (mirror := recheck_request.mirror) is not None:
-                decision = _decide_pair(decision, _decide(mirror, reference_runs[mirror.case.id]))
+                mirrored = _decide(mirror, reference_runs[mirror.case.id])
+                decision = _decide_pair(
+                    decision,
+                    mirrored,
+                    _left_open(recheck_request, decision, reference_runs[recheck_request.case.id])
+                    | _left_open(mirror, mirrored, reference_runs[mirror.case.id]),
+                )
             yield (
                 recheck_request.outcome
                 if decision is None
@@ -147,19 +159,29 @@ def _decide(recheck_request: RecheckRequest, reference_runs: ReferenceRuns) -> D
     )
 
 
-def _decide_pair(right: Decision | None, left: Decision | None) -> Decision | None:
+def _left_open(
+    recheck_request: RecheckRequest, decision: Decision | None, reference_runs: ReferenceRuns
+) -> set[str]:
+    """The outputs with elements that the program leaves open, such as the order of equal numbers.
+
+    None where the outputs taken as expected are not its library's: then it is that side that may be wrong.
+    """
+    if decision is None or float64_problem(recheck_request.case, reference_runs):
+        return set()
+    return {item.output for item in decision.excused}
+
+
+def _decide_pair(right: Decision | None, left: Decision | None, left_open: set[str]) -> Decision | None:
     """The decision on both programs of a pair: a failure of the right one, else of the left one.
 
-    What either program leaves open, such as the order of equal elements, is open for the other, which is
-    equal: no difference in such an output counts.
+    What one of them leaves open is open for the other, its equal: no difference in such an output counts.
     """
-    for judged, mine, other in (("right", right, left), ("left", left, right)):
-        if mine is None or not mine.verdict.is_failure:
+    for judged, decision in (("right", right), ("left", left)):
+        if decision is None or not decision.verdict.is_failure:
             continue
-        excused = {item.output for item in other.excused} if other else set()
-        mismatches = tuple(item for item in mine.mismatches if item.output not in excused)
+        mismatches = tuple(item for item in decision.mismatches if item.output not in left_open)
         if mismatches:
-            return name_sides(replace(mine, mismatches=mismatches), judged)
+            return name_sides(replace(decision, mismatches=mismatches), judged)
     return left if right is not None and right.verdict.is_failure else right
 
 

@@ -164,7 +164,7 @@ def decide_outputs(
             f"{nondeterminism[0].detail}",
             nondeterminism,
         )
-    problem = _float64_problem(case, reference_runs)
+    problem = float64_problem(case, reference_runs)
     if not problem:
         return _decide_with_float64(case, case.expected, outputs, reference_runs, computed_in)
     if problem == _LIBRARY_DISAGREES and not _differences(case, reference_runs.runs[0], outputs, computed_in):
@@ -182,7 +182,7 @@ def _find_nondeterminism(case: TestCase, runs: tuple[Outputs, ...]) -> tuple[Mis
     return ()
 
 
-def _float64_problem(case: TestCase, reference_runs: ReferenceRuns) -> str:
+def float64_problem(case: TestCase, reference_runs: ReferenceRuns) -> str:
     """Why no float64 run can be used; "" if one can."""
     if reference_runs.float64 is None or not reference_runs.runs:
         return reference_runs.problem or "no float64 run"

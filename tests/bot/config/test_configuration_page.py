@@ -21,7 +21,7 @@ def test_the_table_is_the_model() -> None:
 
 def test_every_example_file_is_valid() -> None:
     examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-    assert len(examples) == 3
+    assert len(examples) == 4
     for example in examples:
         parse_config(example.encode())
 

@@ -39,12 +39,12 @@ def _call(program: object) -> str:
 @pytest.mark.parametrize(
     ("given", "target", "there"),
     [
-        (lambda: call("torch.amax", X, 1, True), "torch.max", "torch.max(input, 1, True)"),
-        (lambda: call("torch.amax", X, dim=1), "torch.max", "torch.max(input, 1)"),
-        (lambda: call("torch.amax", X), "torch.max", "torch.max(input)"),
-        (lambda: call("torch.amax", X, keepdim=True), "torch.Tensor.amax", "input.amax(keepdim=True)"),
-        (lambda: call("torch.Tensor.permute", X, 1, 0), "torch.permute", "torch.permute(input, (1, 0))"),
-        (lambda: call("torch.Tensor.add", X, X), "torch.sub", "torch.sub(input, input)"),
+        (lambda: call("torch.amax", X, 1, True), "torch.max", "torch.max(input_, 1, True)"),
+        (lambda: call("torch.amax", X, dim=1), "torch.max", "torch.max(input_, 1)"),
+        (lambda: call("torch.amax", X), "torch.max", "torch.max(input_)"),
+        (lambda: call("torch.amax", X, keepdim=True), "torch.Tensor.amax", "input_.amax(keepdim=True)"),
+        (lambda: call("torch.Tensor.permute", X, 1, 0), "torch.permute", "torch.permute(input_, (1, 0))"),
+        (lambda: call("torch.Tensor.add", X, X), "torch.sub", "torch.sub(input_, input_)"),
         (
             lambda: call("torch.nn.ReLU6", X, init=Init((True,))),
             "torch.nn.Hardtanh",
@@ -60,8 +60,8 @@ def test_a_call_is_told_as_one_of_another_api(given: Given, target: str, there: 
 
 def test_what_the_target_cannot_take_neither_call_has() -> None:
     assert expressions(call("torch.nn.functional.relu", X, inplace=True), "torch.relu") == (
-        "torch.nn.functional.relu(input)",
-        "torch.relu(input)",
+        "torch.nn.functional.relu(input_)",
+        "torch.relu(input_)",
     )
 
 
@@ -80,12 +80,12 @@ def test_what_does_not_fit_is_not_transferred(given: Given, target: str) -> None
 def test_of_two_ways_the_one_that_takes_more_arguments_is_taken() -> None:
     """torch.median takes one dimension only, or none at all."""
     assert expressions(call("torch.amax", X, 1), "torch.median") == (
-        "torch.amax(input, 1)",
-        "torch.median(input, 1)",
+        "torch.amax(input_, 1)",
+        "torch.median(input_, 1)",
     )
     assert expressions(call("torch.amax", X, (0, 1)), "torch.median") == (
-        "torch.amax(input)",
-        "torch.median(input)",
+        "torch.amax(input_)",
+        "torch.median(input_)",
     )
 
 
