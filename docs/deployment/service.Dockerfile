@@ -12,10 +12,12 @@ RUN apt-get update \
     && useradd --system --uid 10001 --home-dir /var/lib/assay --shell /usr/sbin/nologin assay \
     && install -d -o assay -g assay -m 0700 /var/lib/assay
 
+# With `--build-arg EXTRAS=postgresql,s3,ray` the service can use a Ray cluster.
+ARG EXTRAS=postgresql,s3
 # The wheel states the versions it needs.
 # hadolint ignore=DL3013
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    wheel=$(echo /wheels/assay-*.whl) && pip install --no-cache-dir "${wheel}[postgresql,s3]"
+    wheel=$(echo /wheels/assay-*.whl) && pip install --no-cache-dir "${wheel}[${EXTRAS}]"
 
 USER 10001
 ENV ASSAY_DATA_DIR=/var/lib/assay ASSAY_HOST=0.0.0.0

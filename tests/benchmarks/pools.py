@@ -6,9 +6,10 @@ N. Prints, of the best times,
 
 - the overhead of a cluster of one node over here (bar: at most 10 %), both on all cores, and the overhead in
   CPU time of all processes, which other load hardly changes;
-- the gain of a second node (bar: 1.8, where two cores are free): each node is kept on a core of its own, as a
-  node that is free to use two would be as fast as two. This process and the head node, which has no task, run
-  on the same two cores;
+- the gain of a second machine of one core (bar: 1.8, where two cores are free): each node is kept on a core
+  of its own, and this process and the head node, which has no task, have no other cores than the nodes: one
+  with one node, two with two. If they always had both, one node would have more than a machine of one core
+  gives, and two less than two;
 - the share of a core that each cluster takes while it has nothing to do.
 
 The start of a cluster is not counted, nor that of its worker processes, which stay; caches are filled by a
@@ -23,7 +24,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
@@ -72,13 +74,24 @@ def measure(runner: Runner, shard: Shard) -> tuple[Cost, Verdicts]:
     return Cost(time.perf_counter() - wall, used_by_tree() - cpu), found
 
 
+@contextmanager
+def restricted_to(cores: Collection[int]) -> Iterator[None]:
+    """Keeps this process and what it starts on these cores; without any, where they are."""
+    whole = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores or whole)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, whole)
+
+
 def measure_pool(shard: Shard, expected: Verdicts, *cores: int, warm: int = 200) -> tuple[Cost, float]:
     """The cost on a cluster whose processes are up, and the cores that it takes when idle.
 
-    cores  one for each node; one node on all without
+    cores  one for each node, and this process and the head node have these alone; one node on all without
     warm   cases to run first, so that workers are up and caches filled
     """
-    with ray_cluster(max(len(cores), 1), cores) as cluster:
+    with restricted_to(cores), ray_cluster(max(len(cores), 1), cores) as cluster:
         runner = RayRunner(cluster.address)
         measure(runner, replace(shard, cases=shard.cases[:warm]))
         cost, found = measure(runner, shard)
