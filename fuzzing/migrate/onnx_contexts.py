@@ -46,23 +46,28 @@ _ARITHMETIC = {
 @register_source(NAME, library="onnx")
 def migrate() -> Iterator[TestCase | Skip]:
     """Up to two tests of each operator in each context, in ONNX's order; named TEST/CONTEXT."""
-    tests = onnx_node_tests.collect()
-    operator = onnx_node_tests.operator_of(tests)
     subjects: dict[str, str] = {}
     seen: Counter[tuple[str, str]] = Counter()
-    for test in tests:
-        if test.name in WRONG_TESTS or not is_plain(test):
-            continue
+    for operator, test in plain_tests():
         for context, surround in _CONTEXTS.items():
-            if seen[operator(test), context] >= _TESTS:
+            if seen[operator, context] >= _TESTS:
                 continue
             found = surround(test)
             if found is None or not is_valid(found.model):
                 continue
-            seen[operator(test), context] += 1
+            seen[operator, context] += 1
             named = replace(found, name=f"{test.name}/{context}")
-            subjects[named.name] = operator(test)
+            subjects[named.name] = operator
             yield from onnx_backend_tests.migrate_tests(NAME, [named], lambda one: subjects[one.name])
+
+
+def plain_tests() -> Iterator[tuple[str, NodeTest]]:
+    """Operator and test of each node test that is plain and right, in ONNX's order."""
+    tests = onnx_node_tests.collect()
+    operator = onnx_node_tests.operator_of(tests)
+    for test in tests:
+        if test.name not in WRONG_TESTS and is_plain(test):
+            yield operator(test), test
 
 
 def in_branch(test: NodeTest) -> NodeTest | None:

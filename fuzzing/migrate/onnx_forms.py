@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fuzzing.cases import TestCase
-from fuzzing.migrate import onnx_backend_tests, onnx_node_tests
+from fuzzing.migrate import onnx_backend_tests
 from fuzzing.migrate.onnx_constant_inputs import embed_constants
-from fuzzing.migrate.onnx_contexts import compute_sizes, is_plain, is_valid
-from fuzzing.migrate.onnx_wrong_tests import WRONG_TESTS
+from fuzzing.migrate.onnx_contexts import compute_sizes, is_valid, plain_tests
 from fuzzing.migrate.sources import Skip, register_source
 
 if TYPE_CHECKING:
@@ -42,22 +41,18 @@ def migrate() -> Iterator[TestCase | Skip]:
     """Up to two tests of each operator in each form, in ONNX's order; named TEST/FORM."""
     from fuzzing.graph.case_validity import find_case_violations
 
-    tests = onnx_node_tests.collect()
-    operator = onnx_node_tests.operator_of(tests)
     subjects: dict[str, str] = {}
     seen: Counter[tuple[str, str]] = Counter()
-    for test in tests:
-        if test.name in WRONG_TESTS or not is_plain(test):
-            continue
+    for operator, test in plain_tests():
         for form, found in list_forms(test):
-            if seen[operator(test), form] >= _TESTS:
+            if seen[operator, form] >= _TESTS:
                 continue
             named = replace(embed_constants(found) or found, name=f"{test.name}/{form}")
-            subjects[named.name] = operator(test)
+            subjects[named.name] = operator
             for item in onnx_backend_tests.migrate_tests(NAME, [named], lambda one: subjects[one.name]):
                 if isinstance(item, Skip) or find_case_violations(item):
                     continue  # what is legal depends on the values of constants, too
-                seen[operator(test), form] += 1
+                seen[operator, form] += 1
                 yield item
 
 
