@@ -97,11 +97,15 @@ def load_regression(facts: BugFacts, corpus: Path, run_tool: RunTool) -> Regress
             f"bug {facts.bug.id} has no failing program: its case or its outcomes were deleted; "
             "a new campaign that sees the bug stores them again"
         )
-    events: list[dict[str, Any]] = []
-    words = ["--corpus", str(corpus), "--outline", facts.case.id]
-    run_tool("fuzzing.triage.program_text", words, events.append)
-    text = events[0] if events else {}
+    text = read_outline(facts.case.id, corpus, run_tool)
     return load_program(facts.case, facts.outcome, facts.toolchain, corpus, text, _issue_url(facts))
+
+
+def read_outline(case: str, corpus: Path, run_tool: RunTool) -> Mapping[str, Any]:
+    """The event of `fuzzing.triage.program_text --outline` for a stored case, {} if it has none."""
+    events: list[dict[str, Any]] = []
+    run_tool("fuzzing.triage.program_text", ["--corpus", str(corpus), "--outline", case], events.append)
+    return events[0] if events else {}
 
 
 def load_program(

@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.errors import InfrastructureError, RunnerError, ToolchainError
 from bot.runners.protocol import Event, Shard
+from fuzzing import backends
 from fuzzing.outcomes import Outcome
 
 
@@ -18,6 +19,9 @@ class ShardEventValidator:
 
     def __init__(self, shard: Shard, on_event: Callable[[Event], None]) -> None:
         self._shard, self._on_event = shard, on_event
+        # A backend outside Assay is named by its file, its outcomes by the name that it registers.
+        name = shard.backend
+        self._backend = backends.get(name).name if name.endswith(".py") else name
         self._cases = frozenset(shard.cases)
         self._seen: set[tuple[str, int]] = set()
         self._started = False
@@ -53,7 +57,7 @@ class ShardEventValidator:
         if not self._started or outcome.case not in self._cases or not 0 <= repeat < shard.repeats:
             raise RunnerError(f"a shard sent an unexpected outcome: case {outcome.case[:64]!r}, run {repeat}")
         if (outcome.backend, outcome.toolchain, outcome.device) != (
-            shard.backend,
+            self._backend,
             shard.toolchain,
             shard.device,
         ):

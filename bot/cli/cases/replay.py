@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from rich.markup import escape
 
 from bot.cli.common.case_lookup import cases_to_json, find_cases
 from bot.cli.common.console import stderr, stdout
-from bot.cli.common.execution import find_toolchain
+from bot.cli.common.execution import find_toolchain, run_shard
 from bot.cli.common.options import (
     check_profile,
     compatible_backends,
@@ -27,7 +26,6 @@ from bot.cli.common.options import (
 from bot.cli.exits import Exit
 from bot.errors import ProvisionError, UsageError
 from bot.reports.mismatch_summary import describe_tolerance
-from bot.runners import LocalRunner
 from bot.terminal import echo
 from bot.toolchains import ReadyToolchain
 from fuzzing import backends
@@ -44,7 +42,7 @@ class Replayed:
     """What a case did on one toolchain."""
 
     toolchain: ReadyToolchain
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[Outcome]
 
     @property
     def verdict(self) -> Verdict:
@@ -139,12 +137,6 @@ class _ReplayOptions:
 
 
 def _replay(how: _ReplayOptions, toolchain: ReadyToolchain) -> Replayed:
-    replayed = Replayed(toolchain)
-
-    def take(event: dict[str, Any]) -> None:
-        if event["event"] == "outcome":
-            replayed.outcomes.append(Outcome.from_json(event["outcome"]))
-
     backend = backends.get(toolchain.spec.backend)
     shard = Shard(
         corpus=str(how.store.root.resolve()),
@@ -159,8 +151,7 @@ def _replay(how: _ReplayOptions, toolchain: ReadyToolchain) -> Replayed:
         repeats=how.repeats,
         ablate=True,
     )
-    LocalRunner(1).run(shard, take, threading.Event())
-    return replayed
+    return Replayed(toolchain, run_shard(shard))
 
 
 def _as_json(case: TestCase, replayed: list[Replayed]) -> dict[str, Any]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bot.cli.common.options import ConfiguredBackend
 from bot.errors import InfrastructureError
-from bot.runners import run_tool
+from bot.runners import LocalRunner, run_tool
 from bot.toolchains import ReadyToolchain, provision
 from bot.toolchains.existing import existing_spec
 from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Outcome
 
 Event = dict[str, Any]
 
@@ -43,6 +45,18 @@ def build_shard(
         profile=configuration.profile,
         workers=workers,
     )
+
+
+def run_shard(shard: Shard) -> list[Outcome]:
+    """The outcomes of a shard that runs here, in the order they came."""
+    outcomes: list[Outcome] = []
+
+    def take(event: Event) -> None:
+        if event["event"] == "outcome":
+            outcomes.append(Outcome.from_json(event["outcome"]))
+
+    LocalRunner(1).run(shard, take, threading.Event())
+    return outcomes
 
 
 def run_tool_on_shard(

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from bot.cli.common.case_lookup import find_case
 from bot.cli.common.console import stderr
-from bot.cli.common.options import json_option
+from bot.cli.common.execution import build_shard, find_toolchain, run_shard
+from bot.cli.common.options import (
+    ConfiguredBackend,
+    configuration_options,
+    configure_backend,
+    json_option,
+    python_option,
+)
 from bot.cli.common.progress import StatusLine
 from bot.cli.common.service_database import find_bug, open_database
 from bot.cli.exits import Exit
@@ -25,12 +34,13 @@ from bot.proposals.coverage_batch import (
 )
 from bot.proposals.proposal import Proposal, propose
 from bot.proposals.pull_request_text import write_subject
-from bot.proposals.regression import Regression, load_regression
+from bot.proposals.regression import Regression, load_program, load_regression, read_outline
 from bot.proposals.tree import Tree, commit_tree, folder_tree
 from bot.proposals.writer import ProposalSettings
 from bot.reports.bug_facts import collect_bug_facts
+from bot.reports.campaign_view import ToolchainView
 from bot.runners import run_tool
-from bot.settings import Settings
+from bot.settings import Settings, load_settings
 from bot.store import Database, campaigns
 from bot.store.models import Bug, BugState
 from bot.terminal import echo
@@ -40,6 +50,10 @@ _OPEN = frozenset({BugState.NEW, BugState.HELD, BugState.REPORTED})
 
 @click.command()
 @click.argument("bug", default="")
+@click.option("--case", default="", help="Write the test from a failing case: as `assay reduce` takes it.")
+@click.option("--backend", default="", help="Compiler that fails the case.")
+@python_option
+@configuration_options
 @click.option(
     "--coverage-gap",
     "target",
@@ -73,6 +87,12 @@ _OPEN = frozenset({BugState.NEW, BugState.HELD, BugState.REPORTED})
 @json_option
 def command(
     bug: str,
+    case: str,
+    backend: str,
+    python: str,
+    device: str | None,
+    given: tuple[str, ...],
+    profile: str,
     target: str,
     most: int,
     dry_run: bool,
@@ -85,10 +105,16 @@ def command(
     """Write a regression test for a bug in the target's own style.
 
     BUG is its number or the beginning of its signature; `assay bugs` lists them. The patch is printed on
-    stdout for `git apply`. With --coverage-gap no BUG is given: the tests come from cases that pass.
+    stdout for `git apply`. In place of a BUG of the service, --case names a case that fails on the installed
+    compiler, such as one that `assay run` found or `assay reduce` wrote, and --coverage-gap takes cases that
+    pass.
     """
-    if bool(bug) == bool(target):
-        raise UsageError("give a BUG, or --coverage-gap TARGET")
+    if sum(map(bool, (bug, case, target))) != 1:
+        raise UsageError("give a BUG, --case CASE or --coverage-gap TARGET")
+    if bool(case) != bool(backend):
+        raise UsageError("--case and --backend go together")
+    if case and repository is None:
+        raise UsageError("--case needs --repository, a checkout to write the test for")
     if not dry_run:
         raise UsageError(
             "give --dry-run: pull requests are opened by the service, on `/assay propose` in the bug's issue"
@@ -100,6 +126,11 @@ def command(
     wanted = ProposalSettings(writer, path or ProposalSettings().path)
     if target:
         return _propose_batch(target, most, repository, wanted, as_json)
+    if case and repository:
+        configuration = configure_backend(backend, device, given, profile)
+        proposal, subject = _propose_case(case, configuration, python, repository, wanted)
+        _show(proposal, subject, signer, as_json)
+        return Exit.OK
     with open_database() as (settings, database), StatusLine() as line:
         line.show("reading the database")
         found, regression, commit = _load(database, bug, settings)
@@ -109,6 +140,29 @@ def command(
         subject = write_subject(regression, proposal, _subjects(settings, repository, found.target, commit))
     _show(proposal, subject, signer, as_json)
     return Exit.OK
+
+
+def _propose_case(
+    case: str, configuration: ConfiguredBackend, python: str, checkout: Path, wanted: ProposalSettings
+) -> tuple[Proposal, str]:
+    """The test of a case that fails on the compiler of an interpreter, and its subject."""
+    toolchain = find_toolchain(configuration.name, python)
+    with find_case(case, None) as (store, found), StatusLine() as line:
+        line.show(f"running {found.id[:16]} on {toolchain.spec.label}")
+        shard = build_shard(configuration, toolchain, store.root, [found.id], workers=1)
+        (outcome,) = run_shard(replace(shard, fresh=True))
+        if not outcome.verdict.is_failure:
+            raise UsageError(
+                f"{found.id[:16]} is no failing case: {outcome.verdict.value} on {toolchain.spec.label} "
+                f"({outcome.summary}); a regression test states what fails"
+            )
+        line.show("writing the test")
+        view = ToolchainView(toolchain.spec.label, toolchain.versions, toolchain.spec.requirements)
+        regression = load_program(
+            found, outcome, view, store.root, read_outline(found.id, store.root, run_tool)
+        )
+        proposal = propose(regression, folder_tree(checkout), wanted, is_open=True)
+        return proposal, write_subject(regression, proposal, _subjects(load_settings(), checkout, "", ""))
 
 
 def _propose_batch(

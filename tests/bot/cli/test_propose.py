@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sysconfig
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from bot.store import Database, bugs, campaigns, outcomes
 from bot.store.models import Campaign, Toolchain
 from fuzzing.cases import Corpus
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
-from tests.bot.cli.command_helpers import assay
+from tests.bot.cli.command_helpers import assay, create_empty_venv
+from tests.bot.proposals.plants import PLANTS, Plant, planted_start
 from tests.bot.proposals.regressions import cumsum
 from tests.bot.proposals.trees import make_tree
 
@@ -130,7 +132,7 @@ def test_mistakes_are_explained(data: Path, tmp_path: Path) -> None:
     for arguments, output in (
         (("1",), "/assay propose"),
         (("7", "--dry-run"), "unknown bug 7"),
-        (("--dry-run",), "give a BUG, or --coverage-gap TARGET"),
+        (("--dry-run",), "give a BUG, --case CASE or --coverage-gap TARGET"),
         (("--dry-run", "--coverage-gap", "octo/other"), "no commit of octo/other was tested yet"),
         (("1", "--dry-run", "--sign-off", "ada"), "write 'Name <address>'"),
         (("1", "--dry-run", "--repository", tmp_path / "empty", "--writer", "tvm-onx"), "tvm-onnx"),
@@ -139,3 +141,48 @@ def test_mistakes_are_explained(data: Path, tmp_path: Path) -> None:
         ran = assay(data, "propose", *arguments)
         assert ran.code in (2, 3), arguments
         assert output in " ".join(ran.err.split()), ran.err
+
+
+@pytest.mark.compiler_onnxruntime
+def test_a_case_that_fails_here_gives_a_test_without_a_service(tmp_path: Path) -> None:
+    checkout = make_tree(tmp_path / "checkout", "onnxruntime")
+    (plant,) = (one for one in PLANTS if one.repository == "onnxruntime")
+    corpus = Corpus(tmp_path / "data/corpus")
+    corpus.add(plant.case)
+    given = ("--backend", "onnxruntime", "--dry-run", "--repository", checkout)
+    faulty = ("--python", planted_venv(tmp_path / "venv", plant))
+    by_id = assay(tmp_path / "data", "propose", "--case", plant.case.id[:12], *given, *faulty)
+    by_folder = assay(tmp_path / "other", "propose", "--case", corpus.folder(plant.case.id), *given, *faulty)
+    assert (by_id.code, by_folder.code) == (0, 0), by_id.err + by_folder.err
+    assert "def test_cum_sum_exclusive_reverse_values" in by_id.out
+    assert by_folder.out == by_id.out
+    subprocess.run(["git", "apply", "-"], cwd=checkout, input=by_id.out, text=True, check=True, timeout=60)
+
+    passes = assay(tmp_path / "data", "propose", "--case", plant.case.id[:12], *given)
+    assert passes.code == 2
+    assert f"{plant.case.id[:16]} is no failing case: pass on onnxruntime" in passes.err
+
+
+def planted_venv(folder: Path, plant: Plant) -> Path:
+    """The interpreter of an environment with our packages, in each process of which a fault is planted."""
+    python = create_empty_venv(folder)
+    (site,) = folder.glob("lib/python*/site-packages")
+    (site / "ours.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    start = f"import os\n\nos.environ.pop('PLANTED', None)\n{planted_start([plant])}"
+    (site / "sitecustomize.py").write_text(start)
+    return python
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--case", "abcd"), "--case and --backend go together"),
+        (("7", "--backend", "tvm"), "--case and --backend go together"),
+        (("--case", "abcd", "--backend", "tvm"), "--case needs --repository"),
+        (("7", "--case", "abcd", "--backend", "tvm"), "give a BUG, --case CASE or --coverage-gap TARGET"),
+    ],
+)
+def test_options_that_do_not_fit_are_named(tmp_path: Path, given: tuple[str, ...], said: str) -> None:
+    ran = assay(tmp_path, "propose", "--dry-run", *given)
+    assert ran.code == 2
+    assert said in ran.err
