@@ -105,18 +105,19 @@ class CorpusCases:
 
     def __init__(self, root: Path, kinds: Collection[str]) -> None:
         self._corpus, self._kinds = Corpus(root), frozenset(kinds)
+        self._counted: Counter[str] | None = None
 
     def cases(self) -> Iterator[str]:
         """Case ids, streamed. Raises UsageError: the folder holds no such case, or a broken one."""
-        left_out = found = 0
+        counted: Counter[str] = Counter()
         for case_id in self._corpus.ids():
-            if self._kind(case_id) in self._kinds:
-                found += 1
+            kind = self._kind(case_id)
+            counted[kind] += 1
+            if kind in self._kinds:
                 yield case_id
-            else:
-                left_out += 1
-        if not found:
-            held = f", but {left_out} cases of other kinds" if left_out else ""
+        self._counted = counted
+        if not self._kinds & counted.keys():
+            held = f", but {counted.total()} cases of other kinds" if counted else ""
             raise UsageError(
                 f"{self._corpus.root} holds no case of kind {' or '.join(sorted(self._kinds))}{held}; "
                 "name a corpus, a folder of folders such as ab/ab12…, each with a case.json, or ONNX models"
@@ -129,7 +130,8 @@ class CorpusCases:
 
     def account(self) -> SourceReport:
         """Counts of cases, and of skipped ones by kind."""
-        kinds = Counter(map(self._kind, self._corpus.ids()))
+        # Reading each manifest again would double the time of a large folder.
+        kinds = self._counted or Counter(map(self._kind, self._corpus.ids()))
         others = {kind: count for kind, count in sorted(kinds.items()) if kind not in self._kinds}
         skipped = {f"a program of kind {kind}": count for kind, count in others.items()}
         return SourceReport(self._corpus.root.name, "", kinds.total() - sum(others.values()), skipped)
