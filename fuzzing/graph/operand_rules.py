@@ -16,6 +16,7 @@ import numpy as np
 
 from fuzzing.graph.ir import Graph, Node
 from fuzzing.graph.operands import Array, Operands, Shape, ValueOf
+from fuzzing.graph.window_rules import pool_windows_hold_data, transposed_output_is_reached
 
 #: Attributes that switch something: their pages give no meaning to numbers other than 0 and 1.
 _SWITCHES = frozenset(
@@ -469,6 +470,16 @@ def _roi_align(given: Operands) -> bool:
     return bool((regions[:, 2:] > regions[:, :2]).all())
 
 
+def _scan(given: Operands) -> bool:
+    """Before opset 9 all states and sequences have a batch axis, and sequences a further one."""
+    if given.opset >= 9:
+        return True
+    sequences = given.get("num_scan_inputs", 0)
+    ranks = [None if (shape := given.shape(at)) is None else len(shape) for at in range(1, given.inputs)]
+    states = len(ranks) - sequences
+    return all(rank is None or rank >= (1 if at < states else 2) for at, rank in enumerate(ranks))
+
+
 def _transpose(given: Operands) -> bool:
     """The attribute `perm` has each axis once."""
     shape, perm = given.shape(0), given.get("perm")
@@ -486,12 +497,14 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "ArgMax": _axis(0),
     "ArgMin": _axis(0),
     "Attention": _attention,
+    "AveragePool": pool_windows_hold_data,
     "BatchNormalization": _channel_vectors,
     "Cast": _cast,
     "CastLike": _cast,
     "ConstantOfShape": _vectors(0),
     "Conv": _convolution,
     "ConvInteger": _integer_convolution,
+    "ConvTranspose": transposed_output_is_reached,
     "DeformConv": _kernel_fits,
     "DequantizeLinear": _dequantization,
     "Div": _division,
@@ -507,6 +520,8 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "LayerNormalization": _layer_normalization,
     "LogSoftmax": _axis(-1),
     "LpNormalization": _axis(-1),
+    "LpPool": pool_windows_hold_data,
+    "MaxPool": pool_windows_hold_data,
     "MaxUnpool": _max_unpool,
     "Mod": _mod,
     "NegativeLogLikelihoodLoss": _loss,
@@ -524,6 +539,7 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "RoiAlign": _roi_align,
     "RotaryEmbedding": _rotary_embedding,
     "STFT": _stft,
+    "Scan": _scan,
     "ScatterElements": _scatter_elements,
     "ScatterND": _scatter_nd,
     "Slice": _slice,

@@ -22,6 +22,11 @@ class Operands:
         self._graph, self._node, self._value_of = graph, node, value_of
 
     @property
+    def inputs(self) -> int:
+        """The number of inputs, omitted ones included."""
+        return len(self._node.inputs)
+
+    @property
     def outputs(self) -> int:
         """The number of outputs."""
         return len(self._node.outputs)

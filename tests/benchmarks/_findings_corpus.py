@@ -25,6 +25,14 @@ TITLES = {
 def write_cases(compiler: str, folder: Path) -> int:
     """Adds the case of each line of a compiler's section to a corpus; returns how many."""
     corpus = Corpus(folder)
+    cases = read_cases(compiler)
+    for case in cases:
+        corpus.add(case)
+    return len({case.id for case in cases})
+
+
+def read_cases(compiler: str) -> list[TestCase]:
+    """The case of each line of a compiler's section."""
     [section] = [one for one in sections(PAGE.read_text(encoding="utf-8")) if one.title == TITLES[compiler]]
     cases: list[TestCase] = []
     for what, line in section.rows:
@@ -33,9 +41,7 @@ def write_cases(compiler: str, folder: Path) -> int:
             cases.append(_case(_name, opset, graph, given))
 
         exec(line, {"show": show, "np": np, "f": "float32", "i": "int64"})
-    for case in cases:
-        corpus.add(case)
-    return len({case.id for case in cases})
+    return cases
 
 
 def _case(name: str, opset: int, graph: str, given: dict[str, Any]) -> TestCase:

@@ -53,6 +53,29 @@ OUTSIDE = {
     "a pool of unknown length whose window is longer than the data": state_of(
         "(float[1,1,2] x) => (float[1,1,n] y) { y = MaxPool<kernel_shape = [3]>(x) }"
     ),
+    "a pool with windows in its padding alone": state_of(
+        "(float[1,1,1] x) => (float[1,1,5] y) { y = AveragePool<kernel_shape = [1], pads = [2, 2]>(x) }"
+    ),
+    "a pool of which one axis has pads as long as its window": state_of(
+        "(float[1,1,5,5] x) => (float[1,1,9,8] y) "
+        "{ y = MaxPool<kernel_shape = [1, 2], pads = [2, 2, 2, 2]>(x) }"
+    ),
+    "a dilated window around the data": state_of(
+        "(float[1,1,1] x) => (float[1,1,1] y) "
+        "{ y = MaxPool<dilations = [2], kernel_shape = [2], pads = [1, 1]>(x) }"
+    ),
+    "a norm of padding": state_of(
+        "(float[1,1,1] x) => (float[1,1,3] y) { y = LpPool<kernel_shape = [1], pads = [1, 1]>(x) }"
+    ),
+    "a transposed convolution to lengths that it does not reach": state_of(
+        "(float[1,1,1] x) => (float[1,1,5] y) <float[1,1,1] w = {1}> "
+        "{ y = ConvTranspose<output_shape = [5]>(x, w) }"
+    ),
+    "a Scan of opset 8 over a vector without a batch": state_of(
+        "(float[1] s, float[5] x) => (float[1] y, float[1,5] z) { y, z = Scan<num_scan_inputs = 1, "
+        "body = b (float p, float q) => (float t, float u) { t = Add(p, q) u = Identity(t) }>(, s, x) }",
+        8,
+    ),
     "a convolution by more than the data": state_of(
         "(float[1,1,2] x, float[1,1,3] w) => (float[1,1,0] y) { y = Conv(x, w) }"
     ),
@@ -213,6 +236,15 @@ OUTSIDE = {
 INSIDE = (
     "(float[1,1,3] x) => (float[1,1,1] y) "
     "{ y = MaxPool<ceil_mode = 1, kernel_shape = [4], strides = [4]>(x) }",
+    "(float[1,1,4] x) => (float[1,1,2] y) "
+    "{ y = MaxPool<ceil_mode = 1, kernel_shape = [3], pads = [2, 0], strides = [3]>(x) }",
+    "(float[1,1,3] x) => (float[1,1,5] y) { y = AveragePool<kernel_shape = [3], pads = [2, 2]>(x) }",
+    "(float[1,1,2] x) => (float[1,1,1] y) "
+    "{ y = MaxPool<dilations = [2], kernel_shape = [2], pads = [1, 0]>(x) }",
+    "(float[1,1,2] x) => (float[1,1,3] y) <float[1,1,1] w = {1}> "
+    "{ y = ConvTranspose<output_shape = [3], strides = [2]>(x, w) }",
+    "(float[1,1,2] x) => (float[1,1,4] y) <float[1,1,1] w = {1}> "
+    "{ y = ConvTranspose<output_shape = [4], strides = [2]>(x, w) }",
     "(uint8[2,3] x, float[2,2] s) => (float[2,3] y) { y = DequantizeLinear<block_size = 2>(x, s) }",
     f"(uint8[1,1,1] x, uint8[2,1,1] w) => (uint8[1,2,1] y) {CONVOLUTION}",
     "(uint8[1,1,1] x, uint8[2,1,1] w) => (int32[1,2,1] y) <uint8[2] z = {1, 2}> "

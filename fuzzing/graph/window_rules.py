@@ -1,0 +1,57 @@
+"""Rules of ONNX about the windows of pools and of ConvTranspose.
+
+ONNX's reference evaluator runs them with pads of any length, where onnxruntime, OpenVINO and torch refuse.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuzzing.graph.operands import Operands
+
+
+def pool_windows_hold_data(given: Operands) -> bool:
+    """Each window of a pool holds an element that is no padding: there is no maximum or mean of nothing."""
+    x, kernel = given.shape(0), given.get("kernel_shape")
+    if x is None or kernel is None or len(kernel) != len(x) - 2:
+        return True
+    if given.get("auto_pad", b"NOTSET") not in (b"NOTSET", "NOTSET", b"", ""):
+        return True  # such pads are shorter than the window
+    count = len(kernel)
+    pads = given.get("pads") or (0,) * (2 * count)
+    strides = given.get("strides") or (1,) * count
+    dilations = given.get("dilations") or (1,) * count
+    rounded_up = bool(given.get("ceil_mode", 0))
+    return all(
+        _axis_holds_data(length, (pads[axis], pads[axis + count]), *window, rounded_up=rounded_up)
+        for axis, (length, *window) in enumerate(zip(x[2:], kernel, strides, dilations, strict=True))
+    )
+
+
+def _axis_holds_data(
+    length: int, pads: tuple[int, int], kernel: int, stride: int, dilation: int, *, rounded_up: bool
+) -> bool:
+    free = length + sum(pads) - (kernel - 1) * dilation - 1
+    if free < 0 or stride <= 0 or length == 0:
+        return True  # another rule is about pools without a window, and about data without elements
+    begins = np.arange(0, free + 1 + (stride - 1 if rounded_up else 0), stride) - pads[0]
+    begins = begins[begins < length] if rounded_up else begins  # a window behind the data is none
+    places = begins[:, None] + np.arange(kernel) * dilation
+    return bool(((places >= 0) & (places < length)).any(axis=1).all())
+
+
+def transposed_output_is_reached(given: Operands) -> bool:
+    """`output_shape` is at most as much longer than what the windows write as an output padding may be."""
+    wanted = given.get("output_shape")
+    x, w = given.shape(0), given.shape(1)
+    if wanted is None or x is None or w is None or len(wanted) != len(x) - 2 or len(w) != len(x):
+        return True
+    ones = (1,) * len(wanted)
+    strides, dilations = given.get("strides") or ones, given.get("dilations") or ones
+    extra = given.get("output_padding") or (0,) * len(wanted)
+    return all(
+        length - (stride * (size - 1) + more + (kernel - 1) * dilation + 1) < max(stride, dilation)
+        for length, size, kernel, stride, dilation, more in zip(
+            wanted, x[2:], w[2:], strides, dilations, extra, strict=True
+        )
+    )
