@@ -93,6 +93,15 @@ def describes_cause(raw: Signature) -> bool:
     return raw.fields["verdict"] not in _EFFECTS
 
 
+def contradicts_reduced(raw: Signature) -> bool:
+    """Whether an unreduced failure that no reduced one explains is another bug than they are.
+
+    Wrong values have no words: where an operator's attribute or input that a bug needs is missing, nothing
+    else shows that it is the same bug. An exception's message and frame do.
+    """
+    return bool(raw.fields["verdict"] == Verdict.WRONG_RESULT.value)
+
+
 def same_symptom(fields: dict[str, Any], small: dict[str, Any]) -> bool:
     """Whether a reduced case (signature fields `small`) shows the symptom of the signature `fields`.
 

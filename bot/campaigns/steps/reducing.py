@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from bot.campaigns.classify.bug_matching import KnownBug
+from bot.campaigns.classify.bug_matching import KnownBug, contradicts_reduced
 from bot.campaigns.context import Context
 from bot.campaigns.reduce import reduction_selection
 from bot.campaigns.reduce.reducer import FindingReducer
@@ -63,12 +63,12 @@ def _sign(work: FindingReducer) -> None:
     underlying_bug = work.underlying_bug(raw)
     unsorted = work.unsorted({case: one for case, one in raw.items() if case not in underlying_bug})
     for case, row in work.found.items():
-        if not row.reduced:  # without a known pattern, equal unreduced signatures count as one bug
-            row.signature = (
-                underlying_bug.get(case)
-                or unsorted.get(case)
-                or kinds.get((row.classification, row.signature), row.signature)
-            )
+        if row.reduced:
+            continue
+        key = underlying_bug.get(case) or unsorted.get(case)
+        if not key and not (case in raw and contradicts_reduced(raw[case])):
+            key = kinds.get((row.classification, row.signature))  # equal before reduction counts as one bug
+        row.signature = key or row.signature
     for case, why in work.why.items():
         row = work.found[case]
         row.reason = f"{row.reason}{findings.NOT_REDUCED}{why}"

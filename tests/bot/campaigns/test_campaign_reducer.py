@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from bot.campaigns.classify.bug_matching import KnownBug
 from bot.campaigns.reduce.case_reduction import ReductionTask, journal_path
+from bot.campaigns.reduce.reducer import FindingReducer
 from bot.campaigns.run.shards import Environment
+from bot.campaigns.steps import reducing
 from bot.errors import RunnerError
 from bot.runners.protocol import OnEvent
 from bot.store import findings, reductions
 from bot.store.models import Bug, BugState, Campaign, Classification, Finding, Side
 from bot.store.outcomes import CacheKey
-from fuzzing.triage.signature import UNSORTED
+from fuzzing.triage.signature import UNSORTED, Signature
 from fuzzing.triage.traits import Traits
 from tests.bot.campaigns import fakes
 from tests.bot.campaigns.conftest import World
@@ -271,3 +275,28 @@ def test_a_wrong_result_of_several_operators_that_is_not_reduced_belongs_to_no_b
     rows = found(world, campaign_id)
     assert rows["Conv_regressed_wrong"].signature.startswith(UNSORTED)
     assert not rows["Add_regressed"].signature.startswith(UNSORTED), "an exception says what failed"
+
+
+@pytest.mark.parametrize(("verdict", "joins"), [("wrong_result", False), ("crash", True)])
+def test_an_unreduced_failure_that_a_reduced_one_does_not_explain(
+    monkeypatch: pytest.MonkeyPatch, verdict: str, *, joins: bool
+) -> None:
+    """Wrong values of one operator are two bugs if one needs an attribute that the other case lacks."""
+    fields = {"verdict": verdict, "phase": "run", "operator": "LSTM", "complaint": "value"}
+    bug = KnownBug("forgotten attribute", fields | {"needs": ["LSTM.input_forget"]})
+    rows = {
+        case: Finding(case_id=case, classification="regression", verdict=verdict, signature="raw")
+        for case in ("with", "without")
+    }
+    work = SimpleNamespace(
+        found=rows,
+        small={"with": SimpleNamespace(case="small")},
+        why={},
+        bugs_by_case=lambda: {"with": bug},
+        underlying_bug=lambda _raw: {},
+        unsorted=lambda _raw: {},
+    )
+    monkeypatch.setattr(reducing, "_raw", lambda _work: [("without", Signature("raw", "", fields))])
+    reducing._sign(cast(FindingReducer, work))
+    assert rows["with"].signature == bug.key
+    assert rows["without"].signature == (bug.key if joins else "raw")
