@@ -23,10 +23,13 @@ def run_locally(
     target: str = "local",
     head: str = "installed",
     base: str = "",
+    seed: int = 0,
     on_progress: OnProgress = log_progress,
     stop: threading.Event | None = None,
 ) -> Campaign:
     """Runs one campaign with this configuration to its end; returns its row.
+
+    seed  of the random choices of ranking, which reports print
 
     The database must be migrated and used by no other process. Nothing is retried. Raises what ended the
     campaign, from either error tree; returns the unfinished row if `stop` was set.
@@ -42,7 +45,7 @@ def run_locally(
     )
     stop = stop or threading.Event()
     with database.transaction() as session:
-        campaign_id = _create(session, services, config, target, head, base).id
+        campaign_id = _create(session, services, config, target, head, base, seed).id
     worker = Worker(queue)
     worker.start(free_other_leases=True)
     while not stop.is_set() and worker.run_once(stop):
@@ -57,7 +60,13 @@ def run_locally(
 
 
 def _create(
-    session: campaigns.Session, services: Services, config: Config, target: str, head: str, base: str
+    session: campaigns.Session,
+    services: Services,
+    config: Config,
+    target: str,
+    head: str,
+    base: str,
+    seed: int,
 ) -> Campaign:
     present = services.clock.now()
     row = Campaign(
@@ -67,6 +76,7 @@ def _create(
         trigger=f"manual:{uuid.uuid4().hex[:8]}",
         state=CampaignState.PLANNING.value,
         config=config.to_json(),
+        seed=seed,
         created_at=present,
         updated_at=present,
     )

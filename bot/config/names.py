@@ -118,6 +118,10 @@ def generation_options(source: str) -> frozenset[str]:
     return one.parameters & known if one is not None and is_generated(source) else frozenset()
 
 
+#: The seed of generated sources without the option; a test compares it with theirs.
+DEFAULT_SEED = 0
+
+
 def is_generated(source: str) -> bool:
     """Whether a source generates its cases from a seed, in any number."""
     one = _sources().get(source)

@@ -30,13 +30,15 @@ def source_rows(accounts: Sequence[SourceReport]) -> list[SourceRow]:
 
 
 def describe_source_state(account: SourceReport) -> str:
-    """What is missing and why; "" if nothing is."""
+    """The seed of a generated source, and what is missing and why; "" for a complete one without a seed."""
+    made = [] if account.seed is None else [f"seed {account.seed}"]
     if account.failed:
-        return f"failed: {account.failed}"
+        return "; ".join([*made, f"failed: {account.failed}"])
     if not account.missing_parts:
-        return ""
+        return "".join(made)
     begun = f", {account.begun} more started" if account.begun else ""
-    return f"collected {account.whole} of {pluralize(account.parts, 'part')}{begun}; the next run continues"
+    collected = f"collected {account.whole} of {pluralize(account.parts, 'part')}{begun}"
+    return "; ".join([*made, collected, "the next run continues"])
 
 
 def describe_ranking(ranking: Ranking | None) -> str:

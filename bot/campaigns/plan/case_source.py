@@ -56,6 +56,7 @@ class SourceReport:
     begun    incomplete parts with cases
     failed   why a part could not be migrated, "" if none failed
     search   the record of a source that searches, see `fuzzing.generate.graph_search.record`
+    seed     what a generated source made its cases from; None for other sources
     """
 
     source: str
@@ -67,6 +68,7 @@ class SourceReport:
     begun: int = 0
     failed: str = ""
     search: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
 
     @property
     def missing_parts(self) -> int:
@@ -74,8 +76,9 @@ class SourceReport:
         return self.parts - self.whole
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON; `search` only for a source that searches."""
-        return {name: value for name, value in asdict(self).items() if value or name != "search"}
+        """As JSON; `search` and `seed` only for a source that has them."""
+        optional = {"search": bool(self.search), "seed": self.seed is not None}
+        return {name: value for name, value in asdict(self).items() if optional.get(name, True)}
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> SourceReport:

@@ -23,7 +23,7 @@ from typing import Any
 import fuzzing
 from bot.campaigns.plan.case_source import CatalogPart, SourceReport, short_id
 from bot.campaigns.provenance import origin
-from bot.config.names import source_parts
+from bot.config.names import DEFAULT_SEED, is_generated, source_parts
 from bot.errors import UsageError
 from bot.toolchains import probe_script
 from fuzzing.cases import Corpus
@@ -88,7 +88,16 @@ class SourceCatalog:
                 skipped.update(line.get("skipped", {}))
             whole, begun = whole + complete, begun + (count > 0 and not complete)
         cases, parts = len(distinct_ids), len(self._parts)
-        return SourceReport(self._source, library, cases, dict(skipped), parts, whole, begun, search=search)
+        return SourceReport(
+            self._source, library, cases, dict(skipped), parts, whole, begun, search=search, seed=self._seed()
+        )
+
+    def _seed(self) -> int | None:
+        """The seed of a generated source; None for others."""
+        if not is_generated(self._source):
+            return None
+        words = self._parts[0].options
+        return int(words[words.index("--seed") + 1]) if "--seed" in words else DEFAULT_SEED
 
     def parts(self) -> Sequence[CatalogPart]:
         """All parts."""

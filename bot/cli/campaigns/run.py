@@ -76,6 +76,7 @@ class _Arguments:
     commits: CommitPair | None = None
     fixed: Mapping[str, ToolchainSpec] = field(default_factory=dict)
     generation: tuple[tuple[str, str], ...] = ()
+    seed: int = 0
 
     @property
     def head(self) -> str:
@@ -140,7 +141,9 @@ class _Arguments:
     type=click.IntRange(0, 1000),
     help="Number of failing cases to reduce, up to two minutes each.",
 )
-@click.option("--seed", type=click.IntRange(0), help="Seed of the generated sources. [default: 0]")
+@click.option(
+    "--seed", type=click.IntRange(0), help="Seed of the generated sources and of the ranking. [default: 0]"
+)
 @click.option(
     "--count",
     "--inputs",
@@ -281,6 +284,7 @@ def command(
             },
             () if cases else config.sources,
         ),
+        seed=seed or 0,
     )
     corpus = settings.data_dir / "corpus"
     kept = (
@@ -481,6 +485,7 @@ def _campaign(
                 target=config.backend,
                 head=arguments.head,
                 base=arguments.base,
+                seed=arguments.seed,
                 on_progress=progress_bars,
             )
         except InfrastructureError:

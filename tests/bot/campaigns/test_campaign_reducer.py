@@ -297,6 +297,6 @@ def test_an_unreduced_failure_that_a_reduced_one_does_not_explain(
         unsorted=lambda _raw: {},
     )
     monkeypatch.setattr(reducing, "_raw", lambda _work: [("without", Signature("raw", "", fields))])
-    reducing._sign(cast(FindingReducer, work))
+    reducing._sign(cast("FindingReducer", work))
     assert rows["with"].signature == bug.key
     assert rows["without"].signature == (bug.key if joins else "raw")

@@ -18,6 +18,7 @@ from bot.campaigns.plan.case_source import SourceReport, distinct
 from bot.campaigns.plan.collection import Collector
 from bot.campaigns.provenance import origin
 from bot.errors import InfrastructureError, UsageError
+from bot.reports.plan_summary import describe_source_state
 from tests.bot.campaigns import fakes
 from tests.bot.campaigns.conftest import World
 
@@ -209,3 +210,8 @@ def test_each_seed_of_a_generated_source_has_a_catalog(tmp_path: Path) -> None:
     plain, seeded = (source.parts()[0] for source in given)
     assert plain.path != seeded.path
     assert (plain.options, seeded.options) == ((), ("--seed", "7"))
+    assert [source.account().seed for source in given] == [0, 7]
+    assert describe_source_state(given[1].account()).startswith("seed 7")
+    assert SourceReport.from_json(given[1].account().to_json()) == given[1].account()
+    fixed = catalogs.SourceCatalog(tmp_path, "onnx-node-tests").account()
+    assert "seed" not in fixed.to_json()

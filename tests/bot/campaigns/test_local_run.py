@@ -20,11 +20,12 @@ def test_a_manual_campaign_runs_the_same_steps_without_a_base(world: World) -> N
     world.use(resolve=existing)
     config = fakes.PlainConfig(budget=60.0)
     row = run_locally(
-        world.database, world.settings, world.services, config, on_progress=world.progress.append
+        world.database, world.settings, world.services, config, seed=5, on_progress=world.progress.append
     )
     assert (row.state, row.base_toolchain) == ("done", None)
     assert row.trigger.startswith("manual:")
     [summary] = world.reports.published
+    assert (row.seed, summary.seed) == (5, 5)
     assert summary.ran(Side.HEAD) == len(fakes.TESTS)
     assert summary.toolchains[Side.HEAD].provisioner == "existing"
     assert len(summary.classification(Classification.INCONCLUSIVE)) == 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,13 @@ def test_a_source_is_divided_where_its_function_can_leave_work_out() -> None:
     assert last.contains("x") or any(
         source_parts.Part(n, names.PARTS).contains("x") for n in range(1, names.PARTS)
     )
+
+
+def test_the_seed_of_generated_sources_is_their_default() -> None:
+    generated = [name for name in names.sources() if names.is_generated(name)]
+    defaults = {inspect.signature(sources.get(name).migrate).parameters["seed"].default for name in generated}
+    assert generated
+    assert defaults == {names.DEFAULT_SEED}
 
 
 def test_rewards_are_those_that_are_registered() -> None:
