@@ -102,6 +102,8 @@ def _node_needs(node: Node, graph: Graph) -> Iterator[str]:
     given = [edge for edge in node.inputs if edge is not None]
     if len(set(given)) < len(given):
         yield f"{node.op} given one tensor twice"
+    if node.op == "Attention" and _shares_keys(node, graph):
+        yield "Attention shares keys"
     if schema is None:
         return
     for place, formal in enumerate(schema.inputs[: len(node.inputs)]):
@@ -111,6 +113,15 @@ def _node_needs(node: Node, graph: Graph) -> Iterator[str]:
     shapes = {graph.types[edge].shape for edge in given if graph.types[edge] != ABSENT}
     if len(shapes) > 1 and "broadcasting" in (schema.doc or ""):
         yield f"{node.op} broadcasts"
+
+
+def _shares_keys(node: Node, graph: Graph) -> bool:
+    """Whether several heads of queries have the keys of one head ("grouped query attention")."""
+    queries, keys = (node.attributes.get(f"{name}_num_heads") for name in ("q", "kv"))
+    if queries is not None and keys is not None:
+        return queries != keys
+    q, k = (None if edge is None else graph.types[edge].shape for edge in node.inputs[:2])
+    return q is not None and k is not None and len(q) == len(k) == 4 and q[1] != k[1]
 
 
 def _text_value(value: Attribute) -> str:

@@ -47,6 +47,30 @@ READ: dict[str, tuple[str, str, list[str]]] = {
         "MaxPool",
         ["rank 1", "rank 2", "rank 3"],
     ),
+    "heads that share keys": (
+        "(float[1,2,1,1] q, float[1,1,1,1] k) => (float[1,2,1,1] y) { y = Attention(q, k, k) }",
+        "Attention",
+        ["Attention given one tensor twice", "Attention shares keys", "rank 1", "rank 2", "rank 3", "rank 4"],
+    ),
+    "heads of their own keys": (
+        "(float[1,2,1,1] q, float[1,2,1,1] k) => (float[1,2,1,1] y) { y = Attention(q, k, k) }",
+        "Attention",
+        ["Attention given one tensor twice", "rank 1", "rank 2", "rank 3", "rank 4"],
+    ),
+    "heads by their number": (
+        "(float[1,1,2] q, float[1,1,1] k) => (float[1,1,2] y) "
+        "{ y = Attention<kv_num_heads = 1, q_num_heads = 2>(q, k, k) }",
+        "Attention",
+        [
+            "Attention given one tensor twice",
+            "Attention shares keys",
+            "Attention.kv_num_heads",
+            "Attention.q_num_heads",
+            "rank 1",
+            "rank 2",
+            "rank 3",
+        ],
+    ),
     "a default mode": (
         '(float[1,1,2,2] x) => (float[1,1,2,2] y) { y = DepthToSpace<blocksize = 1, mode = "DCR">(x) }',
         "DepthToSpace",
