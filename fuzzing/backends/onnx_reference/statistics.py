@@ -105,8 +105,13 @@ def mean(_node: Any, *inputs: Any, **_: Any) -> Tuple[Any, ...]:
 
 
 def reduce_sum_square(node: Any, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:
-    """ReduceSumSquare: input and output have the type T; numpy sums int32 as int64."""
-    [found] = node.own(*inputs, **attributes)
+    """ReduceSumSquare: input and output have the type T; numpy sums int32 as int64.
+
+    Before opset 18 an empty list of axes is all axes, as onnx itself takes it; numpy takes it as none.
+    """
+    axes = attributes.get("axes")
+    given = {**attributes, "axes": None} if axes is not None and len(axes) == 0 else attributes
+    [found] = node.own(*inputs, **given)
     return (np.asarray(found).astype(inputs[0].dtype),)
 
 

@@ -373,6 +373,16 @@ def test_stash_type_is_widened_where_it_is_left_out() -> None:
     np.testing.assert_allclose(found, (x - x.mean()) / x.std(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("opset", [11, 13, 17])
+def test_an_empty_list_of_axes_is_all_axes(opset: int) -> None:
+    """ONNX's version converter writes such a list, and its shape inference takes it as none."""
+    graph = model("(float[2,3] x) => (float[1,1] y) { y = ReduceSumSquare<axes: ints = []>(x) }", opset)
+    given_ = [np.ones((2, 3), F)]
+    [found] = corrected(graph, given_)
+    assert found.tolist() == [[6]]
+    assert same([found], plain(graph, given_) or [])
+
+
 @pytest.mark.parametrize("trips", [0, 1])
 def test_undefined_results_are_found_in_corrected_bodies(trips: int) -> None:
     """Both ways of making an evaluator at once: a division by 0 in a Loop's body."""
