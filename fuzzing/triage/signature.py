@@ -29,6 +29,9 @@ _PYTHON_NAMES = frozenset({"False", "None", "Tensor", "True"})
 _NONFINITE = re.compile(r"^[^'\"]*\b(?:nan|inf)")
 
 
+#: The frontend whose programs are graphs with initializers.
+_GRAPHS = "ONNX"
+
 #: Prefix of the keys of failures that belong to no bug, see `compute_unsorted_key`.
 UNSORTED = "unsorted-"
 
@@ -138,11 +141,15 @@ def explains(one: Signature, other: Signature) -> bool:
 
     They are alike but for needs, and whatever the one bug needs, the other case has. A case whose bug is
     upstream counts as what is wrong there would; the part of the compiler with its symptom is no evidence.
+    Of an ONNX graph the other case may have inputs of further types: in the one, such operands (axes, sizes)
+    are initializers, whose types are no field.
     """
     left = {"needs", "root"} | ({"component"} if "root" in one.fields or "root" in other.fields else set())
-    return _comparable_fields(one.fields, left) == _comparable_fields(other.fields, left) and set(
-        one.fields.get("needs", ())
-    ) <= set(other.fields.get("needs", ()))
+    mine, others = (_comparable_fields(each.fields, left) for each in (one, other))
+    types, further = (set(each.get("dtypes", ())) for each in (mine, others))
+    if one.fields.get("frontend") == _GRAPHS and types and types <= further:
+        others["dtypes"] = mine["dtypes"]
+    return mine == others and set(one.fields.get("needs", ())) <= set(other.fields.get("needs", ()))
 
 
 def _comparable_fields(fields: Mapping[str, Any], left: Collection[str]) -> dict[str, Any]:

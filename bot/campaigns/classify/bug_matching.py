@@ -42,13 +42,13 @@ def match_bug_keys(signatures: Sequence[Signature], bugs: Iterable[KnownBug]) ->
     """The bug key of each signature (of reduced cases), in order; independent of that order. `bugs`: those
     known.
     """
-    there = sorted(bugs, key=lambda one: (one.needs, one.key))
+    there = sorted(bugs, key=_sort_key)
     fresh = sorted({one.key: KnownBug(one.key, one.fields) for one in signatures}.values(), key=_sort_key)
     return [_key_of(KnownBug(one.key, one.fields), there, fresh) for one in signatures]
 
 
-def _sort_key(one: KnownBug) -> tuple[int, str]:
-    return one.needs, one.key
+def _sort_key(one: KnownBug) -> tuple[int, int, str]:
+    return one.needs, len(one.fields.get("dtypes", ())), one.key
 
 
 def _key_of(mine: KnownBug, there: Sequence[KnownBug], fresh: Sequence[KnownBug]) -> str:

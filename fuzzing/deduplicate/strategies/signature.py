@@ -19,8 +19,9 @@ def by_signature(failures: Sequence[Failure]) -> list[str]:
     return [next(one.key for one in known if explains(one, signature)) for signature in signatures]
 
 
-def _order(signature: Signature) -> tuple[int, str]:
-    return len(signature.fields.get("needs", ())), signature.key
+def _order(signature: Signature) -> tuple[int, int, str]:
+    needs, types = (len(signature.fields.get(name, ())) for name in ("needs", "dtypes"))
+    return needs, types, signature.key
 
 
 @register_strategy("key")

@@ -110,3 +110,16 @@ def test_the_operators_of_a_pattern() -> None:
         "Equal",
     ]
     assert pattern_operators("Reshape(Transpose); torch.cdist") == ["Reshape", "Transpose", "torch.cdist"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_bug_with_an_operand_as_input_is_that_with_it_as_initializer(*, first: bool) -> None:
+    """Whichever of their keys is the smaller, and whether or not the bug was known before."""
+    for number in range(8):
+        initializer, taken = (
+            Signature(compute_key(made), "", made)
+            for types in (["float"], ["float", "int"])
+            for made in [reduced(f"Op{number}").fields | {"dtypes": types, "frontend": "ONNX"}]
+        )
+        bugs = [known(initializer)] if first else []
+        assert match_bug_keys([taken, initializer], bugs) == [initializer.key] * 2

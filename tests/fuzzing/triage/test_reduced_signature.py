@@ -72,6 +72,22 @@ def test_to_explain_is_a_partial_order(
     assert explains(a, b) == (one <= two)
 
 
+def test_an_operand_is_an_input_or_an_initializer() -> None:
+    """The types of initializers are no field, so inputs of further types make no other bug."""
+    one, two = (
+        compute_signature(crash(), "", reduced=Traits("AffineGrid", types))
+        for types in (("float",), ("float", "int"))
+    )
+    assert (explains(one, two), explains(two, one)) == (True, False)
+    calls = [replace_frontend(each, "torch") for each in (one, two)]
+    assert not explains(*calls), "a call has all its operands as inputs"
+
+
+def replace_frontend(signature: Signature, frontend: str) -> Signature:
+    fields = signature.fields | {"frontend": frontend}
+    return Signature(compute_key(fields), "", fields)
+
+
 @given(NEEDS, st.text(max_size=60))
 def test_a_signature_outlives_a_journey_through_json(needs: frozenset[str], pattern: str) -> None:
     signature = signed(needs, pattern)
