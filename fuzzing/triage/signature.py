@@ -32,6 +32,9 @@ _NONFINITE = re.compile(r"^[^'\"]*\b(?:nan|inf)")
 #: The frontend whose programs are graphs with initializers.
 _GRAPHS = "ONNX"
 
+#: `torch.Tensor.erfinv` and `torch.special.erfinv` are `torch.erfinv`.
+_ALIASES = re.compile(r"\btorch\.(?:Tensor|special)\.")
+
 #: Prefix of the keys of failures that belong to no bug, see `compute_unsorted_key`.
 UNSORTED = "unsorted-"
 
@@ -146,10 +149,17 @@ def explains(one: Signature, other: Signature) -> bool:
     """
     left = {"needs", "root"} | ({"component"} if "root" in one.fields or "root" in other.fields else set())
     mine, others = (_comparable_fields(each.fields, left) for each in (one, other))
+    if one.fields.get("frontend") != _GRAPHS and mine.get("operator") and others.get("operator"):
+        mine["operator"], others["operator"] = map(_without_alias, (mine["operator"], others["operator"]))
     types, further = (set(each.get("dtypes", ())) for each in (mine, others))
     if one.fields.get("frontend") == _GRAPHS and types and types <= further:
         others["dtypes"] = mine["dtypes"]
     return mine == others and set(one.fields.get("needs", ())) <= set(other.fields.get("needs", ()))
+
+
+def _without_alias(api: str) -> str:
+    """The name of torch's function that a method or an alias in `torch.special` is."""
+    return _ALIASES.sub(r"torch.", api)
 
 
 def _comparable_fields(fields: Mapping[str, Any], left: Collection[str]) -> dict[str, Any]:

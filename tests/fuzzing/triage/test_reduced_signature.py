@@ -83,6 +83,23 @@ def test_an_operand_is_an_input_or_an_initializer() -> None:
     assert not explains(*calls), "a call has all its operands as inputs"
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("torch.erfinv", "torch.Tensor.erfinv", True),
+        ("torch.Tensor.erfinv", "torch.special.erfinv", True),
+        ("torch.Tensor.add", "torch.Tensor.add_", False),
+        ("torch.nn.functional.pad", "torch.Tensor.pad", False),
+    ],
+)
+def test_a_function_and_the_method_of_its_name_are_one_api(one: str, other: str, *, same: bool) -> None:
+    traits = (Traits(api, ("float",)) for api in (one, other))
+    first, second = (
+        replace_frontend(compute_signature(crash(), "", reduced=each), "torch") for each in traits
+    )
+    assert explains(first, second) is explains(second, first) is same
+
+
 def replace_frontend(signature: Signature, frontend: str) -> Signature:
     fields = signature.fields | {"frontend": frontend}
     return Signature(compute_key(fields), "", fields)
