@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import random
+import types
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
@@ -64,7 +66,7 @@ def seed_samples(samples: Callable[[], Iterator[Any]]) -> Generator[Any]:
     torch.default_generator.manual_seed(SEED)
     np.random.seed(SEED)
     random.seed(SEED)
-    with warnings.catch_warnings(), _seeding_cpu_only(), _without_test_lookup():
+    with warnings.catch_warnings(), _seeding_cpu_only(), _without_test_lookup(), _ordered_products():
         warnings.simplefilter("ignore")
         yield from samples()
 
@@ -101,6 +103,27 @@ def _without_test_lookup() -> Iterator[None]:
     finally:
         for module, original in originals:
             module.extract_test_fn = original
+
+
+@contextlib.contextmanager
+def _ordered_products() -> Iterator[None]:
+    """Sorts sets that torch's databases give to `itertools.product`.
+
+    The samples of meshgrid take theirs from a set of texts (torch 2.13), whose order differs from process to
+    process, and with it the values that each sample draws.
+    """
+    module: Any = importlib.import_module("torch.testing._internal.common_methods_invocations")
+    original = module.itertools
+
+    def product(*given: Any, repeat: int = 1) -> Iterator[tuple[Any, ...]]:
+        ordered = (sorted(one) if isinstance(one, (set, frozenset)) else one for one in given)
+        return itertools.product(*ordered, repeat=repeat)
+
+    module.itertools = types.SimpleNamespace(**{**vars(itertools), "product": product})
+    try:
+        yield
+    finally:
+        module.itertools = original
 
 
 @dataclass(frozen=True)

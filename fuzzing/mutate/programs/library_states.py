@@ -84,8 +84,8 @@ assert (s_, s_[5:], s_.count(2)) == ([2, 3], [], 1)
 
 # starred targets
 s_, *t_, u_ = range(5)
-[v_], (w_, *_) = [1], "xyz"
-assert (s_, t_, u_, v_, w_) == (0, [1, 2, 3], 4, 1, "x")
+[x_], (w_, *_) = [1], "xyz"
+assert (s_, t_, u_, x_, w_) == (0, [1, 2, 3], 4, 1, "x")
 
 # order of evaluation
 s_ = []

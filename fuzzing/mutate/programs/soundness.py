@@ -32,6 +32,8 @@ def find_difference(mutant: Mutant) -> str:
 
 
 def _compare(found: Any, wanted: Any, *, exact: bool) -> str:
+    if not isinstance(found, torch.Tensor):
+        return f"{type(found).__name__} for a tensor"
     if (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
         return f"{found.dtype}{tuple(found.shape)} for {wanted.dtype}{tuple(wanted.shape)}"
     bound = 0.0 if exact else _BOUNDS.get(wanted.dtype, 0.0)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from torch.testing._internal import common_methods_invocations
 
 from fuzzing.backends.shared import torch_programs
 from fuzzing.cases import Device, Dtype, Name, Recipe, Tensor, TensorArg, TestCase, TorchCall
 from fuzzing.cases.case import case_from_manifest, parse_manifest
 from fuzzing.migrate import sources, torch_opinfo
 from fuzzing.migrate.sources import Skip
+from fuzzing.torch_api.samples import seed_samples
 from fuzzing.torch_api.serializer import (
     NotSerializableError,
     Serializer,
@@ -48,6 +51,15 @@ OPERATORS = (
     "jiterator_unary",
     "nn.functional.triplet_margin_with_distance_loss",
 )
+
+
+def test_samples_from_a_set_come_in_the_same_order_in_each_process() -> None:
+    """As those of meshgrid do; the order of a set of texts differs from process to process."""
+    [drawn] = zip(
+        *seed_samples(lambda: common_methods_invocations.itertools.product(set("hgfedcba"))), strict=True
+    )
+    assert "".join(drawn) == "abcdefgh"
+    assert common_methods_invocations.itertools is itertools
 
 
 @pytest.fixture(scope="module")

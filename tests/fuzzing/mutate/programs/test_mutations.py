@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 from textwrap import indent
+from typing import Any
 
 import pytest
 import torch
@@ -228,6 +229,8 @@ def test_functions_may_return_the_variable_of_a_loop_that_does_not_turn() -> Non
 def test_soundness_sees_another_value() -> None:
     wrong = Mutant(SEED, (), TEXT.replace("v6 = v3 * 2", "v6 = v3 * 3"))
     assert find_difference(wrong) == "result 1: other values"
+    wrong = Mutant(SEED, (), TEXT.replace("return v5, v7", "return v5, 7"))
+    assert find_difference(wrong) == "result 1: int for a tensor"
     assert "NameError" in find_difference(Mutant(SEED, (), TEXT.replace("v3 * 2", "v9")))
 
 
@@ -243,6 +246,22 @@ def test_what_is_asserted_of_objects_holds_in_python(name: str) -> None:
     exec(f"def forward():\n{indent(statements, '    ')}\n    return {asserted}", space)
     assert statements
     assert space["forward"]() is True  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_objects_have_names_of_their_own(name: str) -> None:
+    """None is a seed's variable, v and a number, or an object of another step that is tested later."""
+    space: dict[str, Any] = {}
+    exec(f"def forward():\n{indent(STATES[name], '    ')}", space)
+    code = space["forward"].__code__
+    nodes = [*ast.walk(ast.parse(STATES[name]))]
+    imported = {
+        one.name for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)) for one in node.names
+    }
+    bound = {*code.co_varnames, *code.co_cellvars} - imported
+    asserted = {node.id for node in ast.walk(ast.parse(STATES[name]).body[-1]) if isinstance(node, ast.Name)}
+    assert "v_" not in bound
+    assert not [one for one in bound & asserted if not one.endswith("_")]
 
 
 def test_a_compiler_that_is_wrong_about_objects_changes_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
