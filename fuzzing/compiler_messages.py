@@ -82,6 +82,11 @@ VARIABLE_PARTS: tuple[Rule, ...] = (
     ),
     (r"(?<![\w./:-])[\w./:-]++ (node not found)\b", r"NAME \1", "OpenVINO's graph cache, before 2025"),
     (r"\b(opset\d+::\w+) [\w./:-]+", r"\1 NAME", "OpenVINO's type and name of a node"),
+    (
+        r"\b(Multiple dispatch failed for) 'torch\._ops\.[\w.]+'",
+        r"\1 NAME",
+        "the operator at which torch's modes refuse: the program's",
+    ),
     (r"\b\w*test_\w+", "NAME", "a test's name, or that of a node expanded from it"),
     (r"\bexpected: (?:\w+, )+\w+", "expected: …", "lists of what is supported grow"),
     (r"\b(element type:? )(?:bf?16|[fiu]\d+|boolean)\b", r"\1TYPE", "OpenVINO's element types: the case's"),

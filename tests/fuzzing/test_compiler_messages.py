@@ -157,6 +157,10 @@ def test_real_messages(message: str, template: str, frame: str) -> None:
             "(arg0 element type: f16, arg1 element type: f32)",
             "(arg0 element type: f64, arg1 element type: f32)",
         ),
+        (
+            "Multiple dispatch failed for 'torch._ops.aten.abs.default'; all handlers",
+            "Multiple dispatch failed for 'torch._ops.assay_mutant.operator1.default'; all handlers",
+        ),
         ("id 123e4567-e89b-12d3-a456-426614174000", "id 00000000-0000-0000-0000-000000000000"),
     ],
 )
