@@ -12,6 +12,7 @@ Prints programs per second of CPU time (bar: 10), per minute, and assay/floor.
 from __future__ import annotations
 
 import argparse
+import collections
 import json
 import resource
 import statistics
@@ -29,7 +30,7 @@ from fuzzing.backends.shared.torch_programs import to_torch
 from fuzzing.cases import TestCase, TorchProgram
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.execute.worker_command import WorkerCommand
-from fuzzing.migrate.torchprobe import make_case
+from fuzzing.migrate import torchprobe
 from fuzzing.oracles import decide_outcome
 from fuzzing.outcomes import Verdict
 from tests.benchmarks._common import machine
@@ -114,10 +115,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--rung", default="dynamo", choices=["dynamo", "aot", "inductor"])
     given = parser.parse_args(argv)
     torch.set_num_threads(1)
-    for number in range(_FIRST):
-        make_case(number, given.seed + 1)
+    collections.deque(torchprobe.migrate(seed=given.seed + 1, count=_FIRST), maxlen=0)
     begin = _processor()
-    made = [make_case(number, given.seed) for number in range(given.cases)]
+    made = list(torchprobe.migrate(seed=given.seed, count=given.cases))
     making = (_processor() - begin) / given.cases
     cases = [case for case in made if isinstance(case, TestCase)]
     ratios, speeds = [], []

@@ -57,7 +57,8 @@ class StatementNames:
     reads    anywhere in it, nested functions included
     binds    in its own scope, for good: assigned, looped over, defined, imported, but not `except … as`
     stores   binds, and variables whose elements or attributes it assigns
-    leaves   whether it may end its block early, declares names of other scopes or unbinds one
+    leaves   whether it may end its block early, declares names of other scopes, unbinds one or calls `super`,
+             which finds its class in no function but the method
     """
 
     reads: frozenset[str]
@@ -141,12 +142,15 @@ class ProgramTree:
 
     @cached_property
     def functions(self) -> Mapping[str, frozenset[str]]:
-        """The local functions by name, with every name that they read, through other local functions too."""
+        """The local functions by name, with every name that they read, through other local functions too.
+
+        A variable that holds a lambda or a generator is one: both read when they are used.
+        """
         direct = {
-            statement.name.value: self.names(statement).reads
+            name: self.names(statement).reads
             for block in self.blocks
             for statement in block.statements
-            if isinstance(statement, (cst.FunctionDef, cst.ClassDef))
+            for name in _defined(statement, self.code(statement))
         }
         return {name: _close(reads, direct) for name, reads in direct.items()}
 
@@ -208,7 +212,10 @@ def analyze(code: str) -> StatementNames:
         if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, ast.Store)
         if (root := _root(node))
     }
-    leaves = any(isinstance(node, _LEAVES) for node in _own_scope(tree))
+    leaves = any(
+        isinstance(node, _LEAVES) or (isinstance(node, ast.Name) and node.id == "super")
+        for node in _own_scope(tree)
+    )
     return StatementNames(frozenset(reads), binds, binds | stores, leaves)
 
 
@@ -216,6 +223,25 @@ def analyze(code: str) -> StatementNames:
 def count_bindings(code: str) -> Counter[str]:
     """How often a text binds each name in its own scope."""
     return Counter(_bound(ast.parse(code)))
+
+
+def _defined(statement: Statement, code: str) -> frozenset[str]:
+    """The local functions that a statement defines."""
+    if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
+        return frozenset({statement.name.value})
+    return _lazy_variables(code) if isinstance(statement, cst.SimpleStatementLine) else frozenset()
+
+
+@lru_cache(maxsize=4096)
+def _lazy_variables(code: str) -> frozenset[str]:
+    """The variables to which a text assigns a lambda or a generator itself."""
+    return frozenset(
+        target.id
+        for node in ast.parse(code).body
+        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Lambda, ast.GeneratorExp))
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    )
 
 
 def _root(node: ast.expr) -> str:

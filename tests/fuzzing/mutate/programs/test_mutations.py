@@ -80,6 +80,26 @@ def test_an_overwritten_tensor_is_restored_before_its_view_is_read() -> None:
     assert seen
 
 
+@pytest.mark.parametrize("lazy", ["lambda: [torch.exp(v4)]", "(torch.exp(each) for each in [v4])"])
+def test_a_variable_that_reads_later_is_a_reader_of_what_it_captures(lazy: str) -> None:
+    """A lambda, or a generator whose element is made when it is asked for."""
+    call = "[*f1()]" if lazy.startswith("lambda") else "[*f1]"
+    text = TEXT.replace("    v5 = f0()\n", f"    f1 = {lazy}\n    v5 = f0()\n    v9, = {call}\n").replace(
+        "return v5", "return v9, v5"
+    )
+    assert {find_difference(mutant) for mutant in mutants("mutate-recover", text)} == {""}
+
+
+def test_a_call_of_super_stays_in_its_method() -> None:
+    text = TEXT.replace(
+        "    v5 = f0()\n",
+        "    class Kind(list):\n        def append(self, item):\n            item = item + 1\n"
+        "            super().append(item)\n    s1 = Kind()\n    s1.append(1)\n    v5 = f0() + s1[0]\n",
+    )
+    for name in ("functionalization", "functions", "loops", "exceptions"):
+        assert {find_difference(mutant) for mutant in mutants(name, text)} == {""}
+
+
 def test_a_function_is_a_reader_of_what_it_captures() -> None:
     for mutant in mutants("mutate-recover"):
         parameters = mutant.steps[0].parameters
