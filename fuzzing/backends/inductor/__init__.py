@@ -259,9 +259,14 @@ _MISSING = object()
 
 
 def _reset() -> None:
-    """Resets the process's compilation state."""
+    """Resets the process's compilation state, that of operators which the program before registered too."""
     import torch._dynamo
     import torch._inductor.utils
+    import torch.fx.operator_schemas
 
     torch._dynamo.reset()
     torch._inductor.utils.clear_inductor_caches()
+    # By name, under which this program may register another operator; torch 2.13 refuses its call then.
+    signatures = getattr(torch.fx.operator_schemas, "_SCHEMA_TO_SIGNATURE_CACHE", {})
+    for key in [key for key in signatures if not key[0].startswith("aten::")]:
+        del signatures[key]

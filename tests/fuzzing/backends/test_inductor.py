@@ -239,6 +239,28 @@ def test_the_first_call_may_have_other_inputs(first_call: str, seen: list[int]) 
     assert sizes.array().tolist() == seen
 
 
+def test_programs_may_register_one_name_for_different_operators() -> None:
+    """torch keeps the signature of a name, from which inductor matches a call to the operator's schema."""
+    backend = backends.get("inductor")()
+    backend.load("CPU", {"torch_backend": "eager"})
+    for parameters in ("x", "x, y"):
+        typed = ", ".join(f"{name}: torch.Tensor" for name in parameters.split(", "))
+        text = (
+            "import torch\nfrom torch.fx.operator_schemas import normalize_function\n\n\n"
+            f"@torch.library.custom_op('assay_test::one', mutates_args=())\n"
+            f"def one({typed}) -> torch.Tensor:\n    return x + 1\n\n\n"
+            "def forward(x):\n"
+            f"    given = (x,) * {len(parameters.split(', '))}\n"
+            "    assert normalize_function(torch.ops.assay_test.one.default, given)\n"
+            "    return one(*given)\n"
+        )
+        given: Named = [("x", X)]
+        built = backend.convert(TorchProgram(text), given)
+        [(_, found)] = built[0].run(given)
+        assert isinstance(found, Tensor)
+        assert found.array().tolist() == (X.array() + 1).tolist()
+
+
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # Dynamo asks each argument for it
 def test_the_first_call_has_the_same_inputs_where_the_library_cannot_differentiate_others() -> None:
     """The forward run of a scatter may have more elements than indices; its derivative may not."""
