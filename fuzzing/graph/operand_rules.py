@@ -470,6 +470,12 @@ def _roi_align(given: Operands) -> bool:
     return bool((regions[:, 2:] > regions[:, :2]).all())
 
 
+def _reverse_sequence(given: Operands) -> bool:
+    """The axes of batch and time are the first two, and are not the same."""
+    batch, time = given.get("batch_axis", 1), given.get("time_axis", 0)
+    return {batch, time} == {0, 1} and _vectors(1)(given)
+
+
 def _scan(given: Operands) -> bool:
     """Before opset 9 all states and sequences have a batch axis, and sequences a further one."""
     if given.opset >= 9:
@@ -531,6 +537,7 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "QLinearConv": _quantized_convolution,
     "QLinearMatMul": _quantized_matrix_product,
     "QuantizeLinear": _quantization,
+    "ReverseSequence": _reverse_sequence,
     "RMSNormalization": _layer_normalization,
     "RNN": _recurrent(1),
     "Range": _range,

@@ -41,17 +41,25 @@ def _axis_holds_data(
 
 
 def transposed_output_is_reached(given: Operands) -> bool:
-    """`output_shape` is at most as much longer than what the windows write as an output padding may be."""
-    wanted = given.get("output_shape")
-    x, w = given.shape(0), given.shape(1)
-    if wanted is None or x is None or w is None or len(wanted) != len(x) - 2 or len(w) != len(x):
+    """ "Each padding value in output_padding must be less than the corresponding stride/dilation dimension".
+
+    So the lengths in `output_shape` are at most as much longer than what the windows write.
+    """
+    x, w, wanted = given.shape(0), given.shape(1), given.get("output_shape")
+    if x is None or w is None or len(w) != len(x):
         return True
-    ones = (1,) * len(wanted)
+    ones = (1,) * (len(x) - 2)
     strides, dilations = given.get("strides") or ones, given.get("dilations") or ones
-    extra = given.get("output_padding") or (0,) * len(wanted)
-    return all(
-        length - (stride * (size - 1) + more + (kernel - 1) * dilation + 1) < max(stride, dilation)
-        for length, size, kernel, stride, dilation, more in zip(
-            wanted, x[2:], w[2:], strides, dilations, extra, strict=True
-        )
-    )
+    extra = given.get("output_padding") or (0,) * len(ones)
+    most = [max(pair) - 1 for pair in zip(strides, dilations, strict=False)]
+    if not len(extra) == len(most) == len(ones) or any(
+        one > limit for one, limit in zip(extra, most, strict=True)
+    ):
+        return False
+    if wanted is None or len(wanted) != len(ones):
+        return wanted is None
+    written = [
+        stride * (size - 1) + more + (kernel - 1) * dilation + 1
+        for size, kernel, stride, dilation, more in zip(x[2:], w[2:], strides, dilations, extra, strict=True)
+    ]
+    return all(length - one <= limit for length, one, limit in zip(wanted, written, most, strict=True))

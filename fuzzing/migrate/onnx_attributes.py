@@ -26,6 +26,8 @@ _CASES, _TESTS = 2, 12
 #: By the class of an element type: numbers of onnx.TensorProto.DataType.
 _TYPES = {"float32": (1,), "other float": (10, 11), "integer": (6, 7)}
 _FLOATS = (0.3, 2.0)
+#: Shares of a whole: `running = running * momentum + mean * (1 - momentum)`, and what Dropout leaves out.
+_SHARES = {"momentum": (0.3, 0.7), "ratio": (0.3, 0.7)}
 
 
 @register_source(NAME, library="onnx")
@@ -94,7 +96,8 @@ def _propose(cell: Cell, test: TestCase) -> Iterator[Any]:
     elif wanted in ("from the front", "from the end"):
         yield from _count_axes(present, rank, wanted == "from the end")
     elif wanted == GIVEN:
-        yield from _FLOATS if isinstance(present, float) or _is_float(cell) else ()
+        floats = _SHARES.get(name, _FLOATS)
+        yield from floats if isinstance(present, float) or _is_float(cell) else ()
     else:
         yield from _propose_lengths(wanted, name, max(rank - 2, 1))
 

@@ -24,6 +24,9 @@ _PHASES = {
 }
 #: Fewest characters of a message that distinguish failures by themselves, as in a title.
 _SPECIFIC = 32
+#: Fewest words of a heading, such as "Cannot parse attribute:" (TVM). Python's own short messages, such as
+#: "list index out of range", are none.
+_HEADING_WORDS = 3
 #: Capitalized words of short messages that name no operator.
 _PYTHON_NAMES = frozenset({"False", "None", "Tensor", "True"})
 _NONFINITE = re.compile(r"^[^'\"]*\b(?:nan|inf)")
@@ -67,7 +70,8 @@ class _Symptom:
 
         The condition of a failed check is code, which other operators of a file may share.
         """
-        specific = len(self.complaint) >= _SPECIFIC or _names_operator(self.complaint)
+        heading = self.complaint.endswith(":") and len(self.complaint.split()) >= _HEADING_WORDS
+        specific = len(self.complaint) >= _SPECIFIC or heading or _names_operator(self.complaint)
         code = self.complaint.startswith("Check '") or self.error.startswith("SIG")
         return bool(self.frames and specific and not code)
 

@@ -62,3 +62,27 @@ def test_a_value_without_an_effect_is_skipped() -> None:
     ):
         [skip] = make_cases(cell, [POOL])
         assert isinstance(skip, Skip)
+
+
+def test_a_momentum_is_a_share() -> None:
+    """A compiler refuses more than 1: "the valid momentum range is [0, 1]" (TVM)."""
+    one = ", ".join(["float[2] s"] + [f"float[2] {name}" for name in "bmv"])
+    text = (
+        f"(float[3,2] x, {one}) => (float[3,2] y, float[2] n, float[2] w) "
+        "{ y, n, w = BatchNormalization<training_mode = 1>(x, s, b, m, v) }"
+    )
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> g {text}')
+    values = [("x", np.arange(6, dtype=np.float32).reshape(3, 2))]
+    values += [(name, np.ones(2, np.float32)) for name in "sbmv"]
+    test = TestCase(
+        OnnxModel(model.SerializeToString()),
+        tuple((name, Tensor.of(value)) for name, value in values),
+        Provenance("t", "t", "", "onnx", ""),
+    )
+    found = list(make_cases(Cell("BatchNormalization", "momentum", "given"), [test]))
+    assert len(found) == 2
+    for one in found:
+        assert isinstance(one, TestCase)
+        [node] = onnx.load_model_from_string(one.program.to_bytes()).graph.node
+        [momentum] = [item.f for item in node.attribute if item.name == "momentum"]
+        assert 0 < momentum < 1

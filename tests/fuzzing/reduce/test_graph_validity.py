@@ -71,6 +71,17 @@ OUTSIDE = {
         "(float[1,1,1] x) => (float[1,1,5] y) <float[1,1,1] w = {1}> "
         "{ y = ConvTranspose<output_shape = [5]>(x, w) }"
     ),
+    "a transposed convolution that is padded by its stride": state_of(
+        "(float[1,1,1] x) => (float[1,1,2] y) <float[1,1,1] w = {1}> "
+        "{ y = ConvTranspose<output_padding = [1]>(x, w) }"
+    ),
+    "sequences along the axis of the batch": state_of(
+        "(float[2,2] x) => (float[2,2] y) <int64[2] n = {1, 2}> "
+        "{ y = ReverseSequence<batch_axis = 0, time_axis = 0>(x, n) }"
+    ),
+    "sequences along the axis that the batch has by default": state_of(
+        "(float[2,2] x) => (float[2,2] y) <int64[2] n = {1, 2}> { y = ReverseSequence<time_axis = 1>(x, n) }"
+    ),
     "a Scan of opset 8 over a vector without a batch": state_of(
         "(float[1] s, float[5] x) => (float[1] y, float[1,5] z) { y, z = Scan<num_scan_inputs = 1, "
         "body = b (float p, float q) => (float t, float u) { t = Add(p, q) u = Identity(t) }>(, s, x) }",
@@ -243,6 +254,10 @@ INSIDE = (
     "{ y = MaxPool<dilations = [2], kernel_shape = [2], pads = [1, 0]>(x) }",
     "(float[1,1,2] x) => (float[1,1,3] y) <float[1,1,1] w = {1}> "
     "{ y = ConvTranspose<output_shape = [3], strides = [2]>(x, w) }",
+    "(float[1,1,1] x) => (float[1,1,3] y) <float[1,1,2] w = {1, 1}> "
+    "{ y = ConvTranspose<dilations = [2], output_padding = [1], pads = [0, 1]>(x, w) }",
+    "(float[2,2] x) => (float[2,2] y) <int64[2] n = {1, 2}> "
+    "{ y = ReverseSequence<batch_axis = 0, time_axis = 1>(x, n) }",
     "(float[1,1,2] x) => (float[1,1,4] y) <float[1,1,1] w = {1}> "
     "{ y = ConvTranspose<output_shape = [4], strides = [2]>(x, w) }",
     "(uint8[2,3] x, float[2,2] s) => (float[2,3] y) { y = DequantizeLinear<block_size = 2>(x, s) }",
