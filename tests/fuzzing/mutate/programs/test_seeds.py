@@ -76,11 +76,27 @@ def test_examples_have_no_effects_and_chains_are_chained() -> None:
     [
         *(
             (name, True)
-            for name in ("sqrt", "rsqrt", "detach", "resolve_conj", "signal.windows.hann", "batch_norm")
+            for name in (
+                "sqrt",
+                "rsqrt",
+                "detach",
+                "resolve_conj",
+                "signal.windows.hann",
+                "batch_norm",
+                "unsafe_split",
+            )
         ),
         *(
             (name, False)
-            for name in ("randn_like", "linalg.qr", "linalg.solve", "signbit", "lu", "native_batch_norm")
+            for name in (
+                "randn_like",
+                "linalg.qr",
+                "linalg.solve",
+                "signbit",
+                "lu",
+                "native_batch_norm",
+                "_unsafe_masked_index",
+            )
         ),
     ],
 )
