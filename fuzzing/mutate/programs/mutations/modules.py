@@ -11,15 +11,16 @@ from fuzzing.mutate.programs.rewriting import Rewriting
 
 @register_mutation("modules")
 class Modules(Rewriting):
-    """Sound: both compute the value from the same operands. The module's buffer counts its calls and is not
-    read; the autograd function's backward is not called, as cases run without gradients.
+    """Sound: all compute the value from the same operands. The counter's buffer counts its calls and is not
+    read; torch.export refuses that write, as the module is a global of the program, so there is a module
+    without it. The autograd function's backward is not called, as cases run without gradients.
 
     A value that names a global of the program or is one of its operands is left out: an autograd function
     must not return its input.
     """
 
     views = False
-    forms = ("module", "function")
+    forms = ("module", "counter", "function")
 
     def fits(self, value: str, operands: Point, result: TensorFacts) -> bool:
         """The value is computed and names nothing that `forward` defines."""
@@ -31,13 +32,18 @@ class Modules(Rewriting):
     def text(self, number: int, value: str, parameters: Parameters) -> str:
         """The call."""
         del value
-        call = f"part{number}" if parameters["form"] == "module" else f"Function{number}.apply"
+        call = f"Function{number}.apply" if parameters["form"] == "function" else f"part{number}"
         return f"{parameters['target']} = {call}({', '.join(parameters['operands'])})"
 
     def outer_text(self, number: int, value: str, parameters: Parameters) -> str:
         """The class."""
         given = ", ".join(parameters["operands"])
         if parameters["form"] == "module":
+            return (
+                f"class Part{number}(torch.nn.Module):\n    def forward(self, {given}):\n"
+                f"        return {value}\n\n\npart{number} = Part{number}()\n"
+            )
+        if parameters["form"] == "counter":
             return (
                 f"class Part{number}(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
                 f"        self.register_buffer('calls', torch.zeros((), dtype=torch.int64))\n\n"

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from fuzzing.cases import Recipe
+from fuzzing.backends.shared import torch_programs
+from fuzzing.cases import Recipe, Tensor, TorchProgram
 from fuzzing.mutate.programs import mutations
 from fuzzing.mutate.programs.mutants import Mutant, Step, apply_steps
 from fuzzing.mutate.programs.mutations import Proposal
@@ -244,6 +245,16 @@ def test_functions_may_return_the_variable_of_a_loop_that_does_not_turn() -> Non
     for mutant in mutants("dead-branches")[:6]:
         for moved in mutants("functionalization", mutant.text, 8)[:12]:
             assert find_difference(moved) == ""
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # torch's own, of a deprecated check in its exporter
+def test_some_modules_can_be_exported() -> None:
+    """For the compilers behind torch.export, which takes no write to a buffer of a global module."""
+    [*plain] = (one for one in mutants("modules") if one.steps[0].parameters["form"] == "module")
+    program = TorchProgram(plain[0].text)
+    inputs = [(name, Tensor.of(tensor.numpy())) for name, tensor in zip(("v0", "v1"), INPUTS, strict=True)]
+    exported = torch_programs.capture(torch_programs.build(program), inputs, "exported")
+    assert exported.run_decompositions().graph.nodes
 
 
 def test_soundness_sees_another_value() -> None:
