@@ -34,6 +34,8 @@ class Wrapping:
         point = None if run is None else proposal.profile.before(run.block, run.start)
         if run is None or point is None or not self._fits(run):
             return None
+        if proposal.profile.before(run.block, run.end) is None:
+            return None  # it raises what a statement around it is to catch, not the wrapping
         read = {name for statement in run.statements for name in proposal.program.reads_deep(statement)}
         captured = sorted((read & point.keys()) - set(run.binds) - proposal.program.nonlocals)
         return {**run.place(), "form": rng.choice(self.forms), "captured": captured}

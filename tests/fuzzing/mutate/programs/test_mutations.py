@@ -22,6 +22,7 @@ from fuzzing.mutate.programs.program_tree import ProgramTree
 from fuzzing.mutate.programs.python_states import STATES
 from fuzzing.mutate.programs.seeds import Seed
 from fuzzing.mutate.programs.soundness import find_difference
+from fuzzing.mutate.programs.wrapping import Wrapping
 from fuzzing.rng import Rng
 
 TEXT = """import torch
@@ -89,6 +90,35 @@ def test_a_variable_that_reads_later_is_a_reader_of_what_it_captures(lazy: str) 
         "return v5", "return v9, v5"
     )
     assert {find_difference(mutant) for mutant in mutants("mutate-recover", text)} == {""}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in mutations.names() if isinstance(mutations.get(name), Wrapping)]
+)
+def test_a_run_that_raises_is_not_wrapped(name: str) -> None:
+    """The wrapping would catch what a statement around it is to catch, or leave out what follows the run."""
+    raising = (
+        "    s1 = 0\n    def g1():\n        raise ValueError\n    try:\n        g1()\n        s1 = 5\n"
+        "    except ValueError:\n        s1 += 1\n    v5 = f0() * s1\n"
+    )
+    text = TEXT.replace("    v5 = f0()\n", raising)
+    assert {find_difference(mutant) for mutant in mutants(name, text)} == {""}
+
+
+def test_an_operator_that_views_its_operand_gets_contiguous_inputs() -> None:
+    text = TEXT.replace("v5 = f0()", "v5 = torch.take_along_dim(v0, torch.tensor([4, 1]))")
+    assert {find_difference(mutant) for mutant in mutants("input-layouts", text)} == {""}
+
+
+@pytest.mark.parametrize(("factor", "differs"), [(1 + 2e-7, False), (1.001, True)])
+def test_a_seed_that_multiplies_its_roundings_may_differ_by_them(factor: float, differs: bool) -> None:
+    text = (
+        "import torch\n\n\ndef forward(v0):\n    v1 = torch.exp(v0)\n    v2 = torch.sin(v1)\n    return v2\n"
+    )
+    seed = Seed(text, (), (torch.linspace(8.0, 9.0, 20),))
+    step = Step("input-layouts", 1, {})
+    other = text.replace("torch.exp(v0)", f"torch.exp(v0) * {factor}")
+    assert bool(find_difference(Mutant(seed, (step,), other))) == differs
 
 
 def test_a_call_of_super_stays_in_its_method() -> None:
