@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from fuzzing.backends.base import Named
 from fuzzing.backends.shared import torch_programs
 from fuzzing.cases import Recipe, Tensor, TorchProgram
 from fuzzing.mutate.programs import mutations
@@ -282,7 +283,9 @@ def test_some_modules_can_be_exported() -> None:
     """For the compilers behind torch.export, which takes no write to a buffer of a global module."""
     [*plain] = (one for one in mutants("modules") if one.steps[0].parameters["form"] == "module")
     program = TorchProgram(plain[0].text)
-    inputs = [(name, Tensor.of(tensor.numpy())) for name, tensor in zip(("v0", "v1"), INPUTS, strict=True)]
+    inputs: Named = [
+        (name, Tensor.of(tensor.numpy())) for name, tensor in zip(("v0", "v1"), INPUTS, strict=True)
+    ]
     exported = torch_programs.capture(torch_programs.build(program), inputs, "exported")
     assert exported.run_decompositions().graph.nodes
 
