@@ -1,12 +1,13 @@
 """Forgotten attributes: how many regressions of TVM's ONNX converters mutants find and node tests do not.
 
-`python -m tests.sweeps.forgotten_attributes [--mutants N] [--only OPERATOR] [--part I/N]`
+`python -m tests.sweeps.forgotten_attributes [--mutants N] [--only OPERATOR] [--part I/N] [--corpus DIR]`
 
 A regression is planted by rewriting the installed converters' source: all `attr.get("name", default)` of one
 converter ignore the model, so that it always sees the default. A case finds it if its result is right with
-the installed converter and wrong, or an error, with the planted one. Node tests come first; mutants of them
-(`onnx-mutants`, N for each test) only for what they do not find. Prints one line for each regression. Takes
-half an hour; `--part 2/6` is the second sixth of the regressions.
+the installed converter and wrong, or an error, with the planted one. Node tests come first, then the cases
+of the corpus (`assay collect --source onnx-attributes,onnx-forms`), then mutants of the tests
+(`onnx-mutants`, N for each), each only for what those before do not find. Prints one line for each
+regression. Takes half an hour; `--part 2/6` is the second sixth of the regressions.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ import numpy as np
 import onnx
 
 from fuzzing.backends.onnx_reference import OnnxReference
-from fuzzing.cases import OnnxModel, Tensor, TestCase
+from fuzzing.cases import Corpus, OnnxModel, Tensor, TestCase
 from fuzzing.errors import CaseFormatError
 from fuzzing.migrate import onnx_constant_inputs, onnx_mutants, onnx_node_tests
 
@@ -188,6 +189,16 @@ def _node_tests() -> dict[str, list[TestCase]]:
     return found
 
 
+def _corpus_cases(folder: Path | None) -> dict[str, list[TestCase]]:
+    """The models of a corpus by operator."""
+    found: dict[str, list[TestCase]] = {}
+    corpus = Corpus(folder) if folder else None
+    for case in map(corpus.get, sorted(corpus.ids())) if corpus else ():
+        if isinstance(case.program, OnnxModel) and case.provenance.operator:
+            found.setdefault(case.provenance.operator, []).append(case)
+    return found
+
+
 def _mutants(tests: Sequence[TestCase], count: int) -> Iterator[TestCase]:
     for test in tests:
         try:
@@ -223,8 +234,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--mutants", type=int, default=3)
     parser.add_argument("--only", default="")
     parser.add_argument("--part", default="1/1", metavar="I/N")
+    parser.add_argument("--corpus", type=Path)
     given = parser.parse_args(arguments)
-    tests = _node_tests()
+    tests, others = _node_tests(), _corpus_cases(given.corpus)
     plants = [
         plant
         for plant in find_plants()
@@ -232,22 +244,26 @@ def main(arguments: Sequence[str]) -> int:
     ]
     part, parts = map(int, given.part.split("/"))
     plants = plants[part - 1 :: parts]
-    by_tests = by_mutants = 0
+    by_tests = by_corpus = by_mutants = 0
     for plant in plants:
         own = [test for name in plant.operators for test in tests.get(name, ())]
         found = _in_process(plant, own, 0)
         by_tests += bool(found)
         if not found:
+            found = _in_process(plant, [case for name in plant.operators for case in others.get(name, ())], 0)
+            by_corpus += bool(found)
+        if not found and given.mutants:
             found = _in_process(plant, own, given.mutants)
             by_mutants += bool(found)
         print(
             f"{plant.converter}.{plant.attribute} ({', '.join(plant.operators)}): {found or 'survives'}",
             flush=True,
         )
+    left = len(plants) - by_tests - by_corpus - by_mutants
     operators = {name for plant in plants for name in plant.operators}
     print(
-        f"{len(plants)} regressions of {len(operators)} operators: node tests find {by_tests}, mutants of "
-        f"them {by_mutants} more, {len(plants) - by_tests - by_mutants} survive"
+        f"{len(plants)} regressions of {len(operators)} operators: node tests find {by_tests}, the corpus "
+        f"{by_corpus} more, mutants {by_mutants} more, {left} survive"
     )
     return 0 if plants else 1
 
