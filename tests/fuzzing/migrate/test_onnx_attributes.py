@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import onnx
 import onnx.parser
-import pytest
 
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
 from fuzzing.coverage.attribute_classes import Cell
-from fuzzing.migrate import sources
 from fuzzing.migrate.onnx_attributes import make_cases
 from fuzzing.migrate.sources import Skip
 
@@ -87,23 +84,3 @@ def test_a_momentum_is_a_share() -> None:
         [node] = onnx.load_model_from_string(item.program.to_bytes()).graph.node
         [momentum] = [attribute.f for attribute in node.attribute if attribute.name == "momentum"]
         assert 0 < momentum < 1
-
-
-#: What onnxruntime and its binding lack: operators, element types, zero points for each filter.
-_LACKING = re.compile(r"NOT_IMPLEMENTED|Unexpected input data type|No corresponding Numpy type|not supported")
-
-
-@pytest.mark.slow
-def test_a_second_implementation_takes_every_case() -> None:
-    """It refused windows of padding alone, among others, which compilers were accused of."""
-    onnxruntime = pytest.importorskip("onnxruntime")
-    refused = {}
-    for item in sources.get("onnx-attributes").migrate():
-        if isinstance(item, TestCase) and all(isinstance(value, Tensor) for _, value in item.inputs):
-            feeds = {name: value.array() for name, value in item.inputs if isinstance(value, Tensor)}
-            try:
-                onnxruntime.InferenceSession(item.program.to_bytes()).run(None, feeds)
-            except Exception as error:  # noqa: BLE001 - onnxruntime has a class for each kind
-                if not _LACKING.search(str(error)):
-                    refused[item.provenance.test] = str(error)
-    assert refused == {}
