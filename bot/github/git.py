@@ -7,7 +7,7 @@ import re
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from bot import processes
 from bot.errors import InfrastructureError, RefusalError, UsageError
@@ -64,6 +64,12 @@ class CorruptMirrorError(InfrastructureError):
     """git cannot use a mirror; rebuilding it may help."""
 
 
+def is_protected(address: SplitResult) -> bool:
+    """Whether nobody on the way can change what is read there: code of it runs here."""
+    here = address.scheme == "http" and address.hostname in _LOOPBACK
+    return here or address.scheme in ("https", "file")
+
+
 class Git:
     """Runs git for one server. Tokens are sent to that server only, and never appear on a command line.
 
@@ -73,8 +79,7 @@ class Git:
     def __init__(self, url: str, token: str | TokenFor | None) -> None:
         self.url = url.rstrip("/")
         parts = urlsplit(self.url)
-        plain_here = parts.scheme == "http" and parts.hostname in _LOOPBACK
-        if parts.scheme not in ("https", "file") and not plain_here:
+        if not is_protected(parts):
             raise UsageError(
                 f"cannot clone from {self.url!r}; ASSAY_GIT_URL must be an https:// or file:// address"
             )

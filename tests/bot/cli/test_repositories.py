@@ -89,6 +89,29 @@ def test_a_place_that_is_no_repository_is_a_mistake(tmp_path: Path, place: str) 
         open_repository(place, Settings(data_dir=tmp_path / "data"))
 
 
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        (
+            "http://git.example.org/octo/tvm",
+            r"--repo http://git\.example\.org/octo/tvm: not read over http.*"
+            r"write https://git\.example\.org/octo/tvm, or clone it and give the folder",
+        ),
+        ("https://ada:s3cret@git.example.org/octo/tvm", r"git\.example\.org holds a user name .* clone it"),
+        ("http://s3cret@127.0.0.1/octo/tvm", r"127\.0\.0\.1 holds a user name .* clone it"),
+        ("https://[::1/octo/tvm", r"--repo https://\[::1/octo/tvm: no address"),
+    ],
+)
+def test_an_address_that_is_not_read_is_refused_in_words_of_the_desk(
+    tmp_path: Path, place: str, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said) as refused:
+        open_repository(place, Settings(data_dir=tmp_path / "data"))
+    assert "ASSAY_" not in str(refused.value)
+    assert "s3cret" not in str(refused.value)
+    assert not (tmp_path / "data").exists()
+
+
 def test_a_server_without_the_repository_refuses(upstream: Path, tmp_path: Path) -> None:
     with pytest.raises(RefusalError, match="octo/gone cannot be read"):
         open_repository(f"file://{upstream.parent}/gone", Settings(data_dir=tmp_path / "data"))
