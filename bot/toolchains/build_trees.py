@@ -1,12 +1,14 @@
 """The folders in which commits are built, and what a build finds of the ones before it.
 
 ROOT/<family>/work        the commit that is built now; its path stays, as build tools record it
+ROOT/<family>/building    names that commit, where its build cannot write
 ROOT/<family>/<commit>/   a tree as its build left it, and its wheel
 ROOT/<family>/lock        held while one is built
 
 A family is everything built by the same commands. A build goes on from the tree of an ancestor, never from
 another branch's: what a pull request leaves behind, in the tree or in the compiler cache, reaches only the
-commits that contain the pull request.
+commits that contain the pull request. Of a build that was killed only the compiler cache is kept, for the
+same commit: files of the tree may be half-written, and ccache writes whole ones.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ MAX_FILES, MAX_BYTES = 200_000, 4 << 30
 _KEPT = 3
 _HISTORY = 1_000  # ancestors that are looked at for a tree
 _FILES, _HOME, _WHEELS, _MANIFEST = "files", "home", "wheels", "assay-files.json"
+_CCACHE, _BUILDING = "ccache", "building"
 _READ_AT_ONCE = 64 << 20  # bytes
 _COPY_TIMEOUT_S = 1800.0
 
@@ -60,6 +63,11 @@ class BuildTree:
     def home(self) -> Path:
         """The commands' home folder."""
         return self.folder / _HOME
+
+    @property
+    def compiler_cache(self) -> Path:
+        """The folder of ccache."""
+        return self.home / _CCACHE
 
 
 #: Runs the commands in a tree; returns the wheel that they made.
@@ -103,15 +111,31 @@ def _prepare(family: Path, commit: CommitFiles) -> BuildTree:
     files = checked_files(commit, "", max_files=MAX_FILES, max_bytes=MAX_BYTES)
     history = source_of(commit).history(commit.target, commit.sha, _HISTORY)
     ancestor = next((one.sha for one in history if (family / one.sha).is_dir()), "")
+    cache = _cache_of_killed(family, commit)
     remove_tree(work)  # a build that was killed may have left anything there
+    (family / _BUILDING).write_text(commit.sha, encoding="utf-8")
     if ancestor:
         _copy(family / ancestor, work)
         discard_tree(work / _WHEELS)
     tree = BuildTree(work, ancestor)
     for folder in (tree.files, tree.home / "tmp"):
         folder.mkdir(parents=True, exist_ok=True)
+    if cache:  # it began as a copy of the ancestor's
+        remove_tree(tree.compiler_cache)
+        cache.rename(tree.compiler_cache)
     _write_files(commit, tree, files)
     return tree
+
+
+def _cache_of_killed(family: Path, commit: CommitFiles) -> Path | None:
+    """The compiler cache that a killed build of this commit left, moved out of the work folder."""
+    building, left = family / _BUILDING, BuildTree(family / "work").compiler_cache
+    if not building.is_file() or building.read_text(encoding="utf-8") != commit.sha:
+        return None
+    plain = _has_plain_parents(family / "work", f"{_HOME}/{_CCACHE}") and not left.is_symlink()
+    if not plain or not left.is_dir():
+        return None
+    return left.rename(family / f"{_CCACHE}.partial-{os.getpid()}")
 
 
 def _keep(tree: BuildTree, wheel: Path, kept: Path) -> None:

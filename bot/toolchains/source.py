@@ -179,7 +179,7 @@ def _environment(tree: BuildTree, tools: Path) -> dict[str, str]:
     }
     if shutil.which("ccache", path=path):
         own |= {
-            "CCACHE_DIR": str(tree.home / "ccache"),
+            "CCACHE_DIR": str(tree.compiler_cache),
             "CCACHE_MAXSIZE": _CCACHE_SIZE,
             "CMAKE_C_COMPILER_LAUNCHER": "ccache",
             "CMAKE_CXX_COMPILER_LAUNCHER": "ccache",

@@ -14,7 +14,7 @@ from bot import toolchains
 from bot.commit_files import CommitFiles
 from bot.config import RepositoryConfig, ToolchainConfig
 from bot.config.sections import BuildConfig
-from bot.errors import BrokenSourcesError, BuildFailedError, ConfigError
+from bot.errors import BrokenSourcesError, BuildFailedError, ConfigError, ProvisionError
 from bot.github.local_repository import LocalRepository
 from bot.toolchains import commit_toolchain, wheel_files
 from bot.toolchains.wheel_files import check_wheel
@@ -173,6 +173,34 @@ def test_a_kill_leaves_nothing_half_built(checkout: Path) -> None:
         assert not list(data.rglob("*.partial-*"))
         assert built(checkout, head).count("answer.c") == 2 + number, "each commit was built once"
     assert base
+
+
+KILLED_ONCE = """\
+cache="$HOME/ccache"; echo before >> order.txt; ls "$cache" >> order.txt 2>&1
+mkdir -p "$cache"; test -e "$cache/objects" && make || { touch "$cache/objects"; kill -9 $$; }"""
+
+
+def test_a_killed_build_goes_on_from_its_own_compiler_cache_alone(checkout: Path) -> None:
+    spec = resolve(checkout, commands=(KILLED_ONCE,))
+    with pytest.raises(ProvisionError, match="ended by signal 9"):
+        make(checkout, spec)
+    head = commit(checkout, {"answer.c": ANSWER % 2})
+    with pytest.raises(ProvisionError, match="ended by signal 9"):  # another's cache was not found
+        make(checkout, resolve(checkout, commands=(KILLED_ONCE,)))
+    assert make(checkout, resolve(checkout, commands=(KILLED_ONCE,))) == 2
+    (tree,) = checkout.parent.glob(f"data/toolchains/builds/*/{head}")
+    assert (tree / "files" / "order.txt").read_text().split() == ["before", "objects"], "no other file is kept"
+    assert (tree / "home" / "ccache" / "objects").exists()
+
+
+def test_a_link_in_place_of_a_killed_builds_cache_is_not_followed(checkout: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "ccache").mkdir(parents=True)
+    trap = f'rm -rf "$HOME"; ln -s {outside} "$HOME"; kill -9 $$'
+    for _ in range(2):
+        with pytest.raises(ProvisionError, match="ended by signal 9"):
+            make(checkout, resolve(checkout, commands=(trap,)))
+    assert (outside / "ccache").is_dir()
 
 
 def test_a_build_has_limits_and_no_network(checkout: Path) -> None:
