@@ -38,7 +38,7 @@ def open_repository(place: str, settings: Settings) -> Repository:
         raise UsageError(f"--repo {place}: write it as https://github.com/OWNER/NAME")
     if not is_protected(parts):
         raise UsageError(
-            f"--repo {place}: not read over http, as anybody on the way could change the code that runs here; "
+            f"--repo {place}: not read over http: anybody on the way could change the code that runs here; "
             f"write {place.replace('http', 'https', 1)}, or clone it and give the folder"
         )
     echo(f"reading {owner}/{name} from {server}", err=True)

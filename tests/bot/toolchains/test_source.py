@@ -189,7 +189,9 @@ def test_a_killed_build_goes_on_from_its_own_compiler_cache_alone(checkout: Path
         make(checkout, resolve(checkout, commands=(KILLED_ONCE,)))
     assert make(checkout, resolve(checkout, commands=(KILLED_ONCE,))) == 2
     (tree,) = checkout.parent.glob(f"data/toolchains/builds/*/{head}")
-    assert (tree / "files" / "order.txt").read_text().split() == ["before", "objects"], "no other file is kept"
+    assert (tree / "files" / "order.txt").read_text().split() == ["before", "objects"], (
+        "no other file is kept"
+    )
     assert (tree / "home" / "ccache" / "objects").exists()
 
 
