@@ -48,6 +48,9 @@ def transposed_output_is_reached(given: Operands) -> bool:
     x, w, wanted = given.shape(0), given.shape(1), given.get("output_shape")
     if x is None or w is None or len(w) != len(x):
         return True
+    bias, group = given.shape(2), given.get("group", 1)
+    if group <= 0 or x[1] != w[0] or x[1] % group or bias not in (None, (w[1] * group,)):
+        return False  # "the number of channels in W.shape[0] should be equal to X.shape[1]"
     ones = (1,) * (len(x) - 2)
     strides, dilations = given.get("strides") or ones, given.get("dilations") or ones
     extra = given.get("output_padding") or (0,) * len(ones)

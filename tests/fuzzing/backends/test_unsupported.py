@@ -145,6 +145,13 @@ SAID = [
     Said(
         "openvino",
         "RuntimeError",
+        "Exception from src/inference/src/core.cpp:104:\n[ GENERAL_ERROR ] "
+        "data has zero dimension which is not allowed",
+        "no tensors without elements",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
         f"{_OV_LOG}-- Col2Im-18 with a message:\nCheck '(dilations.size() == spatial_rank)' failed at "
         "src/frontends/onnx/frontend/src/op/col2im.cpp:37:\nWhile validating ONNX node '<Node(Col2Im): v>':\n"
         "Col2Im 'dilations' attribute must have size [2]. Got: 3\n",

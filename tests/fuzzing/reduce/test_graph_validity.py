@@ -75,6 +75,13 @@ OUTSIDE = {
         "(float[1,1,1] x) => (float[1,1,2] y) <float[1,1,1] w = {1}> "
         "{ y = ConvTranspose<output_padding = [1]>(x, w) }"
     ),
+    "a transposed convolution of two channels by filters of one": state_of(
+        "(float[1,2,1] x) => (float[1,1,1] y) <float[1,1,1] w = {1}> { y = ConvTranspose(x, w) }"
+    ),
+    "a transposed convolution with two biases for one filter": state_of(
+        "(float[1,1,1] x) => (float[1,1,1] y) <float[1,1,1] w = {1}, float[2] b = {1, 2}> "
+        "{ y = ConvTranspose(x, w, b) }"
+    ),
     "sequences along the axis of the batch": state_of(
         "(float[2,2] x) => (float[2,2] y) <int64[2] n = {1, 2}> "
         "{ y = ReverseSequence<batch_axis = 0, time_axis = 0>(x, n) }"
@@ -256,6 +263,8 @@ INSIDE = (
     "{ y = ConvTranspose<output_shape = [3], strides = [2]>(x, w) }",
     "(float[1,1,1] x) => (float[1,1,3] y) <float[1,1,2] w = {1, 1}> "
     "{ y = ConvTranspose<dilations = [2], output_padding = [1], pads = [0, 1]>(x, w) }",
+    "(float[1,2,1] x) => (float[1,2,1] y) <float[2,1,1] w = {1, 2}, float[2] b = {1, 2}> "
+    "{ y = ConvTranspose<group = 2>(x, w, b) }",
     "(float[2,2] x) => (float[2,2] y) <int64[2] n = {1, 2}> "
     "{ y = ReverseSequence<batch_axis = 0, time_axis = 1>(x, n) }",
     "(float[1,1,2] x) => (float[1,1,4] y) <float[1,1,1] w = {1}> "
