@@ -9,7 +9,7 @@ from functools import lru_cache
 from fuzzing.mutate.programs import mutations
 from fuzzing.mutate.programs.mutant_names import MUTANTS_OF_SEED
 from fuzzing.mutate.programs.mutations import Parameters, Proposal
-from fuzzing.mutate.programs.profile import Profile, profile
+from fuzzing.mutate.programs.profile import profile, run_program
 from fuzzing.mutate.programs.program_tree import ProgramTree
 from fuzzing.mutate.programs.seeds import Seed, make_seed
 from fuzzing.rng import Rng, derive_seed
@@ -61,7 +61,8 @@ def make_mutant(number: int, seed: int, extensions: tuple[int, ...] = ()) -> Mut
     rng = Rng(derive_seed(seed, "mutations", number))
     program, recorded, steps = start.program, start.recorded, list[Step]()
     for left in reversed(range(rng.between(*_STEPS))):
-        found = _mutate(program, recorded, rng, len(steps) + 1, mutations.names())
+        proposal = Proposal(program, recorded, rng, len(steps) + 1)
+        found = _mutate(proposal, start.seed, mutations.names())
         if found is None:
             break
         program, step = found
@@ -82,7 +83,7 @@ def _extend(parent: Mutant, number: int, seed: int, extensions: tuple[int, ...])
     except Exception:  # noqa: BLE001 - a step was unsound, which `find_difference` reports
         return parent
     wanted = names[extensions[-1] % len(names)]
-    found = _mutate(program, recorded, rng, len(parent.steps) + 1, (wanted,))
+    found = _mutate(Proposal(program, recorded, rng, len(parent.steps) + 1), parent.seed, (wanted,))
     if found is None:
         return parent
     return Mutant(parent.seed, (*parent.steps, found[1]), found[0].text)
@@ -103,17 +104,28 @@ def apply_steps(text: str, steps: Sequence[Step]) -> tuple[str, tuple[Step, ...]
     return program.text, tuple(applied)
 
 
-def _mutate(
-    program: ProgramTree, recorded: Profile, rng: Rng, number: int, names: Sequence[str]
-) -> tuple[ProgramTree, Step] | None:
+def _mutate(proposal: Proposal, seed: Seed, names: Sequence[str]) -> tuple[ProgramTree, Step] | None:
     """The program after one of these mutations; None if none drawn finds a place."""
-    proposal = Proposal(program, recorded, rng, number)
     for _ in range(_PROPOSALS):
-        name = rng.choice(names)
+        name = proposal.rng.choice(names)
         parameters = mutations.get(name).propose(proposal)
         if parameters is None:
             continue
-        changed = mutations.get(name).apply(program, number, parameters)
-        if changed is not None:
-            return changed, Step(name, number, parameters)
+        changed = mutations.get(name).apply(proposal.program, proposal.number, parameters)
+        if changed is not None and (mutations.get(name).exact or _is_accepted(changed, seed)):
+            return changed, Step(name, proposal.number, parameters)
     return None
+
+
+def _is_accepted(program: ProgramTree, seed: Seed) -> bool:
+    """Whether eager torch takes the operands, to which an inexact mutation gives other strides or kernels.
+
+    Some kernels view an operand, or ask for a contiguous one.
+    """
+    try:
+        run_program(program.text, seed.tensors)
+    except RuntimeError:
+        return False
+    except Exception:  # noqa: BLE001 - the step is unsound, which `find_difference` reports
+        return True
+    return True

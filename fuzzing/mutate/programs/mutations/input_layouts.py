@@ -11,8 +11,6 @@ from fuzzing.mutate.programs.program_tree import ProgramTree, parse_statements
 #: Layouts that a contiguous tensor does not have, which `view` refuses.
 _STRIDED = ("transposed", "sliced", "channels_last")
 _FUNCTION = "arrange"
-#: Views, and `take_along_dim`, whose kernel has one (torch 2.13).
-_VIEWS = re.compile(r"view|take_along_dim")
 #: Writes: methods that end with an underscore, assigned indices, out=.
 _WRITE = re.compile(r"\w_\(|\] *[-+*/|&^]?=(?!=)|\bout=")
 
@@ -39,17 +37,16 @@ class InputLayouts:
         if point is None or not names or any(name not in point for name in names) or _has_offsets(program):
             return None
         place = rng.below(len(names))
-        views = bool(_VIEWS.search(program.text))
         facts = point[names[place]]
         others = [
             other
             for other, name in enumerate(names)
             if other != place and point[name].dtype == facts.dtype and point[name].values.numel()
         ]
-        forms = [form for form in _forms(facts) if not views or form not in _STRIDED]
+        forms = [form for form in _forms(facts) if "view" not in program.text or form not in _STRIDED]
         if others and facts.values.numel():
             forms += ["shared", "shared"]
-        axes = [] if views or _WRITE.search(program.text) else _constant_axes(facts)
+        axes = [] if "view" in program.text or _WRITE.search(program.text) else _constant_axes(facts)
         forms += ["expanded", "expanded"] if axes else []
         if not forms:
             return None
