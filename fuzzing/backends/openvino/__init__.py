@@ -127,7 +127,7 @@ class OpenVino(Backend):
             r"\1",
         ),
         UnsupportedPattern(  # of releases up to 2023
-            _EXCEPTIONS, r"\w+ has zero dimension which is not allowed", "no tensors without elements"
+            _EXCEPTIONS, r"\bhas zero dimension which is not allowed", "no tensors without elements"
         ),
         # A translator's check of its inputs: PYTORCH_OP_CONVERSION_CHECK(correction == 1, ...).
         UnsupportedPattern(_EXCEPTIONS, r"\[PyTorch Frontend\] Unexpected (value of [^\n.]+)", r"\1"),
