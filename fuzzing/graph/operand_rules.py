@@ -16,7 +16,7 @@ import numpy as np
 
 from fuzzing.graph.ir import Graph, Node
 from fuzzing.graph.operands import Array, Operands, Shape, ValueOf
-from fuzzing.graph.window_rules import pool_windows_hold_data, transposed_output_is_reached
+from fuzzing.graph.window_rules import pool_windows_hold_data, transposed_convolution_fits
 
 #: Attributes that switch something: their pages give no meaning to numbers other than 0 and 1.
 _SWITCHES = frozenset(
@@ -510,7 +510,7 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "ConstantOfShape": _vectors(0),
     "Conv": _convolution,
     "ConvInteger": _integer_convolution,
-    "ConvTranspose": transposed_output_is_reached,
+    "ConvTranspose": transposed_convolution_fits,
     "DeformConv": _kernel_fits,
     "DequantizeLinear": _dequantization,
     "Div": _division,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fuzzing.graph.operands import Operands
+from fuzzing.graph.operands import Operands, Shape
 
 
 def pool_windows_hold_data(given: Operands) -> bool:
@@ -40,24 +40,22 @@ def _axis_holds_data(
     return bool(((places >= 0) & (places < length)).any(axis=1).all())
 
 
-def transposed_output_is_reached(given: Operands) -> bool:
-    """ "Each padding value in output_padding must be less than the corresponding stride/dilation dimension".
+def transposed_convolution_fits(given: Operands) -> bool:
+    """The filters fit the channels, and the output holds no more than the windows write and `output_padding`.
 
-    So the lengths in `output_shape` are at most as much longer than what the windows write.
+    "Each padding value in output_padding must be less than the corresponding stride/dilation dimension", so
+    the lengths in `output_shape` are at most as much longer than what the windows write.
     """
     x, w, wanted = given.shape(0), given.shape(1), given.get("output_shape")
     if x is None or w is None or len(w) != len(x):
         return True
-    bias, group = given.shape(2), given.get("group", 1)
-    if group <= 0 or x[1] != w[0] or x[1] % group or bias not in (None, (w[1] * group,)):
-        return False  # "the number of channels in W.shape[0] should be equal to X.shape[1]"
     ones = (1,) * (len(x) - 2)
     strides, dilations = given.get("strides") or ones, given.get("dilations") or ones
     extra = given.get("output_padding") or (0,) * len(ones)
     most = [max(pair) - 1 for pair in zip(strides, dilations, strict=False)]
-    if not len(extra) == len(most) == len(ones) or any(
-        one > limit for one, limit in zip(extra, most, strict=True)
-    ):
+    if not _filters_fit(given, x, w) or not len(extra) == len(most) == len(ones):
+        return False
+    if any(one > limit for one, limit in zip(extra, most, strict=True)):
         return False
     if wanted is None or len(wanted) != len(ones):
         return wanted is None
@@ -66,3 +64,9 @@ def transposed_output_is_reached(given: Operands) -> bool:
         for size, kernel, stride, dilation, more in zip(x[2:], w[2:], strides, dilations, extra, strict=True)
     ]
     return all(length - one <= limit for length, one, limit in zip(wanted, written, most, strict=True))
+
+
+def _filters_fit(given: Operands, x: Shape, w: Shape) -> bool:
+    """ "The number of channels in W.shape[0] should be equal to X.shape[1]"; a bias has the output's."""
+    bias, group = given.shape(2), given.get("group", 1)
+    return bool(group > 0 and x[1] == w[0] and x[1] % group == 0 and bias in (None, (w[1] * group,)))
