@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +45,7 @@ from bot.settings import Settings, load_settings
 from bot.store import Database, campaigns
 from bot.store.models import Bug, BugState
 from bot.terminal import echo
+from fuzzing.oracles.tolerance_profiles import DEFAULT
 
 _OPEN = frozenset({BugState.NEW, BugState.HELD, BugState.REPORTED})
 
@@ -113,6 +115,8 @@ def command(
         raise UsageError("give a BUG, --case CASE or --coverage-gap TARGET")
     if bool(case) != bool(backend):
         raise UsageError("--case and --backend go together")
+    if not case and (python != sys.executable or device or given or profile != DEFAULT):
+        raise UsageError("--python, --device, --option and --profile need --case")
     if case and repository is None:
         raise UsageError("--case needs --repository, a checkout to write the test for")
     if not dry_run:

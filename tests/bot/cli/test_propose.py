@@ -179,6 +179,7 @@ def planted_venv(folder: Path, plant: Plant) -> Path:
         (("--case", "abcd"), "--case and --backend go together"),
         (("7", "--backend", "tvm"), "--case and --backend go together"),
         (("--case", "abcd", "--backend", "tvm"), "--case needs --repository"),
+        (("7", "--profile", "eagle"), "--python, --device, --option and --profile need --case"),
         (("7", "--case", "abcd", "--backend", "tvm"), "give a BUG, --case CASE or --coverage-gap TARGET"),
     ],
 )
