@@ -30,11 +30,8 @@ _HEADING_WORDS = 3
 #: Capitalized words of short messages that name no operator.
 _PYTHON_NAMES = frozenset({"False", "None", "Tensor", "True"})
 _NONFINITE = re.compile(r"^[^'\"]*\b(?:nan|inf)")
-
-
 #: The frontend whose programs are graphs with initializers.
 _GRAPHS = "ONNX"
-
 #: `torch.Tensor.erfinv` and `torch.special.erfinv` are `torch.erfinv`.
 _ALIASES = re.compile(r"\btorch\.(?:Tensor|special)\.")
 
