@@ -471,9 +471,15 @@ def _roi_align(given: Operands) -> bool:
 
 
 def _reverse_sequence(given: Operands) -> bool:
-    """The axes of batch and time are the first two, and are not the same."""
+    """Batch and time are the first two axes; each sequence of the batch is at most as long as the time."""
     batch, time = given.get("batch_axis", 1), given.get("time_axis", 0)
-    return {batch, time} == {0, 1} and _vectors(1)(given)
+    x, lengths, values = given.shape(0), given.shape(1), given.value(1)
+    if {batch, time} != {0, 1}:
+        return False
+    if x is None or lengths is None:
+        return True
+    within = values is None or bool(((values >= 0) & (values <= x[time])).all())
+    return lengths == (x[batch],) and within
 
 
 def _scan(given: Operands) -> bool:

@@ -86,6 +86,14 @@ OUTSIDE = {
         "(float[2,2] x) => (float[2,2] y) <int64[2] n = {1, 2}> "
         "{ y = ReverseSequence<batch_axis = 0, time_axis = 0>(x, n) }"
     ),
+    "two sequences for a batch of four": state_of(
+        "(float[4,2] x) => (float[4,2] y) <int64[2] n = {1, 1}> "
+        "{ y = ReverseSequence<batch_axis = 0, time_axis = 1>(x, n) }"
+    ),
+    "a sequence longer than the time": state_of(
+        "(float[2,2] x) => (float[2,2] y) <int64[2] n = {1, 3}> "
+        "{ y = ReverseSequence<batch_axis = 0, time_axis = 1>(x, n) }"
+    ),
     "sequences along the axis that the batch has by default": state_of(
         "(float[2,2] x) => (float[2,2] y) <int64[2] n = {1, 2}> { y = ReverseSequence<time_axis = 1>(x, n) }"
     ),
