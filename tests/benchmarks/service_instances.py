@@ -5,9 +5,9 @@ they answer, some of them twice through different services, and process them. Th
 pushes at once, with a GitHub double and a trivial compiler; each must end with one comment and one live
 campaign. Figures are ratios to one service in the same round; everything shares the machine.
 
-A service answers with one process, beside which senders, PostgreSQL and readers want cores. On two cores
-`--share 0.15` keeps each of these processes to that share of a core, so that two do not take it from each
-other: what is left is what services cost each other. The bar: two answer 1.5 times as fast as one.
+A service has a process that answers and one that reads, beside which senders and PostgreSQL want cores. On
+two cores `--share 0.15` keeps each process of a service to that share of a core, so that services do not take
+it from each other: what is left is what they cost each other. The bar: two answer 1.5 times as fast as one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import signal
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ from tests.scenarios.service_process import ServiceProcess
 from tests.scenarios.storm import storms
 from tests.support.postgres import SWITCH, Server, missing, serving
 
-_SENDERS = 24  # requests under way at a time, however many services there are
+_SENDERS = 24  # requests under way at a time, to each service
 _LATER = 100  # a delivery's second copy comes about so many later
 
 
@@ -81,7 +81,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--services", type=int, nargs="+", default=[1, 2, 3], help="how many; 1 first")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--deliveries", type=int, default=600, help="different ones")
-    parser.add_argument("--share", type=float, default=1.0, help="of a core, for the process that answers")
+    parser.add_argument("--share", type=float, default=1.0, help="of a core, for each process of a service")
     parser.add_argument("--no-storms", action="store_true", help="deliveries alone")
     parser.add_argument("--pulls", type=int, default=6, help="pull requests that are pushed to at once")
     parser.add_argument("--pushes", type=int, default=6, help="to each of them, half a second apart")
@@ -173,19 +173,21 @@ def _shots(fresh: int, count: int) -> list[tuple[webhooks.Shot, int]]:
 async def _send(
     hosts: Sequence[tuple[str, int]], shots: Sequence[tuple[webhooks.Shot, int]]
 ) -> webhooks.Sample:
-    """Sends as fast as there are answers."""
-    clients, sample = [webhooks.Client(*host) for host in hosts], webhooks.Sample()
-    left = iter(shots)
+    """Sends to each service as fast as it answers; none waits for another's answers."""
+    sample = webhooks.Sample()
 
-    async def sender() -> None:
-        for shot, where in left:
-            status, body = await clients[where].send(shot.request)
+    async def sender(client: webhooks.Client, left: Iterator[webhooks.Shot]) -> None:
+        for shot in left:
+            status, body = await client.send(shot.request)
             sample.wrong += status != shot.expected
             sample.new += status == 202 and json.loads(body)["stored"]
 
+    clients = [webhooks.Client(*host) for host in hosts]
     async with asyncio.TaskGroup() as tasks:
-        for _ in range(_SENDERS):
-            tasks.create_task(sender())
+        for number, client in enumerate(clients):
+            left = iter([shot for shot, where in shots if where == number])
+            for _ in range(_SENDERS):
+                tasks.create_task(sender(client, left))
     for client in clients:
         await client.close()
     return sample

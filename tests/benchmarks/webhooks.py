@@ -192,7 +192,7 @@ async def _until(due: float) -> None:
 def service(data_dir: Path, url: str, share: float = 1) -> Iterator[tuple[str, int]]:
     """A real service on a free port with the database at `url`; SIGTERM must end it cleanly.
 
-    share  of a core that its process for acknowledgements gets
+    share  of a core that each of its processes gets
     """
     environment = os.environ | {"ASSAY_WEBHOOK_SECRET": SECRET, "ASSAY_DATA_DIR": str(data_dir)}
     environment["ASSAY_DATABASE_URL"] = url
