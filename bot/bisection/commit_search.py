@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bot.bisection.commit_range import CommitQuery, CommitRange, describe_commit
-from bot.bisection.commit_sources import Reach, Sources
+from bot.bisection.commit_sources import Reach, Sources, most_usable
 from bot.bisection.release_probe import BisectionQuery
 from bot.bisection.search import ResultKind, max_probed
 from bot.toolchains.registry import OnProgress
@@ -16,10 +17,18 @@ Bisect = Callable[[CommitQuery, CommitRange, Sequence[str]], dict[str, Any]]
 
 
 def search_commits(
-    sources: Sources, between: CommitRange, query: BisectionQuery, bisect: Bisect, progress: OnProgress
+    choices: Sequence[Sources],
+    between: CommitRange,
+    query: BisectionQuery,
+    bisect: Bisect,
+    progress: OnProgress,
 ) -> dict[str, Any]:
-    """The result of `bisect`, with the commits that it names and the wheel that they were laid over."""
-    answer = _search(sources, between, query, bisect, progress)
+    """The result of `bisect`, with the commits that it names and the wheel that they were laid over.
+
+    `choices` are those of `list_sources`. The commits that work over the wheel of the last one are searched
+    first, and older ones over an older wheel only if the change lies before them.
+    """
+    sources, answer = _search_choices(choices, between, query, bisect, progress)
     merge = str(answer["release"] or "")
     branch = sources.merged(merge) if answer["kind"] == ResultKind.FOUND.value else None
     if branch is None or branch.good == branch.bad:
@@ -32,14 +41,50 @@ def search_commits(
     return inner
 
 
+def _search_choices(
+    choices: Sequence[Sources],
+    between: CommitRange,
+    query: BisectionQuery,
+    bisect: Bisect,
+    progress: OnProgress,
+) -> tuple[Sources, dict[str, Any]]:
+    """The answer, and the sources that gave it."""
+    more = len(choices) > 1 or choices[0].older is not None
+    for one in choices:
+        newest = replace(one, older=None)
+        answer = _search(newest, between, query, bisect, progress, more=more)
+        if not more or _is_final(answer, fixed_by=query.fixed_by):
+            return newest, answer
+    progress("the change lies before these commits: looking for those that work over an older wheel")
+    chosen = most_usable(choices, between, progress)
+    return chosen, _search(chosen, between, query, bisect, progress)
+
+
+def _is_final(answer: Mapping[str, Any], *, fixed_by: bool) -> bool:
+    """Whether older commits would not change an answer: a change was found, the last commit answers the
+    question alone, or the time is over.
+    """
+    last_decides = ResultKind.HORIZON if fixed_by else ResultKind.NEVER
+    final = {kind.value for kind in (ResultKind.FOUND, ResultKind.RANGE, ResultKind.ERROR, last_decides)}
+    return answer["kind"] in final or bool(answer.get("untried"))
+
+
 def _search(
-    sources: Sources, between: CommitRange, query: BisectionQuery, bisect: Bisect, progress: OnProgress
+    sources: Sources,
+    between: CommitRange,
+    query: BisectionQuery,
+    bisect: Bisect,
+    progress: OnProgress,
+    *,
+    more: bool = False,
 ) -> dict[str, Any]:
+    """The answer over these sources. more: commits that they leave out may be searched over others."""
     reach = sources.reach(sources.revisions(between), progress)
     shas = reach.usable
+    why = "do not work with this wheel: left for later" if more else "work with no wheel: not searched"
     for left_out in filter(None, (reach.before, reach.between)):
         ends = " to ".join(dict.fromkeys(left_out[at][:12] for at in (0, -1)))
-        progress(f"{len(left_out)} commits, {ends}, work with no wheel: not searched")
+        progress(f"{len(left_out)} commits, {ends}, {why}")
     progress(
         f"{between}: {len(shas)} commits differ in the compiler's Python sources, "
         f"at most {max_probed(len(shas))} to try unless some are skipped"

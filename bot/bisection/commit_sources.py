@@ -2,7 +2,8 @@
 
 Commits whose compiler sources are equal to those of the commit before are left out: nothing can tell them
 apart. All are laid over the wheel of the last commit, so that two of them differ in nothing else. Older
-commits with which that wheel does not work are laid over a wheel of their time.
+commits with which that wheel does not work are laid over a wheel of their time, if the others do not show
+the change: to find which commits work takes more toolchains than to search them.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class Sources:
         return CommitRange(begin, parents[1]) if begin else None
 
 
-def choose_sources(
+def list_sources(
     repository: History,
     between: CommitRange,
     config: RepositoryConfig,
@@ -136,12 +137,12 @@ def choose_sources(
     progress: OnProgress,
     resolve: Resolve = toolchains.resolve,
     provision: Provision = toolchains.provision,
-) -> Sources:
+) -> list[Sources]:
     """The widest folders and the nearest wheel with which both ends of a range work.
 
-    Where nothing works for both: of what works for the bad end, the folders that most commits work with, over
-    the wheels of both ends. Raises UsageError if the repository is another compiler's, ProvisionError if no
-    wheel works.
+    Where nothing works for both: all folders that work for the bad end, the widest first, each with the
+    wheels of both ends. Raises UsageError if the repository is another compiler's, ProvisionError if no wheel
+    works.
     """
     bad = CommitFiles(repository, "", between.bad)
     layout = find_layout(bad)
@@ -154,11 +155,15 @@ def choose_sources(
         sources = Sources(repository, config, data_dir, candidate, resolve=resolve, provision=provision)
         if sources.works(between.bad, progress):
             if sources.works(between.good, progress):
-                return sources
+                return [sources]
             working.append(sources)
     if not working:
         raise BrokenSourcesError(f"the sources of {between.bad[:12]} work with no wheel; see above")
-    choices = [replace(one, older=_older(one, between.good)) for one in _nearest_wheel_each(working)]
+    return [replace(one, older=_older(one, between.good)) for one in _nearest_wheel_each(working)]
+
+
+def most_usable(choices: Sequence[Sources], between: CommitRange, progress: OnProgress) -> Sources:
+    """Of several sources those with which most of the differing commits can be tested."""
     return choices[0] if len(choices) == 1 else max(choices, key=lambda one: _share(one, between, progress))
 
 

@@ -15,7 +15,7 @@ from packaging.version import Version
 from bot.approval import require_approval
 from bot.bisection.commit_range import CommitRange, release_commit, tagged_range
 from bot.bisection.commit_search import search_commits
-from bot.bisection.commit_sources import choose_sources
+from bot.bisection.commit_sources import list_sources
 from bot.bisection.decision_rule import DecisionRule
 from bot.bisection.journal import Journal
 from bot.bisection.release_probe import BisectionQuery, ReleaseProbe, bisect_releases
@@ -145,7 +145,7 @@ class ReleaseBisection:
         def note(line: str) -> None:
             on_event({"note": line})
 
-        sources = choose_sources(
+        choices = list_sources(
             history,
             between,
             self.known.config,
@@ -155,7 +155,7 @@ class ReleaseBisection:
             provision=services.provision,
         )
         return search_commits(
-            sources,
+            choices,
             between,
             replace(self._question(), fixed_by=fixed_by),
             lambda query, wanted, found: self._bisect(query, wanted, found, on_event, stop),

@@ -14,7 +14,7 @@ import click
 
 from bot.bisection.commit_range import CommitRange, tagged_range
 from bot.bisection.commit_search import search_commits
-from bot.bisection.commit_sources import choose_sources
+from bot.bisection.commit_sources import list_sources
 from bot.bisection.decision_rule import DecisionRule
 from bot.bisection.journal import Journal
 from bot.bisection.release_probe import BisectionQuery, ReleaseProbe, bisect_releases
@@ -198,8 +198,8 @@ class _Search:
     def commits(self, repository: Repository, between: CommitRange) -> dict[str, Any]:
         """The commit with the change; of a merge, the commit of the merged branch if that has it."""
         config = validate_configuration({"backend": self.query.backend})
-        sources = choose_sources(repository, between, config, self.data_dir, _print_progress)
-        return search_commits(sources, between, self.query, self._search, _print_progress)
+        choices = list_sources(repository, between, config, self.data_dir, _print_progress)
+        return search_commits(choices, between, self.query, self._search, _print_progress)
 
     def _search(
         self, query: BisectionQuery, wanted: Range | CommitRange, found: Sequence[str]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from bot.bisection.commit_range import CommitQuery, CommitRange, History
 from bot.bisection.commit_search import search_commits
-from bot.bisection.commit_sources import Provision, Sources, choose_sources
+from bot.bisection.commit_sources import Provision, Sources, list_sources, most_usable
 from bot.cli.common.options import validate_configuration
 from bot.commit_files import CommitFiles, CommitMessage
 from bot.config import RepositoryConfig
@@ -44,10 +44,13 @@ class LinearHistory:
 
 @dataclass
 class Wheels:
-    """What works: wheel and folder → the places of the first and the last commit that work."""
+    """What works: wheel and folder → the places of the first and the last commit that work.
+
+    made  the wheel and the commit of each toolchain that was tried
+    """
 
     reach: dict[tuple[str, str], tuple[int, int]]
-    made: int = 0
+    made: list[tuple[str, str]] = field(default_factory=list)
 
     def resolve(self, config: RepositoryConfig, read: Any, _data_dir: Path) -> ToolchainSpec:
         chosen = config.toolchain.wheel
@@ -56,16 +59,20 @@ class Wheels:
 
     def provision(self, spec: ToolchainSpec, _data_dir: Path, _progress: OnProgress) -> object:
         assert isinstance(spec.commit, CommitFiles)
-        first, last = self.reach[spec.requirements[0].partition("==")[2], spec.overlay[0].path]
-        self.made += 1
+        wheel = spec.requirements[0].partition("==")[2]
+        first, last = self.reach[wheel, spec.overlay[0].path]
+        self.made.append((wheel, spec.commit.sha))
         if not first <= COMMITS.index(spec.commit.sha) <= last:
             raise BrokenSourcesError(f"{spec.label}: cannot be imported")
         return None
 
-    def sources(self, between: CommitRange = BETWEEN) -> Sources:
-        return choose_sources(
+    def sources(self) -> Sources:
+        return most_usable(self.choices(), BETWEEN, lambda _line: None)
+
+    def choices(self) -> list[Sources]:
+        return list_sources(
             cast("History", LinearHistory()),
-            between,
+            BETWEEN,
             validate_configuration({"backend": "tvm"}),
             Path("data"),
             lambda _line: None,
@@ -117,28 +124,91 @@ def test_other_folders_are_no_older_wheel() -> None:
     assert reached(wheels.sources()) == (17, 0, 0, 3)
 
 
-def _answer(before: str, release: str) -> dict[str, Any]:
-    """What a search answers that names two commits, over two wheels with a gap between them."""
-    sources = Wheels({("2", "all"): (15, 19), ("1", "all"): (0, 12)}).sources()
+@dataclass
+class Change:
+    """Answers searches as if one commit had brought a bug; keeps the commits that each was asked about."""
+
+    place: int
+    asked: list[list[str]]
+
+    def bisect(self, _query: CommitQuery, _between: CommitRange, shas: Sequence[str]) -> dict[str, Any]:
+        self.asked.append(list(shas))
+        bad = [COMMITS.index(sha) >= self.place for sha in shas]
+        if not any(bad):
+            return {"kind": "never", "before": shas[-1], "release": None, "between": []}
+        first = bad.index(True)
+        if not first:
+            return {"kind": "horizon", "before": None, "release": shas[0], "between": []}
+        return {"kind": "found", "before": shas[first - 1], "release": shas[first], "between": []}
+
+    @classmethod
+    def since(cls, place: int, wheels: Wheels) -> tuple[dict[str, Any], list[list[str]]]:
+        """The answer, and the commits that each search was asked about."""
+        change = cls(place, [])
+        found = search_commits(wheels.choices(), BETWEEN, query(), change.bisect, lambda _line: None)
+        return found, change.asked
+
+
+def two_wheels() -> Wheels:
+    return Wheels({("2", "all"): (15, 19), ("1", "all"): (0, 12)})
+
+
+def test_a_change_among_the_last_commits_needs_no_older_wheel() -> None:
+    wheels = two_wheels()
+    answer, asked = Change.since(17, wheels)
+    assert (answer["kind"], answer["release"]) == ("found", COMMITS[17])
+    assert asked == [COMMITS[15:]]
+    assert answer["over"] == "tvm 2 with all of the commit"
+    assert [sha for wheel, sha in wheels.made if wheel == "1"] == [COMMITS[-1]]
+
+
+def test_folders_that_fewer_commits_work_with_are_searched_first_if_they_are_wider() -> None:
+    wheels = Wheels({("2", "all"): (15, 19), ("2", "part"): (8, 19), ("1", "part"): (0, 5)})
+    assert Change.since(17, wheels)[1] == [COMMITS[15:]]
+    assert Change.since(9, wheels)[1] == [COMMITS[15:], COMMITS[8:]]
+    assert Change.since(3, wheels)[1] == [COMMITS[15:], COMMITS[8:], COMMITS[:6] + COMMITS[8:]]
+
+
+def test_a_case_that_the_last_commit_passes_is_not_searched_over_older_wheels() -> None:
+    answer, asked = Change.since(20, two_wheels())
+    assert (answer["kind"], asked) == ("never", [COMMITS[15:]])
+
+
+def test_a_fix_is_looked_for_over_older_wheels_if_the_first_commits_of_the_last_have_it() -> None:
+    asked: list[Sequence[str]] = []
+
+    def bisect(_query: CommitQuery, _between: CommitRange, shas: Sequence[str]) -> dict[str, Any]:
+        asked.append(shas)
+        return {"kind": kind, "before": None, "release": None, "between": []}
+
+    for kind, searches in (("never", 2), ("horizon", 1), ("error", 1), ("unreliable", 2)):
+        asked.clear()
+        fixed_by = replace(query(), fixed_by=True)
+        search_commits(two_wheels().choices(), BETWEEN, fixed_by, bisect, lambda _line: None)
+        assert len(asked) == searches, kind
+
+
+def test_searched_commits_are_made_over_the_wheel_of_their_part() -> None:
+    seen: list[list[str]] = []
 
     def bisect(asked: CommitQuery, _between: CommitRange, shas: Sequence[str]) -> dict[str, Any]:
-        assert list(shas) == COMMITS[:13] + COMMITS[15:]
-        wheels = [asked.spec(sha).requirements[0] for sha in shas]
-        assert wheels == ["tvm==1"] * 13 + ["tvm==2"] * 5
-        return {"kind": "found", "before": before, "release": release, "between": []}
+        seen.append([asked.spec(sha).requirements[0] for sha in shas])
+        return {"kind": "horizon", "before": None, "release": shas[0], "between": []}
 
-    return search_commits(sources, BETWEEN, query(), bisect, lambda _line: None)
+    search_commits(two_wheels().choices(), BETWEEN, query(), bisect, lambda _line: None)
+    assert seen == [["tvm==2"] * 5, ["tvm==1"] * 13 + ["tvm==2"] * 5]
 
 
 def test_a_change_over_one_wheel_is_found() -> None:
-    answer = _answer(COMMITS[4], COMMITS[5])
-    assert (answer["kind"], answer["between"]) == ("found", [])
+    answer, asked = Change.since(5, two_wheels())
+    assert asked[-1] == COMMITS[:13] + COMMITS[15:]
+    assert (answer["kind"], answer["release"]) == ("found", COMMITS[5])
     assert answer["over"] == (
         "tvm 2 with all of the commit; up to 120000000000: tvm 1 with all of the commit"
     )
 
 
 def test_a_change_between_two_wheels_may_be_of_the_wheels() -> None:
-    answer = _answer(COMMITS[12], COMMITS[15])
+    answer, _asked = Change.since(15, two_wheels())
     assert (answer["kind"], answer["between"]) == ("range", COMMITS[13:15])
     assert answer["across_wheels"]
