@@ -26,7 +26,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 class CachedToolchain:
     """A folder of the cache.
 
-    record   how it was made: `label`, `requirements`, `overlay`, `commit`, `hashes`; {} for a failure
+    record   how it was made: `label`, `requirements`, `overlay`, `commit`, `hashes`; of a failure, how it was
+             tried
     failure  why it does not work, "" if it does
     made     seconds since the epoch
     size     bytes on disk; a file with several links counts in part for each
@@ -44,8 +45,10 @@ class CachedToolchain:
 
     @property
     def label(self) -> str:
-        """For people; of a failure, its first line."""
-        return str(self.record.get("label") or self.failure.partition("\n")[0] or "incomplete")
+        """For people: its wheel and the first commit that it was made for."""
+        label = str(self.record.get("label") or self.failure.partition("\n")[0] or "incomplete")
+        commit = str(self.record.get("commit") or "")[:12]
+        return label if commit in label else f"{label}, {commit}"
 
     @property
     def used(self) -> float:
@@ -114,8 +117,9 @@ def _remove(folder: Path) -> bool:
     with unless_held(folder) as free, file_lock(folder.with_name(f"{folder.name}.lock")):
         if not free or not folder.exists():
             return False
-        remove_tree(move_aside(folder))
+        # First: after a kill no upload of this one may stand for that which is made next.
         folder.with_name(f"{folder.name}.archive").unlink(missing_ok=True)
+        remove_tree(move_aside(folder))
         folder.with_name(f"{folder.name}.used").write_text("", encoding="utf-8")
     return True
 

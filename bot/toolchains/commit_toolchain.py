@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from bot.atomic_folders import make_once
 from bot.errors import BrokenSourcesError, BuildFailedError, ProvisionError, RunnerError
+from bot.toolchains import probe_script
 from bot.toolchains.probe import ProbeResult, compile_bytecode, probe
 from bot.toolchains.registry import OnProgress, ReadyToolchain, ToolchainSpec
 from bot.toolchains.smoke import smoke_test
@@ -23,7 +24,7 @@ from bot.toolchains.uses import hold
 from fuzzing import backends
 from fuzzing.file_trees import remove_tree
 
-RECORD = "assay-toolchain.json"  # written last; a folder without it is not a toolchain
+RECORD = "assay-toolchain.json"  # how it was made; written last
 #: In place of a toolchain: why there is none. The name is the class of the error.
 FAILURES: dict[str, type[ProvisionError]] = {
     "assay-failure.txt": BrokenSourcesError,
@@ -31,6 +32,11 @@ FAILURES: dict[str, type[ProvisionError]] = {
 }
 _ROOTS_PATTERN = r"lib/python3[^/]*/site-packages"
 _TRACEBACK_LINES = 40
+#: Frames of `importlib` and of our own script, with the line of source below the latter's.
+_IMPORT_FRAMES = (
+    r'^  File "(?:<frozen importlib|[^"\n]*/importlib/__init__\.py"'
+    rf'|{re.escape(probe_script.__file__)}").*\n(?:    .*\n)*'
+)
 
 #: Fills an empty folder with an environment; returns what a stranger needs to get the same, with the
 #: "versions" of its packages where they are known.
@@ -70,8 +76,8 @@ def make_recorded(spec: ToolchainSpec, data_dir: Path, make: Fill) -> tuple[Path
             partial.mkdir()
             name = next(name for name, kind in FAILURES.items() if isinstance(error, kind))
             (partial / name).write_text(str(error), encoding="utf-8")
-        else:
-            (partial / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
+            record = _record(spec)
+        (partial / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
 
     made = make_once(folder, _usable, fill)
     for name, kind in FAILURES.items():
@@ -110,9 +116,10 @@ def _name(requirement: str) -> str:
 
 
 def _usable(folder: Path) -> bool:
+    if any((folder / name).is_file() for name in FAILURES):
+        return True
     # The interpreter is a link to the one the environment was made from, which an upgrade may have removed.
-    made = (folder / RECORD).is_file() and (folder / "bin" / "python").exists()
-    return made or any((folder / name).is_file() for name in FAILURES)
+    return (folder / RECORD).is_file() and (folder / "bin" / "python").exists()
 
 
 def _check(
@@ -156,6 +163,7 @@ def check_smoke(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> None
 
 
 def _public(traceback: str, folder: Path) -> str:
-    """A traceback for reports: without folders of this machine and the frames of Python's own import."""
-    lines = re.sub(rf"{re.escape(str(folder))}(/{_ROOTS_PATTERN})?/", "", traceback).splitlines()
-    return "\n".join(line for line in lines if "<frozen importlib" not in line and line.strip(" ^~"))
+    """A traceback for reports: without folders of this machine and the frames of the import itself."""
+    text = re.sub(rf"{re.escape(str(folder))}(/{_ROOTS_PATTERN})?/", "", traceback)
+    text = re.sub(_IMPORT_FRAMES, "", text, flags=re.MULTILINE)
+    return "\n".join(line for line in text.splitlines() if line.strip(" ^~"))

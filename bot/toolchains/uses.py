@@ -53,7 +53,7 @@ def hold(folder: Path) -> None:
         if folder in _held:
             os.close(_held[folder][0])
         _held[folder] = descriptor, now
-        program = " ".join([Path(sys.argv[0]).name, *sys.argv[1:2]])
+        program = " ".join([_program(), *sys.argv[1:2]])
         line = json.dumps({"at": now, "by": f"{program} (process {os.getpid()})"}) + "\n"
         with place.open("a", encoding="utf-8") as file:
             file.write(line)
@@ -87,6 +87,13 @@ def uses(folder: Path) -> list[Use]:
         except (ValueError, KeyError, TypeError):
             continue
     return found
+
+
+def _program() -> str:
+    """The name of this program; of a package that is run by -m, that of the package."""
+    path = Path(sys.argv[0])
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return f"python -m {spec.parent}" if path.name == "__main__.py" and spec else path.name
 
 
 def _place(folder: Path) -> Path:

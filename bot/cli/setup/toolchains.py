@@ -87,7 +87,8 @@ def why(digest: str, *, as_json: bool) -> None:
     if one.failure:
         echo(f"does not work:\n{one.failure}")
     record = one.record
-    echo(f"made {_time(one.made)}: pip install {' '.join(record.get('requirements', []))}")
+    how = f": pip install {' '.join(record['requirements'])}" if record.get("requirements") else ""
+    echo(f"{'tried' if one.failure else 'made'} {_time(one.made)}{how}")
     if record.get("commit"):
         echo(f"with {', '.join(record.get('overlay', []))} of commit {record['commit']}")
     if record.get("hashes"):
@@ -124,7 +125,7 @@ def _root() -> Path:
 
 
 def _line(one: CachedToolchain) -> str:
-    state = "in use" if one.held else "failed" if one.failure else ""
+    state = "failed" if one.failure else "in use" if one.held else ""
     size = f"{one.size / (1 << 20):,.0f} MiB"
     label = cut(one_line(one.label), _LABEL)
     return f"{one.folder.name[:16]}  {size:>11}  {_time(one.used)}  {state:6}  {label}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ from bot.store.models import Campaign, CampaignState, Toolchain
 from bot.targets.dependencies import Dependencies, RetentionPolicy
 from bot.targets.periodic_tasks import TaskContext, list_tasks
 from bot.toolchains import collection, uses
+from tests.support import kills
 
 OLD, NEWER, FAILED = "a" * 64, "b" * 64, "c" * 64
 _HOLDER = """
@@ -45,11 +47,11 @@ def add(root: Path, digest: str, *, age_s: float, size: int = 1 << 20, failure: 
             "commit": "f" * 40,
             "overlay": ["tinyc"],
         }
-        name, text = (
-            ("assay-failure.txt", failure) if failure else ("assay-toolchain.json", json.dumps(record))
-        )
-        (folder / name).write_text(text)
-        os.utime(folder / name, (time.time() - age_s,) * 2)
+        files = {"assay-toolchain.json": json.dumps(record)}
+        files |= {"assay-failure.txt": failure} if failure else {}
+        for name, text in files.items():
+            (folder / name).write_text(text)
+            os.utime(folder / name, (time.time() - age_s,) * 2)
 
     root.mkdir(exist_ok=True)
     make_once(root / digest, lambda _folder: True, make)
@@ -93,6 +95,53 @@ def test_what_another_process_uses_stays_until_it_ends(root: Path) -> None:
         process.kill()
     assert [one.by for one in uses.uses(root / OLD)] == [f"-c {root / OLD} (process {process.pid})"]
     assert collected(root, max_bytes=0) == ["a"]
+
+
+def test_a_failure_without_a_record_is_listed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As versions before made them."""
+    (root / FAILED / "assay-toolchain.json").unlink()
+    assert collection.find(root, FAILED).label == "tinyc: cannot be imported:"
+    with pytest.raises(SystemExit):
+        main(["toolchains", "why", "cccc"])
+    assert "pip install" not in capsys.readouterr().out
+
+
+def test_a_kill_of_the_collection_leaves_whole_toolchains_or_none(root: Path) -> None:
+    """Nor the record of an upload without its toolchain: the next one of this digest is another build."""
+    archive = root / f"{OLD}.archive"
+    folder = root / OLD
+
+    def remove() -> None:
+        assert collected(root, max_age_s=3600) == ["a"]
+
+    def restore() -> None:
+        if not folder.exists():
+            add(root, OLD, age_s=7200)
+        archive.write_text("{}")
+
+    restore()
+    total = kills.count_steps(remove)
+    for step in range(1, total + 1):
+        restore()
+        kills.kill_at(step, remove)
+        assert not archive.exists() or folder.exists(), step
+        assert not folder.exists() or {"code", "assay-toolchain.json"} <= {
+            one.name for one in folder.iterdir()
+        }
+        assert set(left(root)) - {"a"} == {"b", "c"}
+        collected(root, max_age_s=3600)
+        assert left(root) == ["b", "c"]
+        assert not list(root.glob("*.partial-*"))
+
+
+def test_a_use_names_the_package_that_runs(root: Path) -> None:
+    package = root.parent / "tool"
+    package.mkdir()
+    (package / "__main__.py").write_text(_HOLDER.replace("sys.argv[1]", "sys.argv[2]"))
+    command = [sys.executable, "-m", "tool", "run", str(root / OLD)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(Path.cwd()), str(root.parent)))}
+    subprocess.run(command, env=environment, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    assert collection.find(root, OLD).uses[-1].by.startswith("python -m tool run (process ")
 
 
 def test_a_use_is_younger_than_the_making(root: Path) -> None:
@@ -192,10 +241,15 @@ def test_the_commands(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert ended.value.code == 0
         return capsys.readouterr().out
 
-    assert [line.split()[0][0] for line in run("list").splitlines()] == ["b", "c", "a"]
+    listed = run("list").splitlines()
+    assert [line.split()[0][0] for line in listed] == ["b", "c", "a"]
+    assert listed[0].endswith("  tinyc b, ffffffffffff")
+    assert listed[1].endswith("  failed  tinyc c, ffffffffffff")
     assert [one["digest"] for one in json.loads(run("list", "--json"))["toolchains"]] == [NEWER, FAILED, OLD]
     assert "tinyc of commit ffff" in run("why", "aaaa")
-    assert "ImportError: libadd.so" in run("why", "cccc")
+    failed = run("why", "cccc")
+    assert "ImportError: libadd.so" in failed
+    assert re.search(r"^tried .*: pip install tinyc==1\nwith tinyc of commit f{40}$", failed, re.MULTILINE)
     assert run("gc", "--max-age", "1h", "--dry-run").split()[0] == OLD[:16]
     assert json.loads(run("gc", "--max-age", "1h", "--json"))["removed"][0]["digest"] == OLD
     assert left(root) == ["b", "c"]

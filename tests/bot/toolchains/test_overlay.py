@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -167,9 +169,13 @@ def test_sources_that_cannot_be_imported(
 ) -> None:
     monkeypatch.setattr(commit_toolchain, "smoke_test", smoke.smoke_test)  # it cannot begin
     head = commit(checkout, {"python/tvm/__init__.py": "raise ValueError('no such native object')\n"})
-    with pytest.raises(BrokenSourcesError, match="no such native object"):
+    with pytest.raises(BrokenSourcesError, match="no such native object") as caught:
         make(LocalRepository(checkout, tmp_path / "objects"), head, tmp_path / "data", whole=True)
-    assert not list((tmp_path / "data" / "toolchains").glob("*/assay-toolchain.json"))
+    (kept,) = (tmp_path / "data" / "toolchains").glob("*/assay-toolchain.json")
+    record = json.loads(kept.read_text())
+    assert (record["commit"], record["requirements"][0]) == (head, "apache-tvm==0.26.0")
+    assert not (kept.parent / "bin").exists()
+    assert re.findall(r'File "(.*?)"', str(caught.value)) == ["tvm/__init__.py"]
 
 
 def test_a_kill_leaves_nothing_half_made(checkout: Path, wheel: Path, tmp_path: Path) -> None:
