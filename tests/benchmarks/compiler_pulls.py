@@ -2,9 +2,10 @@
 
 The whole service runs beside a double of GitHub whose repository is made of the installed TVM's Python
 sources. One pull request breaks a converter, a second one of the same base breaks it otherwise, a third only
-formats it. Printed for each: the seconds from the webhook to the first finding in the check run and to the
-end, the findings, and the verdicts that were new at head and at base. The wheel is installed before. The
-service waits as in production.
+formats it, and a fourth changes its code to the same effect. Printed for each: the seconds from the webhook
+to the first finding in the check run and to the end, the findings, and the verdicts that were new at head and
+at base; with --text what the check run says in the end. The wheel is installed before. The service waits as
+in production.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tests.scenarios.test_compiler_commits import CONFIG, FRONTEND, edited, sour
 FIRST_S, END_S = 60.0, 360.0
 BAR = (
     f"a first finding after {FIRST_S:g} s and the end after {END_S:g} s, no base runs for the second, "
-    "no finding for the third"
+    "no finding for the third and the fourth"
 )
 _CONVERTER = "relax_op = relax.op.subtract"
 _FINDING = re.compile(r"\d+ (regressions? so far|new bugs?)")
@@ -64,6 +65,8 @@ def main(argv: Sequence[str]) -> int:
     """Prints a line for each pull request; 1 if the bar is not met."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks compiler-pulls", description=__doc__)
     parser.add_argument("--budget", default="5m", help="of each campaign")
+    parser.add_argument("--pull", action="append", help="only this one: formatted, plain, broken, …")
+    parser.add_argument("--text", action="store_true", help="print what the check run says")
     parser.add_argument("--corpus", type=Path, help="of another data folder, collected before")
     options = parser.parse_args(argv)
     print(machine(), flush=True)
@@ -71,6 +74,7 @@ def main(argv: Sequence[str]) -> int:
     assert text is not None
     changes: dict[str, dict[str, str | None]] = {
         "formatted": {FRONTEND: f"# A comment.\n{text}\n\n"},
+        "plain": edited(text, _CONVERTER, 'relax_op = getattr(relax.op, "sub" + "tract")'),
         "broken": edited(text, _CONVERTER, "relax_op = relax.op.add"),
         "broken otherwise": edited(text, _CONVERTER, "relax_op = relax.op.multiply"),
     }
@@ -91,15 +95,27 @@ def main(argv: Sequence[str]) -> int:
         repository = deployment.hub.repository("octo/tvm")
         repository.commit({".github/assay.yml": config, **sources()}, message="Begin", quiet=True)
         for name, files in changes.items():
-            costs[name] = _measure(deployment, repository, name.replace(" ", "-"), files)
-            print(f"{name}: {costs[name]}", flush=True)
-    return verdict(_is_kept(costs), BAR)
+            if name in (options.pull or changes):
+                costs[name] = _measure(deployment, repository, name.replace(" ", "-"), files)
+                print(f"{name}: {costs[name]}", flush=True)
+                if options.text:
+                    _print_text(repository, name.replace(" ", "-"))
+    return 0 if options.pull else verdict(_is_kept(costs), BAR)
+
+
+def _print_text(repository: RepositoryDouble, branch: str) -> None:
+    for run in repository.check_runs:
+        if run.head_sha == repository.head(branch):
+            output = run.fields["output"]
+            print(
+                *(output.get(part) or "" for part in ("title", "summary", "text")), sep="\n---\n", flush=True
+            )
 
 
 def _is_kept(costs: Mapping[str, Cost]) -> bool:
     broken, again = costs["broken"], costs["broken otherwise"]
     in_time = all((one.first or _TIMEOUT_S) <= FIRST_S and one.seconds <= END_S for one in (broken, again))
-    return in_time and not again.base and not costs["formatted"].regressions
+    return in_time and not again.base and not any(costs[name].regressions for name in ("formatted", "plain"))
 
 
 def _measure(
