@@ -26,7 +26,7 @@ from bot import processes
 from bot.atomic_folders import move_aside
 from bot.commit_files import CommitFiles, TreeFile
 from bot.errors import ProvisionError
-from bot.file_lock import file_lock
+from bot.file_lock import file_lock, unless_locked
 from bot.toolchains.source_digests import checked_files, source_of
 from fuzzing.file_trees import discard_tree, remove_tree
 
@@ -95,12 +95,15 @@ def built_wheel(family: Path, commit: CommitFiles, build: Build) -> Iterator[Pat
 
 
 def remove_unused_trees(root: Path, before: float) -> None:
-    """Removes the trees that were last used before a time, in seconds since the epoch."""
+    """Removes the trees that were last used before a time, in seconds since the epoch.
+
+    Those of a family of which one is built now stay.
+    """
     for family in root.glob("*"):
         if not (family / "lock").is_file():
             continue
-        with file_lock(family / "lock"):
-            for tree in [path for path in family.iterdir() if path.is_dir()]:
+        with unless_locked(family / "lock") as unlocked:
+            for tree in [path for path in family.iterdir() if unlocked and path.is_dir()]:
                 if tree.stat().st_mtime < before:
                     remove_tree(move_aside(tree))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.atomic_folders import move_aside
 from bot.errors import UsageError
-from bot.file_lock import file_lock
+from bot.file_lock import unless_locked
 from bot.toolchains.build_trees import BUILDS, remove_unused_trees
 from bot.toolchains.commit_toolchain import FAILURES, RECORD
 from bot.toolchains.uses import Use, unless_held, uses
@@ -96,7 +96,7 @@ def collect(
     """Removes toolchains not used for so long, and the least recently used ones beyond a size; yields them.
 
     Those that a process uses stay, and the digests `keep`. Build trees not used for so long go too, and what
-    makers that died left.
+    makers that died left. What is being made is not waited for: a build takes up to hours.
     """
     now, total = time.time(), 0
     for one in toolchains(root):
@@ -114,8 +114,9 @@ def collect(
 
 def _remove(folder: Path) -> bool:
     """Whether it was removed; not if a process uses it by now."""
-    with unless_held(folder) as free, file_lock(folder.with_name(f"{folder.name}.lock")):
-        if not free or not folder.exists():
+    lock = folder.with_name(f"{folder.name}.lock")
+    with unless_held(folder) as unused, unless_locked(lock) as unlocked:
+        if not (unused and unlocked and folder.exists()):
             return False
         # First: after a kill no upload of this one may stand for that which is made next.
         folder.with_name(f"{folder.name}.archive").unlink(missing_ok=True)
@@ -127,8 +128,8 @@ def _remove(folder: Path) -> bool:
 def _remove_leftovers(root: Path) -> None:
     for partial in root.glob("*.partial-*"):
         digest = partial.name.partition(".")[0]
-        with file_lock(root / f"{digest}.lock"):  # its maker holds the lock; without one it is dead
-            if partial.exists():
+        with unless_locked(root / f"{digest}.lock") as unlocked:  # its maker holds the lock, unless it died
+            if unlocked and partial.exists():
                 remove_tree(partial)
 
 

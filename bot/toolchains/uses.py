@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.file_lock import unless_locked
+
 #: Seconds for which a process that goes on holds a toolchain: longer than a campaign.
 HOLD_S = 24 * 3600.0
 _NOTE_EVERY_S = 3600.0  # a service asks for the same toolchain again and again
@@ -62,17 +64,8 @@ def hold(folder: Path) -> None:
 @contextmanager
 def unless_held(folder: Path) -> Iterator[bool]:
     """Whether no process uses `folder`; if so, none begins to within the block."""
-    place = _place(folder)
-    descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(descriptor)
+    with unless_locked(_place(folder)) as free:
+        yield free
 
 
 def uses(folder: Path) -> list[Use]:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from bot.artifacts import Artifacts
 from bot.atomic_folders import make_once
 from bot.cli import main
 from bot.errors import UsageError
+from bot.file_lock import file_lock
 from bot.settings import load_settings
 from bot.store import Database, campaigns, now
 from bot.store.models import Campaign, CampaignState, Toolchain
@@ -156,6 +158,25 @@ def test_leftovers_of_a_maker_that_died_go(root: Path) -> None:
     collected(root, max_age_s=1e6)
     assert not list(root.glob("*.partial-*"))
     assert len(left(root)) == 3
+
+
+def test_what_is_being_made_is_not_waited_for(root: Path) -> None:
+    partial, tree = root / f"{OLD}.partial-1-x", root / "builds" / "family" / "tree"
+    for folder in (partial, tree):
+        folder.mkdir(parents=True)
+    os.utime(tree, (time.time() - 7200,) * 2)
+    with file_lock(root / f"{OLD}.lock"), file_lock(tree.parent / "lock"):
+        collecting = threading.Thread(target=collected, args=(root,), kwargs={"max_age_s": 3600}, daemon=True)
+        collecting.start()
+        collecting.join(60)
+        assert not collecting.is_alive()
+        assert left(root) == ["b", "c", "a"]
+        assert partial.exists()
+        assert tree.exists()
+    collected(root, max_age_s=3600)
+    assert left(root) == ["b", "c"]
+    assert not partial.exists()
+    assert not tree.exists()
 
 
 def test_the_record_of_an_upload_goes_with_its_toolchain(root: Path) -> None:
