@@ -16,30 +16,51 @@ import numpy as np
 
 from fuzzing.graph.ir import Graph, Node
 from fuzzing.graph.operands import Array, Operands, Shape, ValueOf
+from fuzzing.graph.sequence_rules import (
+    attention,
+    n_grams,
+    recurrent,
+    reverse_sequence,
+    rotary_embedding,
+    scan,
+)
 from fuzzing.graph.window_rules import pool_windows_hold_data, transposed_convolution_fits
 
 #: Attributes that switch something: their pages give no meaning to numbers other than 0 and 1.
 _SWITCHES = frozenset(
     {
+        "align_corners",
         "allowzero",
         "antialias",
         "ceil_mode",
+        "center_point_box",
         "count_include_pad",
+        "detect_negative",
+        "detect_positive",
         "exclude_outside",
         "exclusive",
         "fmod",
+        "input_forget",
+        "interleaved",
         "inverse",
+        "is_case_sensitive",
         "is_causal",
         "keepdims",
         "largest",
+        "layout",
+        "new_axis",
         "noop_with_empty_axes",
         "onesided",
+        "periodic",
         "reverse",
         "saturate",
         "select_last_index",
         "sorted",
+        "storage_order",
+        "training_mode",
         "transA",
         "transB",
+        "upper",
     }
 )
 
@@ -47,7 +68,8 @@ _SWITCHES = frozenset(
 def obeys_rules(graph: Graph, node: Node, value_of: ValueOf) -> bool:
     """Whether a node obeys the rules of its operator."""
     if node.domain:
-        return True
+        rule = _TRAINING_RULES.get(node.op) if node.domain == "ai.onnx.preview.training" else None
+        return rule is None or rule(Operands(graph, node, value_of))
     if any(value not in (0, 1) for name, value in node.attributes.items() if name in _SWITCHES):
         return False
     rule = _RULES.get(node.op)
@@ -72,10 +94,14 @@ def _split(given: Operands) -> bool:
 
 
 def _resize(given: Operands) -> bool:
-    """Scales and sizes are positive, one for each axis that is resized."""
+    """Scales and sizes are positive, one for each axis that is resized; a region has two ends of each."""
     shape = given.shape(0)
     axes = given.get("axes")
     count = len(axes) if axes is not None else None if shape is None else len(shape)
+    cropped = given.get("coordinate_transformation_mode") in (b"tf_crop_and_resize", "tf_crop_and_resize")
+    region = given.shape(1) if cropped else None
+    if region is not None and (len(region) != 1 or (count is not None and region[0] != 2 * count)):
+        return False
     for place in (2, 3):
         value = given.value(place)
         if value is None or value.size == 0:
@@ -190,53 +216,6 @@ def _broadcasts(shape: Shape, to: Shape) -> bool:
     return len(shape) <= len(to) and all(one in (1, other) for one, other in pairs)
 
 
-def _recurrent(gates: int) -> Callable[[Operands], bool]:
-    """Weights, recurrence and bias agree with `hidden_size`, which runtimes require, and the input."""
-
-    def rule(given: Operands) -> bool:
-        hidden = given.get("hidden_size")
-        ways = 2 if given.get("direction", b"forward") in (b"bidirectional", "bidirectional") else 1
-        if not isinstance(hidden, int) or hidden <= 0:
-            return False
-        x, batch_first = given.shape(0), given.get("layout", 0)
-        sizes = {
-            1: None if x is None or len(x) != 3 else (ways, gates * hidden, x[2]),
-            2: (ways, gates * hidden, hidden),
-            3: (ways, 2 * gates * hidden),
-            4: None if x is None or len(x) != 3 else (x[0 if batch_first else 1],),
-        }
-        return (x is None or len(x) == 3) and all(
-            shape == want
-            for at, want in sizes.items()
-            if want is not None and (shape := given.shape(at)) is not None
-        )
-
-    return rule
-
-
-def _attention(given: Operands) -> bool:
-    """Keys and values have one batch, as many heads and positions as each other, and queries' size."""
-    shapes = [given.shape(at) for at in range(3)]
-    if any(shape is None for shape in shapes):
-        return True
-    q, k, v = (shape or () for shape in shapes)
-    heads = given.get("q_num_heads"), given.get("kv_num_heads")
-    if {len(q), len(k), len(v)} not in ({3}, {4}) or len({q[0], k[0], v[0]}) != 1:
-        return False
-    if len(q) == 3:
-        if None in heads or q[2] % heads[0] or k[2] % heads[1] or v[2] % heads[1] or heads[0] % heads[1]:
-            return False
-        fits = k[1] == v[1] and q[2] // heads[0] == k[2] // heads[1]
-    else:
-        fits = k[1:3] == v[1:3] and q[3] == k[3] and k[1] > 0 and q[1] % k[1] == 0
-    mask, past = given.shape(3), given.shape(4)
-    keys = k[-2] + (past[2] if past is not None and len(past) == 4 else 0)
-    if mask is None or not fits:
-        return fits
-    shorter = given.opset >= 24 and mask[-1:] < (keys,)  # padded since then
-    return len(mask) >= 2 and (shorter or mask[-1] in (1, keys)) and mask[-2] in (1, q[-2])
-
-
 def _affine_grid(given: Operands) -> bool:
     """One matrix for each image: [N, 2, 3] for N, C, H, W, or [N, 3, 4]; sizes are positive."""
     theta, size = given.shape(0), given.value(1)
@@ -329,6 +308,12 @@ def _quantization(given: Operands) -> bool:
     return _divides_by_scale(1, given) and _dequantization(given)
 
 
+def _dynamic_quantization(given: Operands) -> bool:
+    """Some number is not 0: the scale of zeros is 0, and divides."""
+    x = given.value(0)
+    return x is None or not x.size or bool(x.any())
+
+
 def _quantized_product(given: Operands) -> bool:
     """The scale of the result is not 0."""
     return _divides_by_scale(6, given)
@@ -350,33 +335,20 @@ def _dequantization(given: Operands) -> bool:
     single = {(), (1,)}  # ONNX's own tests mix the two
     if zero is not None and zero != scale and not {zero, scale} <= single:
         return False
-    if x is None or not scale or scale == (1,):
-        return True
     axis, block = given.get("axis", 1), given.get("block_size", 0)
+    if not scale or (scale == (1,) and not block):
+        return not block  # "Used only for blocked quantization"
+    if x is None:
+        return True
     if not _axes_fit(x, [axis]):
         return bool(block) and len(scale) == len(x)
     if not block:
         return scale == (x[axis],)
+    if len(scale) != len(x):
+        return False
     # "The accepted range is [ceil(Di/Si), ceil(Di/(Si-1))-1]", which are the blocks that make Si of Di.
     blocks = [length if at != axis % len(x) else -(-length // block) for at, length in enumerate(x)]
     return block > 0 and scale == tuple(blocks)
-
-
-def _rotary_embedding(given: Operands) -> bool:
-    """Cosines and sines are half as long as what is rotated, for each position or each of a batch's."""
-    x, cosines, positions = given.shape(0), given.shape(1), given.shape(3)
-    if x is None or cosines is None:
-        return True
-    heads = given.get("num_heads", 0)
-    if len(x) not in (3, 4) or cosines != given.shape(2) or (len(x) == 3 and (heads <= 0 or x[2] % heads)):
-        return False
-    batch_and_length = (x[0], x[1] if len(x) == 3 else x[2])
-    rotated = given.get("rotary_embedding_dim", 0) or (x[2] // heads if len(x) == 3 else x[3])
-    if rotated % 2 or cosines[-1:] != (rotated // 2,):
-        return False
-    if positions is None:
-        return cosines[:-1] == batch_and_length
-    return len(cosines) == 2 and positions == batch_and_length
 
 
 def _upsample(given: Operands) -> bool:
@@ -470,31 +442,32 @@ def _roi_align(given: Operands) -> bool:
     return bool((regions[:, 2:] > regions[:, :2]).all())
 
 
-def _reverse_sequence(given: Operands) -> bool:
-    """Batch and time are the first two axes; each sequence of the batch is at most as long as the time."""
-    batch, time = given.get("batch_axis", 1), given.get("time_axis", 0)
-    x, lengths, values = given.shape(0), given.shape(1), given.value(1)
-    if {batch, time} != {0, 1}:
-        return False
-    if x is None or lengths is None:
-        return True
-    within = values is None or bool(((values >= 0) & (values <= x[time])).all())
-    return lengths == (x[batch],) and within
+def _center_crop_pad(given: Operands) -> bool:
+    """A length for each of the axes, each within the rank and once."""
+    shape, axes, lengths = given.shape(0), given.get("axes"), given.shape(1)
+    count = len(axes) if axes is not None else None if shape is None else len(shape)
+    return _axes_fit(shape, axes) and (lengths is None or count is None or lengths == (count,))
 
 
-def _scan(given: Operands) -> bool:
-    """Before opset 9 all states and sequences have a batch axis, and sequences a further one."""
-    if given.opset >= 9:
-        return True
-    sequences = given.get("num_scan_inputs", 0)
-    ranks = [None if (shape := given.shape(at)) is None else len(shape) for at in range(1, given.inputs)]
-    states = len(ranks) - sequences
-    return all(rank is None or rank >= (1 if at < states else 2) for at, rank in enumerate(ranks))
+def _optimizer(states: int) -> Callable[[Operands], bool]:
+    """A rate and a count, then tensors, their gradients and their states: of one shape for each tensor."""
+
+    def rule(given: Operands) -> bool:
+        tensors, rest = divmod(given.inputs - 2, 2 + states)
+        if rest:
+            return False
+        groups = [range(2 + first, given.inputs, tensors) for first in range(tensors)]
+        shapes = [{shape for at in group if (shape := given.shape(at)) is not None} for group in groups]
+        return all(given.shape(at) in (None, ()) for at in (0, 1)) and all(len(one) <= 1 for one in shapes)
+
+    return rule
 
 
 def _transpose(given: Operands) -> bool:
-    """The attribute `perm` has each axis once."""
+    """The attribute `perm` has each axis once; a shape that is open has axes."""
     shape, perm = given.shape(0), given.get("perm")
+    if shape is None and perm is not None and len(perm) == 0:
+        return False
     return shape is None or perm is None or sorted(perm) == list(range(len(shape)))
 
 
@@ -508,11 +481,12 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "AffineGrid": _affine_grid,
     "ArgMax": _axis(0),
     "ArgMin": _axis(0),
-    "Attention": _attention,
+    "Attention": attention,
     "AveragePool": pool_windows_hold_data,
     "BatchNormalization": _channel_vectors,
     "Cast": _cast,
     "CastLike": _cast,
+    "CenterCropPad": _center_crop_pad,
     "ConstantOfShape": _vectors(0),
     "Conv": _convolution,
     "ConvInteger": _integer_convolution,
@@ -520,15 +494,16 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "DeformConv": _kernel_fits,
     "DequantizeLinear": _dequantization,
     "Div": _division,
+    "DynamicQuantizeLinear": _dynamic_quantization,
     "Expand": _vectors(1),
-    "GRU": _recurrent(3),
+    "GRU": recurrent(3),
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,
     "Hardmax": _axis(-1),
     "InstanceNormalization": _instance_normalization,
     "LRN": _local_response_normalization,
-    "LSTM": _recurrent(4),
+    "LSTM": recurrent(4),
     "LayerNormalization": _layer_normalization,
     "LogSoftmax": _axis(-1),
     "LpNormalization": _axis(-1),
@@ -543,16 +518,16 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "QLinearConv": _quantized_convolution,
     "QLinearMatMul": _quantized_matrix_product,
     "QuantizeLinear": _quantization,
-    "ReverseSequence": _reverse_sequence,
+    "ReverseSequence": reverse_sequence,
     "RMSNormalization": _layer_normalization,
-    "RNN": _recurrent(1),
+    "RNN": recurrent(1),
     "Range": _range,
     "Reshape": _vectors(1),
     "Resize": _resize,
     "RoiAlign": _roi_align,
-    "RotaryEmbedding": _rotary_embedding,
+    "RotaryEmbedding": rotary_embedding,
     "STFT": _stft,
-    "Scan": _scan,
+    "Scan": scan,
     "ScatterElements": _scatter_elements,
     "ScatterND": _scatter_nd,
     "Slice": _slice,
@@ -560,6 +535,7 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "SoftmaxCrossEntropyLoss": _loss,
     "Split": _split,
     "Squeeze": _reduction,
+    "TfIdfVectorizer": n_grams,
     "Tile": _tile,
     "TopK": _axis(-1),
     "Transpose": _transpose,
@@ -580,3 +556,5 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     ),
     _reduction,
 )
+
+_TRAINING_RULES = {"Adagrad": _optimizer(1), "Adam": _optimizer(2), "Momentum": _optimizer(1)}

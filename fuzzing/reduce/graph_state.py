@@ -117,7 +117,9 @@ def _record_values(state: GraphState, evaluator: Evaluator) -> GraphState:
     room, values, types = _MAX_VALUE_BYTES, dict(state.values), list(graph.types)
     for edge in edges:
         value = _observed_value([found.get(f"v{place}") for place in places[edge]])
-        if value is not None and (room := room - len(value.data)) > 0:
+        if value is None or value.dtype != graph.types[edge].dtype:
+            continue  # a library that errs in the type would have every candidate break the same rule
+        if (room := room - len(value.data)) > 0:
             values[graph.names[edge]] = value
             types[edge] = TensorType(value.dtype, value.shape)
     return replace(state, graph=replace(graph, types=tuple(types)), values=values)

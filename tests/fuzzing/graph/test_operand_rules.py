@@ -1,0 +1,151 @@
+"""What ONNX forbids and onnxruntime refuses: found by `python -m tests.sweeps.derived_models`."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import pytest
+
+from fuzzing.graph.onnx_reader import from_onnx
+from fuzzing.graph.validity import find_violations
+
+
+def violations_of(text: str, **inputs: object) -> frozenset[str]:
+    """The rules that a model of opset 24 in ONNX's text format breaks with these inputs."""
+    opsets = '["" : 24, "ai.onnx.preview.training" : 1]'
+    model = onnx.parser.parse_model(f"<ir_version: 10, opset_import: {opsets}> g {text}")
+    graph = from_onnx(model.SerializeToString())
+
+    def value_of(edge: int) -> np.ndarray | None:
+        if edge in graph.constants:
+            return np.asarray(graph.constants[edge].array)
+        name = graph.names.get(edge)
+        return np.asarray(inputs[name]) if name in inputs else None
+
+    return find_violations(graph, value_of)
+
+
+def gru(activations: str) -> str:
+    """A GRU from front to back of one feature."""
+    return (
+        "(float[1,1,1] x, float[1,3,1] w, float[1,3,1] r) => (float[1,1,1,1] y) "
+        f"{{ y = GRU<activations = [{activations}], hidden_size = 1>(x, w, r) }}"
+    )
+
+
+def tf_idf(low: int, high: int, skips: int) -> str:
+    """A TfIdfVectorizer of a pool of one word and one pair."""
+    return (
+        f"(int64[3] x) => (float[2] y) {{ y = TfIdfVectorizer<max_gram_length = {high}, "
+        f'max_skip_count = {skips}, min_gram_length = {low}, mode = "TF", ngram_counts = [0, 1], '
+        "ngram_indexes = [0, 1], pool_int64s = [1, 2, 3]>(x) }"
+    )
+
+
+def crop(axes: str, count: int) -> str:
+    """A CenterCropPad of two axes to `count` lengths."""
+    return f"(float[4,4] x, int64[{count}] s) => (float[m,n] y) {{ y = CenterCropPad{axes}(x, s) }}"
+
+
+def resize(regions: str, mode: str = "tf_crop_and_resize") -> str:
+    """A Resize of the last axis to 2, of regions."""
+    return (
+        f"(float[1,4] x) => (float[1,2] y) <float{regions}, int64[1] s = {{2}}> "
+        f'{{ y = Resize<axes = [1], coordinate_transformation_mode = "{mode}">(x, r, , s) }}'
+    )
+
+
+def dequantize(shape: str, scale: str, block: int) -> str:
+    """A DequantizeLinear along the last axis."""
+    return (
+        f"(uint8[{shape}] x) => (float[{shape}] y) <float{scale}> "
+        f"{{ y = DequantizeLinear<axis = -1, block_size = {block}>(x, s) }}"
+    )
+
+
+def attention(mask: int, valid: str) -> str:
+    """Attention to an external cache of four keys."""
+    return (
+        f"(float[1,1,1,1] q, float[1,1,4,1] k, float[1,{mask}] m) => (float[1,1,1,1] y) "
+        f"<int64[1] n = {{{valid}}}> {{ y = Attention(q, k, k, m, , , n) }}"
+    )
+
+
+def momentum(count: str, gradient: str) -> str:
+    """A Momentum of two tensors."""
+    return (
+        f"(float r, int64{count} t, float[2] x, float[1,2] y, float[{gradient}] g, float[1,2] h, "
+        "float[2] v, float[1,2] w) => (float[2] a, float[1,2] b, float[2] c, float[1,2] d) "
+        '{ a, b, c, d = ai.onnx.preview.training.Momentum<alpha = 0.1, beta = 0.1, mode = "standard", '
+        "norm_coefficient = 0.1>(r, t, x, y, g, h, v, w) }"
+    )
+
+
+FORBIDDEN = {
+    "one activation of two": gru('"Tanh"'),
+    "activations of two directions": gru('"Sigmoid", "Tanh", "Sigmoid", "Tanh"'),
+    "a negative number of skipped words": tf_idf(1, 2, -1),
+    "a longest n-gram below the shortest": tf_idf(2, 1, 0),
+    "n-grams longer than the pool's": tf_idf(1, 3, 0),
+    "n-grams without a word": tf_idf(0, 2, 0),
+    "two lengths for one axis": crop("<axes = [0]>", 2),
+    "one length for two axes": crop("", 1),
+    "an axis twice": crop("<axes = [0, -2]>", 2),
+    "an axis that is none": crop("<axes = [2]>", 1),
+    "regions that are a matrix": resize("[1,2] r = {0, 1}"),
+    "a region of the wrong number of axes": resize("[4] r = {0, 0, 1, 1}"),
+    "a block of one scale for all": dequantize("4", " s = {1}", 2),
+    "a block that a list of one scale is not for": dequantize("2,4", "[1] s = {1}", 2),
+    "a third form of boxes": (
+        "(float[1,1,4] b, float[1,1,1] s) => (int64[n,3] y) "
+        "{ y = NonMaxSuppression<center_point_box = 2>(b, s) }"
+    ),
+    "a third half of a matrix": "(float[2,2] x) => (float[2,2] y) { y = Trilu<upper = 2>(x) }",
+    "an order of no axes": (
+        "(float[2,3] x, int64[k] s) => (float[n,m] y) "
+        "{ z = Reshape(x, s) y = Transpose<perm : ints = []>(z) }"
+    ),
+    "quantization of zeros, whose scale is 0": (
+        "() => (uint8[2] y, float s, uint8 z) <float[2] x = {0, 0}> { y, s, z = DynamicQuantizeLinear(x) }"
+    ),
+    "a gradient of another shape": momentum("", "1,2"),
+    "a list of one count": momentum("[1]", "2"),
+    "a mask shorter than the valid keys": attention(2, "3"),
+    "more valid keys than there are": attention(4, "5"),
+}
+
+ALLOWED = (
+    momentum("", "2"),
+    gru('"Sigmoid", "Tanh"'),
+    tf_idf(1, 2, 0),
+    tf_idf(2, 2, 5),
+    crop("<axes = [-1]>", 1),
+    crop("", 2),
+    resize("[2] r = {0, 1}"),
+    resize("[0] r = {}", "half_pixel"),
+    dequantize("4", "[1] s = {1}", 4),
+    dequantize("4", " s = {1}", 0),
+    dequantize("2,4", "[2,2] s = {1, 1, 1, 1}", 2),
+    "(float[1,1,4] b, float[1,1,1] s) => (int64[n,3] y) "
+    "{ y = NonMaxSuppression<center_point_box = 1>(b, s) }",
+    "(float x) => (float y) { y = Transpose<perm : ints = []>(x) }",
+    "() => (uint8[2] y, float s, uint8 z) <float[2] x = {0, 1}> { y, s, z = DynamicQuantizeLinear(x) }",
+    attention(3, "3"),
+    attention(4, "0"),
+)
+
+
+@pytest.mark.parametrize("text", FORBIDDEN.values(), ids=FORBIDDEN)
+def test_forbidden_operands_break_a_rule(text: str) -> None:
+    assert violations_of(text)
+
+
+@pytest.mark.parametrize("text", ALLOWED)
+def test_allowed_operands_break_none(text: str) -> None:
+    assert violations_of(text) == frozenset()
+
+
+def test_inputs_are_judged_by_what_they_hold() -> None:
+    text = "(float[2] x) => (uint8[2] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear(x) }"
+    assert violations_of(text) == violations_of(text, x=[0, 1]) == frozenset()
+    assert violations_of(text, x=[0, 0])
