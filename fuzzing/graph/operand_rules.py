@@ -145,9 +145,16 @@ def _non_max_suppression(given: Operands) -> bool:
 
 
 def _stft(given: Operands) -> bool:
-    """There is at least one frame: no frame is longer than the signal, and frames advance."""
+    """There is at least one frame: no frame is longer than the signal, and frames advance.
+
+    "`frame_step` must be a scalar", `frame_length` too, which is that of the window, a vector.
+    """
     signal, step, window, length = given.shape(0), given.value(1), given.shape(2), given.value(3)
+    if any(given.shape(at) not in (None, ()) for at in (1, 3)) or (window is not None and len(window) != 1):
+        return False
     if step is not None and not (step > 0).all():
+        return False
+    if window is not None and length is not None and window[0] != length:
         return False
     frame = (
         window[0] if window else int(length.reshape(-1)[0]) if length is not None and length.size else None

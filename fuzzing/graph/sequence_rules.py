@@ -58,10 +58,11 @@ def attention(given: Operands) -> bool:
     keys = k[-2] + (past[2] if past is not None and len(past) == 4 else 0)
     if not (fits and _cache_is_valid(given, keys)):
         return False
-    if mask is None:
-        return True
-    shorter = given.opset >= 24 and mask[-1:] < (keys,)  # padded since then
-    return len(mask) >= 2 and (shorter or mask[-1] in (1, keys)) and mask[-2] in (1, q[-2])
+    if mask is None or not mask:
+        return mask is None
+    # Since opset 24 a shorter mask is padded. ONNX does not say whether that of one key is broadcast instead.
+    shorter = 1 < mask[-1] < keys if given.opset >= 24 else mask[-1] == 1
+    return len(mask) >= 2 and (shorter or mask[-1] == keys) and mask[-2] in (1, q[-2])
 
 
 def _cache_is_valid(given: Operands, keys: int) -> bool:

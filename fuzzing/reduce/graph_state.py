@@ -117,12 +117,19 @@ def _record_values(state: GraphState, evaluator: Evaluator) -> GraphState:
     room, values, types = _MAX_VALUE_BYTES, dict(state.values), list(graph.types)
     for edge in edges:
         value = _observed_value([found.get(f"v{place}") for place in places[edge]])
-        if value is None or value.dtype != graph.types[edge].dtype:
-            continue  # a library that errs in the type would have every candidate break the same rule
+        if value is None or not _has_type(value, graph.types[edge]):
+            continue  # where the library errs, the case would break a rule, and each candidate might
         if (room := room - len(value.data)) > 0:
             values[graph.names[edge]] = value
             types[edge] = TensorType(value.dtype, value.shape)
     return replace(state, graph=replace(graph, types=tuple(types)), values=values)
+
+
+def _has_type(value: Tensor, declared: TensorType) -> bool:
+    if value.dtype != declared.dtype or declared.shape is None:
+        return value.dtype == declared.dtype
+    pairs = zip(declared.shape, value.shape, strict=False)
+    return len(declared.shape) == len(value.shape) and all(one in (None, other) for one, other in pairs)
 
 
 def _make_observable(graph: Graph, edges: Iterable[int]) -> tuple[Graph, dict[int, tuple[int, ...]]]:

@@ -3,17 +3,16 @@
 `python -m tests.sweeps.derived_models [--source NAME ...] [--seed N] [--count N] [--log FILE]`
 
 Compilers are accused of what a forbidden model does to them. ONNX Runtime takes a legal model and computes
-what the case expects, but for what it lacks (`_LACKS`) and for its bugs (`_BUGS`). Outputs that differ are
-judged by Assay's oracle. Whatever else is refused or wrong may be forbidden: it is printed, and the exit code
-is 1. Prints counts of each source. --seed and --count are those of mutants. Takes five minutes, two thirds of
-them for mutants.
+what the case expects, but for what it lacks and for its bugs (`_onnxruntime_limits.py`). Outputs that differ
+are judged by Assay's oracle. Whatever else is refused or wrong may be forbidden: it is printed, and the exit
+code is 1. Prints counts of each source. --seed and --count are those of mutants. Takes five minutes, two
+thirds of them for mutants.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,6 +31,7 @@ from fuzzing.migrate.source_parts import migrate_source
 from fuzzing.reduce.engine import Budget
 from fuzzing.reduce.reduction import Reducer
 from tests.sweeps._checking_process import CheckingProcess
+from tests.sweeps._onnxruntime_limits import BUGS, LACKS
 from tests.sweeps.false_positives import agree
 
 #: All sources of ONNX models but those of whole graphs, whose operators' specifications say what is legal.
@@ -46,24 +46,6 @@ SOURCES = (
 )
 #: Cases that the oracle judges at once.
 _CHUNK = 64
-#: What onnxruntime 1.32.0 says of legal models that it does not take; each kind was read by hand.
-_LACKS = re.compile(
-    r"NOT_IMPLEMENTED|is not a registered function/op|No corresponding Numpy type"
-    r"|Python API takes no|Failed to construct locale|operator does not support double yet"
-    r"|of input parameter \(.*\) of operator \(\w+\) in node .* is invalid"
-    r"|Batchwise recurrent operations \(layout == 1\) are not supported"
-    r"|Non per-tensor quantization is not supported now"
-    r"|data type is not supported with ScatterElements"
-    # ONNX gives these attributes no meaning in other modes, and does not forbid them.
-    r"|exclude_outside can be set to 1 when|when anti-aliasing is set, Resize only supports mode"
-    r"|X_shape\.NumDimensions\(\) == 4 was false"  # LRN; ONNX has "N x C x D1 x D2, ... Dn"
-)
-#: Rows of docs/findings.md.
-_BUGS = re.compile(
-    r"Attention: .*attn_mask->Shape\(\)\.GetDims|Attention: .*inconsistent total_sequence_length"
-    r"|Resize: .*IsPrimitiveDataType<T>"
-    r"|ReduceMax: .*not defined for empty set with bool type"
-)
 
 
 @dataclass(frozen=True)
@@ -120,9 +102,9 @@ def examine(name: str, cases: Iterator[TestCase], process: CheckingProcess) -> I
                 operators = _operators(case)
                 if kind == "differs":
                     kind = "wrong" if case.id in wrong else "excused"
-                elif kind == "refused" and _LACKS.search(message):
+                elif kind == "refused" and LACKS.search(message):
                     kind = "lacks"
-                if kind in ("refused", "wrong") and _BUGS.search(f"{operators}: {message}"):
+                if kind in ("refused", "wrong") and BUGS.search(f"{operators}: {message}"):
                     kind = "bug"
                 test = case.provenance.test
                 yield None if kind == "equal" else Result(name, test, case.id, operators, kind, message)

@@ -20,10 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +36,7 @@ from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome
 from fuzzing.reduce.engine import Budget
 from fuzzing.reduce.reduction import Reducer
+from tests.sweeps._checking_process import CheckingProcess
 from tests.sweeps._model_check import find_faults
 from tests.sweeps.false_positives import collect
 
@@ -47,27 +45,11 @@ PLANTED = str(Path(__file__).with_name("_last_node_backend.py"))
 _CHUNK = 32
 
 
-class Checker:
-    """Checks cases in another process, as an illegal model may kill it."""
-
-    def __init__(self) -> None:
-        self._pool = self._new_pool()
-
-    def _new_pool(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, mp_context=get_context("spawn"))
-
-    def find_faults(self, case: TestCase) -> tuple[list[str], bool]:
-        """As `_model_check.find_faults`."""
-        given = {name: _as_array(value) for name, value in case.inputs}
-        try:
-            return self._pool.submit(find_faults, case.program.to_bytes(), given).result()
-        except BrokenProcessPool:
-            self._pool = self._new_pool()
-            return ["the checking process died"], True
-
-    def close(self) -> None:
-        """Ends the process."""
-        self._pool.shutdown()
+def check(process: CheckingProcess, case: TestCase) -> tuple[list[str], bool]:
+    """As `_model_check.find_faults`, in another process."""
+    given = {name: _as_array(value) for name, value in case.inputs}
+    found = process.call(find_faults, case.program.to_bytes(), given)
+    return (["the checking process died"], True) if found is None else found
 
 
 def _as_array(value: Input) -> Any:
@@ -106,7 +88,7 @@ def draw_cases(corpora: Sequence[Path], seed: int) -> Iterator[TestCase]:
 
 
 def reduce_and_check(
-    reducer: Reducer, checker: Checker, case: TestCase, outcome: Outcome
+    reducer: Reducer, process: CheckingProcess, case: TestCase, outcome: Outcome
 ) -> Iterator[tuple[dict[str, Any], TestCase]]:
     """A record and the case of each model that a reduction gives; none if the case cannot be reduced."""
     begin = time.monotonic()
@@ -114,12 +96,12 @@ def reduce_and_check(
         found = reducer.reduce(case, outcome)
     except UsageError:
         return
-    own, _ = checker.find_faults(case)
+    own, _ = check(process, case)
     roots = () if found.root is None else (found.root[0],)
     for kind, small in (("case", found.case), *(("root", one) for one in roots), *_others(found.others)):
         if small.id == case.id:
             continue
-        faults, ran = checker.find_faults(small)
+        faults, ran = check(process, small)
         record = {
             "kind": kind,
             "from": case.id,
@@ -165,13 +147,13 @@ def sweep(args: argparse.Namespace, corpora: Sequence[Path], options: dict[str, 
     """Reduces failures until there are enough; prints the invalid results and counts."""
     shard = Shard("", (), args.backend, "digest", sys.executable, options=options)
     counts: Counter[str] = Counter()
-    checker, begin, reduced = Checker(), time.monotonic(), 0
+    process, begin, reduced = CheckingProcess(), time.monotonic(), 0
     with Reducer(shard, Budget(seconds=args.seconds)) as reducer:
         for case, outcome in find_failures(reducer, draw_cases(corpora, args.seed)):
             if reduced == args.cases or time.monotonic() - begin > args.limit:
                 break
             reduced += 1
-            for record, small in reduce_and_check(reducer, checker, case, outcome):
+            for record, small in reduce_and_check(reducer, process, case, outcome):
                 counts[_category(record)] += 1
                 if args.log:
                     with args.log.open("a", encoding="utf-8") as file:
@@ -181,7 +163,7 @@ def sweep(args: argparse.Namespace, corpora: Sequence[Path], options: dict[str, 
                     if args.keep:
                         Corpus(args.keep).add(small)
                         Corpus(args.keep).add(case)
-    checker.close()
+    process.close()
     print(f"{Path(args.backend).stem} {options or ''}: {reduced} reductions, models: {dict(counts)}")
     return 1 if counts["invalid"] else 0
 

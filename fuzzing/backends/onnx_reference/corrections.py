@@ -47,7 +47,9 @@ class Correction(NamedTuple):
 CORRECTIONS: Dict[str, Correction] = {
     "AffineGrid": Correction(sampling.affine_grid, "gives float32 whatever theta is, and rounds to it"),
     "Attention": Correction(
-        attention.attention, "gives the scores of qk_matmul_output_mode 0 behind softcap, not before it"
+        attention.attention,
+        "gives the scores of qk_matmul_output_mode 0 behind softcap, not before it; looks for the keys "
+        "before each query by the rows of a mask that has one for all; pads a mask of one column",
     ),
     "AveragePool": Correction(
         sliding_windows.average_pool,
@@ -93,6 +95,7 @@ CORRECTIONS: Dict[str, Correction] = {
         statistics.layer_normalization,
         "computes in X's type, not in stash_type's, of which its other outputs are to be; refuses all but 1",
     ),
+    "LogSoftmax": Correction(pointwise.log_softmax, "gives -inf where Softmax underflows", since=13),
     "Loop": Correction(
         control_flow.loop,
         "makes no trip if there is no condition; joins scan outputs along their first axis, not a new one; "
@@ -125,6 +128,7 @@ CORRECTIONS: Dict[str, Correction] = {
         "refuses a depth of shape [1], compares indices that are no integers as they are, "
         "and computes with on - off, which rounds and overflows",
     ),
+    "Optional": Correction(pointwise.optional, "gives a list of what it is given"),
     "Pad": Correction(indexing.pad, "refuses negative pads", since=11),
     "QLinearConv": Correction(
         statistics.qlinear_conv,

@@ -199,6 +199,12 @@ CASES: dict[str, tuple[int, str, list[Array], Outputs]] = {
             HALF.astype(F).mean(axis=1, keepdims=True),
         ],
     ),
+    "LogSoftmax": (
+        13,
+        "(float[1,2] x) => (float[1,2] y) { y = LogSoftmax(x) }",
+        [line(0, 1000)[None]],
+        [line(-1000, 0)[None]],
+    ),
     "Loop": (
         13,
         "(float[2] x, int64 n) => (float[2] y, float[3,2] s) { " + LOOP.format(trips="n", going='""') + " }",
@@ -257,6 +263,12 @@ CASES: dict[str, tuple[int, str, list[Array], Outputs]] = {
         "(float[3] i, int64[1] d, uint8[2] v) => (uint8[3,2] y) { y = OneHot(i, d, v) }",
         [line(0.5, -1, 7), np.array([2], I), np.array([9, 3], np.uint8)],
         [np.array([[3, 9], [9, 3], [9, 9]], np.uint8)],
+    ),
+    "Optional": (
+        18,
+        "(float[2] x) => (float[2] y) { o = Optional(x) y = OptionalGetElement(o) }",
+        [line(1, 2)],
+        [line(1, 2)],
     ),
     "Pad": (
         18,
@@ -394,6 +406,35 @@ def test_undefined_results_are_found_in_corrected_bodies(trips: int) -> None:
     inputs: list[Array] = [np.array(7, np.int32), np.array(0, np.int32), np.array(trips, I)]
     found = [corrected(model(graph, 13), inputs, judge("float64", fill))[0].item() for fill in ("0", "1")]
     assert found == ([0, 1] if trips else [7, 7])
+
+
+@pytest.mark.parametrize(
+    "mask", [[[0, 0, 0]], [[0]], [[0], [0]], [[0, 0, 0], [0, 0, 0]]], ids=["row", "one", "column", "whole"]
+)
+def test_a_broadcast_mask_leaves_each_query_its_own_keys(mask: list[list[float]]) -> None:
+    """Query i of a causal attention sees keys 0 to i, whatever the shape of the mask."""
+    rows = np.array(mask, F)
+    graph = (
+        f"(float[1,1,2,1] q, float[1,1,3,1] k, float[{rows.shape[0]},{rows.shape[1]}] m) "
+        "=> (float[1,1,2,1] y) { y = Attention<is_causal = 1>(q, k, k, m) }"
+    )
+    keys = np.array([[[[1], [2], [3]]]], F)
+    [found] = corrected(model(graph, 23), [np.zeros((1, 1, 2, 1), F), keys, rows])
+    np.testing.assert_allclose(found.ravel(), [1, 1.5])
+
+
+@pytest.mark.parametrize("valid", [2, 3])
+def test_a_mask_of_one_row_knows_how_many_keys_an_external_cache_has(valid: int) -> None:
+    """The last query sees the last valid key, the one before it one less."""
+    graph = (
+        "(float[1,1,2,1] q, float[1,1,3,1] k, float[1,3] m, int64[1] n) => (float[1,1,2,1] y) "
+        "{ y = Attention<is_causal = 1>(q, k, k, m, , , n) }"
+    )
+    keys = np.array([[[[1], [2], [3]]]], F)
+    inputs = [np.zeros((1, 1, 2, 1), F), keys, np.zeros((1, 3), F), np.array([valid], I)]
+    [found] = corrected(model(graph, 24), inputs)
+    means = [np.mean(keys[..., : valid - 1, :]), np.mean(keys[..., :valid, :])]
+    np.testing.assert_allclose(found.ravel(), means, rtol=1e-6)
 
 
 def test_corrections_reach_functions() -> None:

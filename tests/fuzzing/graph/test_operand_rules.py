@@ -81,6 +81,14 @@ def momentum(count: str, gradient: str) -> str:
     )
 
 
+def stft(step: str, window: str = "[2] w = {1, 1}") -> str:
+    """An STFT of frames of two numbers."""
+    return (
+        f"(float[1,4,1] x, int64{step} s) => (float[a,b,c,d] y) <float{window}, int64 l = {{2}}> "
+        "{ y = STFT(x, s, w, l) }"
+    )
+
+
 FORBIDDEN = {
     "one activation of two": gru('"Tanh"'),
     "activations of two directions": gru('"Sigmoid", "Tanh", "Sigmoid", "Tanh"'),
@@ -110,12 +118,16 @@ FORBIDDEN = {
     ),
     "a gradient of another shape": momentum("", "1,2"),
     "a list of one count": momentum("[1]", "2"),
+    "a list of one step": stft("[1]"),
+    "a window that is a matrix": stft("", "[1,2] w = {1, 1}"),
+    "a window of another length than the frames": stft("", "[1] w = {1}"),
     "a mask shorter than the valid keys": attention(2, "3"),
     "more valid keys than there are": attention(4, "5"),
 }
 
 ALLOWED = (
     momentum("", "2"),
+    stft(""),
     gru('"Sigmoid", "Tanh"'),
     tf_idf(1, 2, 0),
     tf_idf(2, 2, 5),
