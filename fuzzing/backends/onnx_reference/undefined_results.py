@@ -1,4 +1,4 @@
-"""Integer results that the ONNX standard leaves open: overflow, division by zero, ambiguous text.
+"""Results that the ONNX standard leaves open: integer overflow, division by zero, order, ambiguous text.
 
 The standard leaves these to the implementation, and in C they are undefined behavior, so compilers need not
 agree. The evaluator here puts a chosen number wherever such a result arises. Two runs with two numbers show
@@ -13,6 +13,7 @@ which elements of the outputs depend on one: those that differ. Needs onnx; runs
     ReduceMean      over nothing
     RoiAlign        mode "max": of the interpolated values, as in the text, OpenVINO and TVM, or of the
                     weighted corners, as in ONNX's evaluator and onnxruntime (onnx issue 4764)
+    TopK            with `sorted` 0: the order
 """
 
 from __future__ import annotations
@@ -27,7 +28,17 @@ _OVERFLOWING = frozenset(
     | {"CumSum", "MatMul"}
 )
 _SHIFTS_DEFINED = 28  # the first opset whose BitShift defines every shift
-_WATCHED = _OVERFLOWING | {"Div", "Mod", "Pow", "Cast", "CastLike", "BitShift", "ReduceMean", "RoiAlign"}
+_WATCHED = _OVERFLOWING | {
+    "Div",
+    "Mod",
+    "Pow",
+    "Cast",
+    "CastLike",
+    "BitShift",
+    "ReduceMean",
+    "RoiAlign",
+    "TopK",
+}
 
 
 def evaluator(base: Any, fill: int) -> Any:
@@ -53,6 +64,8 @@ def _filling(implementation: Any, op_type: str, fill: int) -> Any:
             result = np.asarray(results[0])
             if op_type == "ReduceMean" and result.size and not np.size(inputs[0]):
                 return (np.full_like(result, fill),)
+            if op_type == "TopK":
+                return _in_another_order(results, attributes) if fill else tuple(results)
             if op_type == "RoiAlign" and attributes.get("mode") == "max":
                 return (result + result.dtype.type(fill),)
             if result.dtype.kind not in "iu":
@@ -63,6 +76,13 @@ def _filling(implementation: Any, op_type: str, fill: int) -> Any:
         return (np.where(open_, result.dtype.type(fill), result), *results[1:])
 
     return type(implementation.__name__, (implementation,), {"_run": run})
+
+
+def _in_another_order(results: Any, attributes: Any) -> Tuple[Any, ...]:
+    """What TopK found, each element in another place where it may."""
+    if attributes.get("sorted", 1):
+        return tuple(results)
+    return tuple([np.roll(result, 1, attributes.get("axis", -1)) for result in results])
 
 
 def _defined_inputs(op_type: str, inputs: Tuple[Any, ...]) -> Tuple[Any, ...]:

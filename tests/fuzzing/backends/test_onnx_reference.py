@@ -186,6 +186,14 @@ def test_the_mean_of_nothing() -> None:
     assert open_(graph.replace("Mean", "Max"), np.zeros((0, 3), np.float32)) == [False] * 3, "minus infinity"
 
 
+@pytest.mark.parametrize(
+    ("attributes", "is_open"), [("sorted = 0", True), ("sorted = 0, axis = 0", True), ("sorted = 1", False)]
+)
+def test_the_order_of_the_largest_is_open_where_none_is_asked_for(attributes: str, is_open: bool) -> None:
+    graph = f"(float[4] x, int64[1] k) => (float[3] y) {{ y, i = TopK<{attributes}>(x, k) }}"
+    assert open_(graph, np.array([4, 1, 2, 3], np.float32), np.array([3])) == [is_open] * 3
+
+
 def test_unsigned_integers_wrap() -> None:
     graph = "(uint8[2] a, uint8[2] b) => (uint8[2] y) { y = Add(a, b) }"
     assert open_(graph, np.array([255, 1], np.uint8), np.array([1, 1], np.uint8)) == [False, False]
