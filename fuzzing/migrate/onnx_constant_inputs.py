@@ -14,6 +14,7 @@ import numpy as np
 
 from fuzzing.cases import TestCase
 from fuzzing.migrate import onnx_backend_tests, onnx_node_tests
+from fuzzing.migrate.legal_cases import leave_out_illegal
 from fuzzing.migrate.sources import Skip, register_source
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def migrate() -> Iterator[TestCase | Skip]:
         if found is None:
             yield Skip(test.name, "the test has no tensor beside its first input")
         else:
-            yield from onnx_backend_tests.migrate_tests(NAME, [found], operator)
+            yield from leave_out_illegal(onnx_backend_tests.migrate_tests(NAME, [found], operator))
 
 
 def embed_constants(test: NodeTest, keep: Collection[str] = ()) -> NodeTest | None:

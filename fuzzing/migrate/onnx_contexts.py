@@ -17,6 +17,7 @@ import numpy as np
 
 from fuzzing.cases import TestCase
 from fuzzing.migrate import onnx_backend_tests, onnx_node_tests
+from fuzzing.migrate.legal_cases import leave_out_illegal
 from fuzzing.migrate.onnx_constant_inputs import embed_constants
 from fuzzing.migrate.onnx_wrong_tests import WRONG_TESTS
 from fuzzing.migrate.random_operators import is_random_model
@@ -58,7 +59,8 @@ def migrate() -> Iterator[TestCase | Skip]:
             seen[operator, context] += 1
             named = replace(found, name=f"{test.name}/{context}")
             subjects[named.name] = operator
-            yield from onnx_backend_tests.migrate_tests(NAME, [named], lambda one: subjects[one.name])
+            cases = onnx_backend_tests.migrate_tests(NAME, [named], lambda one: subjects[one.name])
+            yield from leave_out_illegal(cases)
 
 
 def plain_tests() -> Iterator[tuple[str, NodeTest]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from fuzzing.cases import TestCase
 from fuzzing.migrate import onnx_backend_tests, onnx_node_tests
+from fuzzing.migrate.legal_cases import leave_out_illegal
 from fuzzing.migrate.onnx_constant_inputs import embed_constants
 from fuzzing.migrate.onnx_wrong_tests import WRONG_TESTS
 from fuzzing.migrate.sources import Skip, register_source
@@ -58,16 +59,8 @@ def migrate() -> Iterator[TestCase | Skip]:
         subjects |= {form.name: operator(test) for form in forms}
         if not forms:
             yield Skip(test.name, "the operator has no earlier form that ONNX converts to")
-        yield from map(_without_illegal, onnx_backend_tests.migrate_tests(NAME, forms, subject))
-
-
-def _without_illegal(item: TestCase | Skip) -> TestCase | Skip:
-    """A case, or why it is none: ONNX's version converter gives a Scan of opset 8 no batch."""
-    from fuzzing.graph.case_validity import find_case_violations
-
-    if isinstance(item, Skip) or not (found := find_case_violations(item)):
-        return item
-    return Skip(item.provenance.test, "ONNX's conversion breaks a rule of the form", ", ".join(sorted(found)))
+        # ONNX's version converter gives a Scan of opset 8 no batch.
+        yield from leave_out_illegal(onnx_backend_tests.migrate_tests(NAME, forms, subject))
 
 
 def _earlier_forms(model: ModelProto | None) -> Iterator[tuple[int, ModelProto]]:
