@@ -62,7 +62,7 @@ def attention(given: Operands) -> bool:
         return mask is None
     # Since opset 24 a shorter mask is padded. ONNX does not say whether that of one key is broadcast instead.
     shorter = 1 < mask[-1] < keys if given.opset >= 24 else mask[-1] == 1
-    return len(mask) >= 2 and (shorter or mask[-1] == keys) and mask[-2] in (1, q[-2])
+    return (shorter or mask[-1] == keys) and mask[-2:-1] in ((), (1,), (q[-2],))
 
 
 def _cache_is_valid(given: Operands, keys: int) -> bool:

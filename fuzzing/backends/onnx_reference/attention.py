@@ -33,7 +33,7 @@ def _with_whole_mask(inputs: List[Any]) -> List[Any]:
     onnx takes the number of rows for that of the queries where it looks for the keys before each.
     """
     mask = inputs[_MASK] if len(inputs) > _MASK else None
-    if mask is None or mask.ndim < 2:
+    if mask is None or not mask.ndim:
         return inputs
     past = inputs[_PAST] if len(inputs) > _PAST else None
     queries, keys = (one.shape[1 if one.ndim == 3 else 2] for one in (inputs[0], inputs[_KEYS]))

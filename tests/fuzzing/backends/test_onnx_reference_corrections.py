@@ -409,17 +409,18 @@ def test_undefined_results_are_found_in_corrected_bodies(trips: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "mask", [[[0, 0, 0]], [[0]], [[0], [0]], [[0, 0, 0], [0, 0, 0]]], ids=["row", "one", "column", "whole"]
+    "shape",
+    [(3,), (1, 3), (1,), (1, 1), (2, 1), (2, 3), (1, 1, 1, 3)],
+    ids=lambda shape: "x".join(map(str, shape)),
 )
-def test_a_broadcast_mask_leaves_each_query_its_own_keys(mask: list[list[float]]) -> None:
+def test_a_broadcast_mask_leaves_each_query_its_own_keys(shape: tuple[int, ...]) -> None:
     """Query i of a causal attention sees keys 0 to i, whatever the shape of the mask."""
-    rows = np.array(mask, F)
     graph = (
-        f"(float[1,1,2,1] q, float[1,1,3,1] k, float[{rows.shape[0]},{rows.shape[1]}] m) "
+        f"(float[1,1,2,1] q, float[1,1,3,1] k, float[{','.join(map(str, shape))}] m) "
         "=> (float[1,1,2,1] y) { y = Attention<is_causal = 1>(q, k, k, m) }"
     )
     keys = np.array([[[[1], [2], [3]]]], F)
-    [found] = corrected(model(graph, 23), [np.zeros((1, 1, 2, 1), F), keys, rows])
+    [found] = corrected(model(graph, 23), [np.zeros((1, 1, 2, 1), F), keys, np.zeros(shape, F)])
     np.testing.assert_allclose(found.ravel(), [1, 1.5])
 
 
@@ -431,7 +432,12 @@ def test_a_mask_of_one_row_knows_how_many_keys_an_external_cache_has(valid: int)
         "{ y = Attention<is_causal = 1>(q, k, k, m, , , n) }"
     )
     keys = np.array([[[[1], [2], [3]]]], F)
-    inputs = [np.zeros((1, 1, 2, 1), F), keys, np.zeros((1, 3), F), np.array([valid], I)]
+    inputs: list[Array] = [
+        np.zeros((1, 1, 2, 1), F),
+        keys,
+        np.zeros((1, 3), F),
+        np.array([valid], I),
+    ]
     [found] = corrected(model(graph, 24), inputs)
     means = [np.mean(keys[..., : valid - 1, :]), np.mean(keys[..., :valid, :])]
     np.testing.assert_allclose(found.ravel(), means, rtol=1e-6)

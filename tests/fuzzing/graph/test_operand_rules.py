@@ -63,10 +63,10 @@ def dequantize(shape: str, scale: str, block: int) -> str:
     )
 
 
-def attention(mask: int, valid: str) -> str:
+def attention(mask: str, valid: str) -> str:
     """Attention to an external cache of four keys."""
     return (
-        f"(float[1,1,1,1] q, float[1,1,4,1] k, float[1,{mask}] m) => (float[1,1,1,1] y) "
+        f"(float[1,1,1,1] q, float[1,1,4,1] k, float[{mask}] m) => (float[1,1,1,1] y) "
         f"<int64[1] n = {{{valid}}}> {{ y = Attention(q, k, k, m, , , n) }}"
     )
 
@@ -121,8 +121,10 @@ FORBIDDEN = {
     "a list of one step": stft("[1]"),
     "a window that is a matrix": stft("", "[1,2] w = {1, 1}"),
     "a window of another length than the frames": stft("", "[1] w = {1}"),
-    "a mask shorter than the valid keys": attention(2, "3"),
-    "more valid keys than there are": attention(4, "5"),
+    "a mask shorter than the valid keys": attention("1,2", "3"),
+    "a mask of two rows for one query": attention("2,4", "3"),
+    "a mask of one column, padded or broadcast": attention("1,1", "1"),
+    "more valid keys than there are": attention("1,4", "5"),
 }
 
 ALLOWED = (
@@ -142,8 +144,9 @@ ALLOWED = (
     "{ y = NonMaxSuppression<center_point_box = 1>(b, s) }",
     "(float x) => (float y) { y = Transpose<perm : ints = []>(x) }",
     "() => (uint8[2] y, float s, uint8 z) <float[2] x = {0, 1}> { y, s, z = DynamicQuantizeLinear(x) }",
-    attention(3, "3"),
-    attention(4, "0"),
+    attention("1,3", "3"),
+    attention("1,4", "0"),
+    attention("4", "4"),
 )
 
 
