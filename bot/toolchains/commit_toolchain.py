@@ -15,7 +15,13 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from bot.atomic_folders import make_once
-from bot.errors import BrokenSourcesError, BuildFailedError, ProvisionError, RunnerError
+from bot.errors import (
+    BrokenSourcesError,
+    BuildFailedError,
+    ImportUnfinishedError,
+    ProvisionError,
+    RunnerError,
+)
 from bot.toolchains import probe_script
 from bot.toolchains.probe import ProbeResult, compile_bytecode, probe
 from bot.toolchains.registry import OnProgress, ReadyToolchain, ToolchainSpec
@@ -47,7 +53,7 @@ def make_checked(spec: ToolchainSpec, data_dir: Path, progress: OnProgress, fill
     """The folder of a toolchain: filled and checked now, or found from before.
 
     Raises BrokenSourcesError, BuildFailedError: the commit's own fault, found again without a new attempt;
-    and what `fill` raises, of which nothing stays.
+    and ImportUnfinishedError and what `fill` raises, of which nothing stays.
     """
 
     def make(partial: Path) -> dict[str, Any]:
@@ -144,11 +150,15 @@ def _check(
 
 
 def _import_once(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> ProbeResult:
-    """What the environment holds; raises BrokenSourcesError if its compiler cannot be imported."""
+    """What the environment holds; raises BrokenSourcesError if its compiler cannot be imported, and
+    ImportUnfinishedError as `probe`.
+    """
     progress(f"{spec.label}: importing it once")
     python, adapter = folder / "bin" / "python", backends.get(spec.backend)
     try:
         return probe(python, adapter.import_name, environment=adapter.environment, lines=_TRACEBACK_LINES)
+    except ImportUnfinishedError:
+        raise  # a busy machine must not make it a broken commit for good
     except ProvisionError as error:
         why = _public(str(error), folder)
         raise BrokenSourcesError(f"{spec.label}: the compiler cannot be imported:\n{why}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,14 +15,15 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from bot import processes
-from bot.errors import ProvisionError
+from bot.errors import ImportUnfinishedError, ProvisionError
 from bot.toolchains import probe_script
 from fuzzing.execute.sandbox.launch import sandboxed_command
 
 _COMPILE_TIMEOUT_S = 300.0
 PROBE_TIMEOUT_S = 180.0  # a compiler's first import on a cold disk, bytecode and all
 
-
+#: Exit statuses of a process that SIGKILL ended, without and with the sandbox (`launcher`) around it.
+_KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 _MAX_OUTPUT = 32 << 20  # bytes; the paths of 100,000 sources are 10 MiB
 _Word = Annotated[str, StringConstraints(max_length=200)]
 
@@ -57,7 +59,9 @@ def probe(
     With `extra_modules`, names of modules that matter too, also a digest of every file; see
     `probe_script.content`. That takes half a second for 30,000 files; reading them would take a minute.
 
-    Raises ProvisionError with the last `lines` of its output: it cannot be started, or the import fails.
+    Raises ProvisionError with the last `lines` of its output: it cannot be started, or the import fails; and
+    ImportUnfinishedError if the import takes longer than PROBE_TIMEOUT_S, or is killed as by a machine that
+    has no memory left.
     """
     with tempfile.TemporaryDirectory(prefix="assay-probe-") as home:
         needed = {
@@ -85,14 +89,15 @@ def probe(
                 max_output=_MAX_OUTPUT,
             )
         except subprocess.TimeoutExpired:
-            raise ProvisionError(
+            raise ImportUnfinishedError(
                 f"importing {import_name} with {python} did not end within {PROBE_TIMEOUT_S:g} s"
             ) from None
     for line in reversed(done.stdout.decode(errors="replace").splitlines()):
         if line.startswith(probe_script.MARK):
             return parse_answer(line.removeprefix(probe_script.MARK), python)
     ending = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
-    raise ProvisionError(
+    kind = ImportUnfinishedError if done.returncode in _KILLED else ProvisionError
+    raise kind(
         f"{python} cannot import {import_name} ({ending}):\n{processes.tail(done.stderr, lines, 8000)}"
     )
 

@@ -18,10 +18,10 @@ from bot import toolchains
 from bot.commit_files import CommitFiles, TreeSource
 from bot.config import RepositoryConfig, parse_config
 from bot.config.layouts import layouts
-from bot.errors import BrokenSourcesError, ConfigError, UsageError
+from bot.errors import BrokenSourcesError, ConfigError, ImportUnfinishedError, RunnerError, UsageError
 from bot.github.local_repository import WORKTREE, LocalRepository
 from bot.github.repositories import Repositories
-from bot.toolchains import ReadyToolchain, ToolchainSpec, commit_toolchain, overlay, registry, smoke
+from bot.toolchains import ReadyToolchain, ToolchainSpec, commit_toolchain, overlay, probe, registry, smoke
 from bot.toolchains.overlay import find_layout, release_series
 from tests.support import kills
 from tests.support.smoke import import_alone
@@ -176,6 +176,31 @@ def test_sources_that_cannot_be_imported(
     assert (record["commit"], record["requirements"][0]) == (head, "apache-tvm==0.26.0")
     assert not (kept.parent / "bin").exists()
     assert re.findall(r'File "(.*?)"', str(caught.value)) == ["tvm/__init__.py"]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n", "cannot import tvm"),
+        ("import time\ntime.sleep(60)\n", "did not end within 1 s"),
+    ],
+)
+def test_an_import_that_does_not_end_is_tried_again_later(
+    checkout: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, message: str
+) -> None:
+    """The machine may be short of memory, or busy."""
+
+    def smoke_test(*_: object) -> str:
+        raise RunnerError("it does not start")
+
+    monkeypatch.setattr(commit_toolchain, "smoke_test", smoke_test)
+    monkeypatch.setattr(probe, "PROBE_TIMEOUT_S", 1.0)
+    head = commit(checkout, {"python/tvm/__init__.py": source})
+    for _attempt in range(2):
+        with pytest.raises(ImportUnfinishedError, match=message) as caught:
+            make(LocalRepository(checkout, tmp_path / "objects"), head, tmp_path / "data", whole=True)
+        assert caught.value.transient
+        assert not list((tmp_path / "data" / "toolchains").glob("*/assay-*"))
 
 
 def test_a_kill_leaves_nothing_half_made(checkout: Path, wheel: Path, tmp_path: Path) -> None:
