@@ -73,16 +73,17 @@ class CachedToolchain:
 def toolchains(root: Path) -> list[CachedToolchain]:
     """All of the cache, the last used one first."""
     folders = [path for path in root.glob("*") if _DIGEST.fullmatch(path.name) and path.is_dir()]
-    return sorted(map(_read, folders), key=lambda one: -one.used)
+    return sorted(filter(None, map(_read, folders)), key=lambda one: -one.used)
 
 
 def find(root: Path, digest: str) -> CachedToolchain:
     """The toolchain whose digest begins so; raises UsageError unless there is exactly one."""
     found = [path for path in root.glob(f"{digest}*") if _DIGEST.fullmatch(path.name) and path.is_dir()]
-    if len(found) != 1:
-        how_many = f"{len(found)} toolchains begin" if found else "no toolchain begins"
+    one = _read(found[0]) if len(found) == 1 else None
+    if one is None:
+        how_many = f"{len(found)} toolchains begin" if len(found) > 1 else "no toolchain begins"
         raise UsageError(f"{how_many} with {digest!r}; `assay toolchains list` shows them")
-    return _read(found[0])
+    return one
 
 
 def collect(
@@ -133,7 +134,15 @@ def _remove_leftovers(root: Path) -> None:
                 remove_tree(partial)
 
 
-def _read(folder: Path) -> CachedToolchain:
+def _read(folder: Path) -> CachedToolchain | None:
+    """None if another process removes it meanwhile."""
+    try:
+        return _read_folder(folder)
+    except FileNotFoundError:
+        return None
+
+
+def _read_folder(folder: Path) -> CachedToolchain:
     record = folder / RECORD
     failure = next((folder / name for name in FAILURES if (folder / name).is_file()), None)
     kept = record if record.is_file() else failure or folder

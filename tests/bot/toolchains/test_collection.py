@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
 import time
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 
@@ -158,6 +160,21 @@ def test_leftovers_of_a_maker_that_died_go(root: Path) -> None:
     collected(root, max_age_s=1e6)
     assert not list(root.glob("*.partial-*"))
     assert len(left(root)) == 3
+
+
+def test_what_another_process_removes_meanwhile_is_left_out(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def removed_now(folder: Path) -> AbstractContextManager[bool]:
+        if folder.name == OLD:
+            shutil.rmtree(folder)
+        return uses.unless_held(folder)
+
+    monkeypatch.setattr(collection, "unless_held", removed_now)
+    assert left(root) == ["b", "c"]
+    add(root, OLD, age_s=7200)
+    with pytest.raises(UsageError, match="no toolchain begins with 'aaaa'"):
+        collection.find(root, "aaaa")
 
 
 def test_what_is_being_made_is_not_waited_for(root: Path) -> None:
