@@ -24,6 +24,9 @@ from fuzzing.reduce.input_values import (
     simplify_input,
 )
 
+#: One element would hide bugs that drop an axis; `shrink_inputs_together` tries it afterwards.
+_FILLED = 2
+
 
 def drop_optional(attempt: Attempt[GraphState]) -> None:
     """Removes attributes, optional inputs and outputs, for their defaults."""
@@ -81,6 +84,23 @@ def _shrink_candidates(state: GraphState) -> Iterator[GraphState]:
         those = [edge for edge in graph.inputs if len(shapes[edge]) > axis]
         for edges in [those, *([edge] for edge in those)] if len(those) > 1 else [those]:
             yield from _drop_axes(state, edges, axis)
+
+
+def fill_empty_inputs(attempt: Attempt[GraphState]) -> None:
+    """Two elements along axes without any, in all inputs or one: a failure that does not need emptiness shows
+    the same bug as those of other tensors, and has its signature.
+    """
+    attempt.any(_fill_candidates(attempt.best))
+
+
+def _fill_candidates(state: GraphState) -> Iterator[GraphState]:
+    types = state.graph.types
+    empty = [edge for edge in state.graph.inputs if 0 in types[edge].lengths]
+    for edges in [empty, *([edge] for edge in empty)] if len(empty) > 1 else [empty][: len(empty)]:
+        changed = list(types)
+        for edge in edges:
+            changed[edge] = TensorType(types[edge].dtype, tuple([n or _FILLED for n in types[edge].lengths]))
+        yield from infer_types(replace(state, graph=replace(state.graph, types=tuple(changed))))
 
 
 def _is_data(constant: Constant) -> bool:

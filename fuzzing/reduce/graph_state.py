@@ -168,8 +168,8 @@ def _observed_value(shown: Sequence[Value | None]) -> Tensor | None:
 
 
 def size(state: GraphState) -> tuple[float, ...]:
-    """Number of nodes, edges, attributes, unusual types, inputs, dimensions and elements; then the values'
-    complexity.
+    """Number of nodes, edges, attributes, unusual types and empty tensors, inputs, dimensions and elements;
+    then the values' complexity.
 
     Nodes and their edges and attributes in bodies count too.
     """
@@ -178,16 +178,17 @@ def size(state: GraphState) -> tuple[float, ...]:
     used_edges = sum(len(list(node.used_edges())) for node in nodes)
     attributes = sum(len(node.attributes) for node in nodes)
     outputs = len(graph.outputs) + sum(len(node.outputs) for node in nodes)
-    ranks = elements = lengths = broken = odd = 0
+    ranks = elements = lengths = broken = odd = empty = 0
     for edge in (*graph.inputs, *graph.constants):
         type_ = graph.types[edge]
         given = state.value(edge) if edge in graph.inputs else constant_to_tensor(graph.constants[edge])
         count, off, strange = complexity(given)
         ranks, lengths = ranks + type_.rank, lengths + sum(type_.lengths)
         elements, broken, odd = elements + count, broken + off, odd + strange
+        empty += 0 in type_.lengths
     inputs, unusual = (
         len(graph.inputs),
-        sum(is_uncommon_dtype(graph.types[edge].dtype) for edge in range(len(graph.types))),
+        sum(is_uncommon_dtype(graph.types[edge].dtype) for edge in range(len(graph.types))) + empty,
     )
     age = OPSETS.index(graph.opset) if graph.opset in OPSETS else len(OPSETS)
     return (

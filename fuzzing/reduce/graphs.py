@@ -20,6 +20,7 @@ from fuzzing.reduce.graph_cuts import (
 )
 from fuzzing.reduce.graph_simplification import (
     drop_optional,
+    fill_empty_inputs,
     shrink_inputs_together,
     simplify_values,
     use_common_types,
@@ -42,6 +43,7 @@ SPEC = ReductionSpec[GraphState](
         Pass("inside", shrink_subgraphs),
         Pass("plain", drop_optional),
         Pass("usual", use_common_types),
+        Pass("fill", fill_empty_inputs),
         Pass("shrink", shrink_inputs_together),
         Pass("simplify", simplify_values),
     ),

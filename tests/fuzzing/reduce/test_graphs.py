@@ -126,6 +126,20 @@ def by(wanted: Sequence[str], start: GraphState, budget: Budget | None = None) -
     return reduce(start, SPEC, classify, budget=budget).best
 
 
+@pytest.mark.parametrize("needs_emptiness", [False, True])
+def test_an_input_is_empty_only_if_the_failure_needs_that(needs_emptiness: bool) -> None:
+    case = onnx_case("(float[0,3] x, float[3] y) => (float[0,3] z) { z = Add(x, y) }", x=(0, 3), y=(3,))
+
+    def classify(candidates: Sequence[GraphState]) -> list[str]:
+        empty = [0 in candidate.graph.types[candidate.graph.inputs[0]].lengths for candidate in candidates]
+        return [SAME if is_empty or not needs_emptiness else CLEAN for is_empty in empty]
+
+    best = reduce(state_of(case), SPEC, classify).best
+    [found, *_] = best.case().values()
+    assert isinstance(found[1], Tensor)
+    assert (0 in found[1].shape) == needs_emptiness
+
+
 @pytest.mark.parametrize(
     "wanted", [["Tanh"], ["Exp"], ["Add"], ["Mul", "Concat"], ["Tanh", "Exp"], ["Mul", "Add"]]
 )
