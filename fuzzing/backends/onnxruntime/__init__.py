@@ -95,6 +95,12 @@ class OnnxRuntime(Backend):
             "InvalidGraph", r"Unrecognized attribute: (\w+) for operator (\w+)", r"no \1 of \2"
         ),
         UnsupportedPattern(".*", r"\b(\w+) operator does not support (\w+) yet", r"no kernel for \1 of \2"),
+        # ONNX's text lets the values of a body have no shape.
+        UnsupportedPattern(
+            ".*",
+            r"subgraph input \d+ has unknown shape|Subgraph must have the shape set for all outputs",
+            "no bodies without shapes",
+        ),
         # What its own fusions lack they have to leave alone.
         UnsupportedPattern(
             ".*",

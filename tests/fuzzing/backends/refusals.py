@@ -52,6 +52,20 @@ SAID = [
     Said(
         "onnxruntime",
         "Fail",
+        f"{_ORT}1 : FAIL : Non-zero status code returned while running Loop node. Name:'vn8_Loop' Status "
+        "Message: loop.cc:466 Initialize Loop subgraph input 0 has unknown shape: v3",
+        "no bodies without shapes",
+    ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        f"{_ORT}1 : FAIL : Non-zero status code returned while running Scan node. Name:'vn0_Scan' Status "
+        "Message: Subgraph must have the shape set for all outputs but v2 did not.",
+        "no bodies without shapes",
+    ),
+    Said(
+        "onnxruntime",
+        "Fail",
         f"{_ORT}1 : FAIL : Fatal error: ai.onnx.preview.training:Adam(-1) is not a registered function/op",
         "no such operator",
     ),
