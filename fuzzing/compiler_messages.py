@@ -60,6 +60,11 @@ WRAPPERS: tuple[Rule, ...] = (
 VARIABLE_PARTS: tuple[Rule, ...] = (
     (r"https?://\S+", "URL", "documentation moves with the release"),
     (r"\bR\.(\w++)\([\w, ]*\)", r"R.\1(…)", "variables of a call in TVM's Relax"),
+    (
+        r"\bR\.(\w++)\((?:\w++, R\.const\([^()\n]*+\)|R\.const\([^()\n]*+\), \w++)\)",
+        r"R.\1(…, R.const)",
+        "the same, of a variable and a constant",
+    ),
     (r"\bR\.Tensor\((?:[^()\n]|\([^()\n]*\))*+\)", "R.Tensor", "a type in Relax, with its shape"),
     (r"\bT\.(?:bfloat16|float\d+|u?int\d+|bool)\b", "T.TYPE", "an element type in TVM's script"),
     (r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b", "UUID", "drawn per run"),

@@ -161,6 +161,8 @@ def test_real_messages(message: str, template: str, frame: str) -> None:
             "Multiple dispatch failed for 'torch._ops.aten.abs.default'; all handlers",
             "Multiple dispatch failed for 'torch._ops.assay_mutant.operator1.default'; all handlers",
         ),
+        ('R.subtract(R.const(1.0, "float32"), lv7) uses', 'R.subtract(R.const(1.0, "float32"), lv3) uses'),
+        ('R.multiply(lv6, R.const(9.9e-05, "float32"))', 'R.multiply(v0, R.const(0.5, "float32"))'),
         ("id 123e4567-e89b-12d3-a456-426614174000", "id 00000000-0000-0000-0000-000000000000"),
     ],
 )
@@ -179,6 +181,8 @@ def test_particulars_are_gone(one: str, other: str) -> None:
         ("'tensor<?xi1>'", "'tensor<?xf32>'"),
         ("Unsupported element type: f16 in Add", "Unsupported element type: f16 in Sub"),
         ("read a.cpp", "read b.cpp"),
+        ('R.multiply(lv, R.const(0.5, "float32"))', "R.multiply(lv, v0)"),
+        ('R.multiply(lv, R.const(0.5, "float32"))', 'R.subtract(lv, R.const(0.5, "float32"))'),
     ],
 )
 def test_what_tells_bugs_apart_stays(one: str, other: str) -> None:
