@@ -228,7 +228,8 @@ class CampaignProblem:
 
     kind    "infrastructure" (the operator's to fix), "configuration" (the repository's), "refusal"
             (GitHub's), "unchanged" (head's compiler is base's), "broken" (head's compiler cannot be used,
-            base's can) or "unbuilt" (the commit's own build fails)
+            base's can), "native" (nor can it, but the commit changes native code that its toolchain lacks) or
+            "unbuilt" (the commit's own build fails)
     reason  what happened, why, and what to do next
     """
 

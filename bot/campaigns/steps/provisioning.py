@@ -35,8 +35,12 @@ def provision(context: Context) -> None:
     except BrokenSourcesError as error:
         if base is None:
             raise
-        reason = f"this change breaks importing or compiling everything: {error}"
-        end_without_report(context, "broken", reason)
+        native = untested_files(context, campaign, base.spec)
+        if native:  # the sources may need it: it is not known whether the change breaks anything
+            end_without_report(context, "native", f"nothing was tested: {error}\n{native}")
+        else:
+            reason = f"this change breaks importing or compiling everything: {error}"
+            end_without_report(context, "broken", reason)
         return
     except BuildFailedError as error:  # its own CI reports it, too
         end_without_report(context, "unbuilt", f"nothing was tested: {error}")

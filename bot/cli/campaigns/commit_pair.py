@@ -54,11 +54,15 @@ class CommitPair:
     def head_failure(self, data_dir: Path, progress: OnProgress) -> str:
         """Makes head's toolchain; why its compiler cannot be imported or used, "" if it can.
 
-        Raises ProvisionError if it cannot be made for another reason, such as a failed build.
+        Raises ProvisionError if it cannot be made for another reason, such as a failed build, or may need
+        native code that its toolchain lacks.
         """
         try:
             toolchains.provision(self.specs[self.head], data_dir, progress)
         except BrokenSourcesError as error:
+            if self.out_of_reach:
+                why = "head's sources do not work with the wheel's native code, which head changes as well"
+                raise ProvisionError(f"nothing was tested: {why}\n{error}") from None
             return str(error)
         except BuildFailedError as error:
             raise BuildFailedError(f"nothing was tested: {error}") from None

@@ -34,6 +34,14 @@ class Overlay(PlainSpec):
         return path.endswith(".cc")
 
 
+@dataclass(frozen=True)
+class Complete(Overlay):
+    """An overlay that carries all of the compiler."""
+
+    def is_out_of_reach(self, path: str) -> bool:
+        return False
+
+
 def resolve(config: Any, read: ReadFile) -> PlainSpec:
     return Overlay(fakes.resolve(config, read).label)
 
@@ -152,12 +160,25 @@ def test_a_second_pull_request_with_the_same_base_runs_nothing_at_base(world: Wo
 
 
 def test_a_change_that_breaks_the_compiler_is_a_finding(world: World) -> None:
-    world.use(resolve=resolve, provision=Provision("standin==2"))
+    world.use(
+        resolve=lambda config, read: Complete(fakes.resolve(config, read).label),
+        provision=Provision("standin==2"),
+    )
     campaign_id = world.push()
     world.run()
     (reported,) = world.reports.troubles
     assert (world.campaign(campaign_id).state, reported.kind) == (CampaignState.DONE, "broken")
     assert "breaks importing or compiling everything: standin==2: ImportError" in reported.reason
+
+
+def test_a_change_of_native_code_too_accuses_nobody(world: World) -> None:
+    """As TVM's 1bb5cf6102 over the wheel 0.25.0.post1: its sources name types that its native code adds."""
+    world.use(resolve=resolve, provision=Provision("standin==2"))
+    campaign_id = world.push()
+    world.run()
+    (reported,) = world.reports.troubles
+    assert (world.campaign(campaign_id).state, reported.kind) == (CampaignState.DONE, "native")
+    assert reported.reason == f"nothing was tested: standin==2: ImportError: no name 'ops'\n{NATIVE}"
 
 
 def test_a_base_that_does_not_work_accuses_nobody(world: World) -> None:

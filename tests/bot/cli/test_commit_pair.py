@@ -9,7 +9,7 @@ import pytest
 from bot import toolchains
 from bot.cli.campaigns.commit_pair import CommitPair, Selection, read_commits, read_config
 from bot.config import RepositoryConfig, parse_config
-from bot.errors import ConfigError, UsageError
+from bot.errors import ConfigError, ProvisionError, UsageError
 from bot.github.local_repository import LocalRepository
 from tests.bot.toolchains.test_overlay import CONFIG, MARKER, checkout, commit, git, wheel
 
@@ -54,6 +54,26 @@ def test_of_one_compiler_nothing_is_made(checkout: Path, monkeypatch: pytest.Mon
     assert found.same_compiler
     assert found.out_of_reach == ["src/relax.cc"]
     assert found.equality == "the compiler's Python code is the same"
+
+
+@pytest.mark.usefixtures("wheel")
+@pytest.mark.parametrize("native", [False, True])
+def test_head_that_cannot_be_used_is_accused_unless_it_changes_native_code_too(
+    checkout: Path, native: bool
+) -> None:
+    broken: dict[str, str | None] = {
+        "python/tvm/new.py": "1\n",
+        "python/tvm/__init__.py": "raise ValueError('no such type')\n",
+    }
+    if native:
+        broken["src/relax.cc"] = "int x;\n"
+    commit(checkout, broken)
+    found = read(checkout)
+    if native:
+        with pytest.raises(ProvisionError, match="nothing was tested: head's sources do not work"):
+            found.head_failure(checkout.parent / "data", lambda _note: None)
+    else:
+        assert "no such type" in found.head_failure(checkout.parent / "data", lambda _note: None)
 
 
 @pytest.mark.usefixtures("wheel")

@@ -128,6 +128,17 @@ def test_untested_check_run_says_nothing_about_the_compiler() -> None:
     check_golden("untested.json", json.dumps(draft.payload, indent=1, ensure_ascii=False) + "\n")
 
 
+def test_check_run_of_a_commit_that_needs_its_native_code_accuses_nobody() -> None:
+    draft = check_runs.build_untested_check_run(
+        sample_campaign.TARGET, sample_campaign.TARGET, "a" * 40, 12, "src/relax.cc", "native", gate=True
+    )
+    assert draft.payload["conclusion"] == "neutral"
+    output = draft.payload["output"]
+    assert output["title"] == "Not tested: it needs a build of its native code"
+    assert "`aaaaaaaaaaaa` over a wheel the compiler cannot be used, and they may need" in output["summary"]
+    assert "infrastructure" not in output["summary"]
+
+
 class Page(HTMLParser):
     """Collects what a page would load or run, and its ids."""
 
