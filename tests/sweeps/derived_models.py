@@ -5,8 +5,8 @@
 Compilers are accused of what a forbidden model does to them. ONNX Runtime takes a legal model and computes
 what the case expects, but for what it lacks and for its bugs (`_onnxruntime_limits.py`). Outputs that differ
 are judged by Assay's oracle. Whatever else is refused or wrong may be forbidden: it is printed, and the exit
-code is 1. Prints counts of each source. --seed and --count are those of mutants. Takes five minutes, two
-thirds of them for mutants.
+code is 1. Prints counts of each source. --seed and --count are those of drawn sources. Takes five minutes,
+two thirds of them for mutants.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.sweeps._checking_process import CheckingProcess
 from tests.sweeps._onnxruntime_limits import BUGS, LACKS
 from tests.sweeps.false_positives import agree
 
-#: All sources of ONNX models but those of whole graphs, whose operators' specifications say what is legal.
+#: Without --source: all sources that derive models from tests, and the tests.
 SOURCES = (
     "onnx-attributes",
     "onnx-constant-inputs",
@@ -44,6 +44,8 @@ SOURCES = (
     "onnx-mutants",
     "onnx-node-tests",
 )
+#: Sources with a seed and a count.
+_DRAWN = ("graph-search", "isra", "onnx-mutants")
 #: Cases that the oracle judges at once.
 _CHUNK = 64
 
@@ -118,7 +120,7 @@ def sweep(names: Iterable[str], options: dict[str, int | str], log: Path | None)
     """Prints the counts of each source and what is unexplained; returns the number of the latter."""
     process, unexplained = CheckingProcess(), 0
     for name in names:
-        given = options if name == "onnx-mutants" else {}
+        given = options if name in _DRAWN else {}
         items = migrate_source(sources.get(name), None, given)
         counts: Counter[str] = Counter()
         for result in examine(name, (item for item in items if isinstance(item, TestCase)), process):
@@ -139,9 +141,9 @@ def sweep(names: Iterable[str], options: dict[str, int | str], log: Path | None)
 def main(arguments: Sequence[str]) -> int:
     """Runs the sweep; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.sweeps.derived_models")
-    parser.add_argument("--source", action="append", choices=SOURCES)
+    parser.add_argument("--source", action="append", choices=sorted({*SOURCES, *_DRAWN}))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=2, help="mutants of each node test")
+    parser.add_argument("--count", type=int, default=2, help="mutants of each node test, or generated models")
     parser.add_argument("--log", type=Path, help="file for a JSON line of each case that is not as expected")
     args = parser.parse_args(arguments)
     unexplained = sweep(args.source or SOURCES, {"seed": args.seed, "count": args.count}, args.log)
