@@ -150,6 +150,12 @@ def _move_program(case: TestCase, what: str, *given: Any) -> TestCase | None:
     return None if model is None else replace(case, program=OnnxModel(model))
 
 
+def _move_windows_and_transforms(case: TestCase, how: str) -> TestCase:
+    for what in ("windows", "transforms"):
+        case = _move_program(case, what, how) or case
+    return case
+
+
 def _decide(recheck_request: RecheckRequest, reference_runs: ReferenceRuns) -> Decision | None:
     """The new decision; None if the outcome is unchanged."""
     if is_integer_trap(recheck_request.outcome):
@@ -235,7 +241,7 @@ class _ReferenceRunBatch:
             equally = perturb_equally(values, sign, computed_in)
             independently = perturb_independently(values, sign, computed_in)
             moves = ("up", "reversed") if sign > 0 else ("down", "rounded")
-            one, another = (_move_program(case, "windows", how) or case for how in moves)
+            one, another = (_move_windows_and_transforms(case, how) for how in moves)
             yield (f"perturbed_equally{sign}", case.id), replace(one, inputs=equally)
             yield (f"perturbed_independently{sign}", case.id), replace(another, inputs=independently)
             other = _move_program(case, "constants", sign, computed_in)
