@@ -12,7 +12,7 @@ LACKS = re.compile(
     r"|operator does not support double yet"
     r"|Batchwise recurrent operations \(layout == 1\) are not supported"
     r"|Non per-tensor quantization is not supported now"
-    r"|data type is not supported with ScatterElements"
+    r"|data type is not supported with Scatter(?:Elements|ND)"
     r"|subgraph input \d+ has unknown shape|Subgraph must have the shape set for all outputs"
     # ONNX gives these attributes no meaning in other modes, and does not forbid them.
     r"|exclude_outside can be set to 1 when|when anti-aliasing is set, Resize only supports mode"

@@ -13,8 +13,10 @@ from typing import Any
 from fuzzing.oracles.element_types import ROUNDING
 
 _TRANSFORMS = frozenset({"DFT", "STFT"})
-#: Roundings of the largest number by which each number moves, for each of `moved_windows.MOVES`.
-_ROUNDINGS = {"up": 1.0, "down": -1.0, "reversed": 0.5, "rounded": -0.5}
+#: By one of `moved_windows.MOVES`: the roundings of the largest number by which that at k of n moves, in
+#: parts of n: (k + 1), -(k + 1), (n - k), -(n - k). Ties break in both directions.
+_SIGNS = {"up": 1.0, "down": -1.0, "reversed": 1.0, "rounded": -1.0}
+_FROM_THE_END = frozenset({"reversed", "rounded"})
 
 
 def move_transforms(model: bytes, how: str) -> bytes | None:
@@ -38,20 +40,40 @@ def move_transforms(model: bytes, how: str) -> bytes | None:
         if node.op_type in _TRANSFORMS and node.domain in ("", "ai.onnx"):
             own = node.output[0]
             moved[own] = f"{own}_moved"
-            proto.graph.node.extend(_move(own, moved[own], dtypes.get(own, 0), _ROUNDINGS[how]))
+            proto.graph.node.extend(_move(own, moved[own], dtypes.get(own, 0), how))
     return proto.SerializeToString() if moved else None
 
 
-def _move(own: str, moved: str, dtype: int, roundings: float) -> Iterator[Any]:
-    """Nodes that add so many roundings of the largest number to each number."""
+def _move(own: str, moved: str, dtype: int, how: str) -> Iterator[Any]:
+    """Nodes that move each number by an amount of its own, at most a rounding of the largest."""
     from onnx import TensorProto, helper
 
     name = "float32" if not dtype else str(helper.tensor_dtype_to_np_dtype(dtype))
     unit = ROUNDING.get(name, ROUNDING["float32"])[0]
-    most = helper.make_tensor(f"{own}_unit", TensorProto.DOUBLE, [], [roundings * unit])
-    yield helper.make_node("Constant", [], [f"{own}_unit"], value=most)
-    yield helper.make_node("Abs", [own], [f"{own}_sizes"])
-    yield helper.make_node("ReduceMax", [f"{own}_sizes"], [f"{own}_largest"])
-    yield helper.make_node("CastLike", [f"{own}_unit", own], [f"{own}_unit_like"])
-    yield helper.make_node("Mul", [f"{own}_largest", f"{own}_unit_like"], [f"{own}_move"])
+
+    def constant(name: str, kind: int, value: float) -> Any:
+        tensor = helper.make_tensor(name, kind, [], [value])
+        return helper.make_node("Constant", [], [f"{own}_{name}"], value=tensor)
+
+    def step(op: str, inputs: tuple[str, ...], output: str, **attributes: Any) -> Any:
+        return helper.make_node(op, [f"{own}{name}" for name in inputs], [f"{own}{output}"], **attributes)
+
+    places = ("_size", "_zero", "_minus") if how in _FROM_THE_END else ("_one", "_end", "_one")
+    yield constant("zero", TensorProto.INT64, 0)
+    yield constant("one", TensorProto.INT64, 1)
+    yield constant("minus", TensorProto.INT64, -1)
+    yield constant("unit", TensorProto.DOUBLE, _SIGNS[how] * unit)
+    yield step("Size", ("",), "_size")
+    yield step("Add", ("_size", "_one"), "_end")
+    yield step("Range", places, "_place")
+    yield step("Cast", ("_place",), "_wide", to=TensorProto.DOUBLE)
+    yield step("Cast", ("_size",), "_count", to=TensorProto.DOUBLE)
+    yield step("Div", ("_wide", "_count"), "_share")
+    yield step("Mul", ("_share", "_unit"), "_part")
+    yield step("Shape", ("",), "_shape")
+    yield step("Reshape", ("_part", "_shape"), "_parts")
+    yield step("CastLike", ("_parts", ""), "_own_type")
+    yield step("Abs", ("",), "_sizes")
+    yield step("ReduceMax", ("_sizes",), "_largest")
+    yield step("Mul", ("_largest", "_own_type"), "_move")
     yield helper.make_node("Add", [own, f"{own}_move"], [moved])
