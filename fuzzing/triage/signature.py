@@ -30,6 +30,9 @@ _HEADING_WORDS = 3
 #: Capitalized words of short messages that name no operator.
 _PYTHON_NAMES = frozenset({"False", "None", "Tensor", "True"})
 _NONFINITE = re.compile(r"^[^'\"]*\b(?:nan|inf)")
+#: The largest numbers of float16, bfloat16, float32 and float64 (IEEE 754; bfloat16 has 8 bits).
+_LARGEST = (65504.0, (2 - 2.0**-7) * 2.0**127, (2 - 2.0**-23) * 2.0**127, (2 - 2.0**-52) * 2.0**1023)
+_INFINITE = re.compile(r"-?inf$")
 #: The frontend whose programs are graphs with initializers.
 _GRAPHS = "ONNX"
 #: `torch.Tensor.erfinv` and `torch.special.erfinv` are `torch.erfinv`.
@@ -199,9 +202,20 @@ def _wrong_result_symptom(outcome: Outcome) -> _Symptom:
 def _difference(mismatch: Mismatch) -> str:
     if mismatch.kind == "type":
         return f"wrong type ({mismatch.detail})"
+    if mismatch.kind == "value" and _is_largest(mismatch.got) and _INFINITE.match(mismatch.want):
+        return "the largest number for infinity"
     if mismatch.kind == "value" and _NONFINITE.match(f"{mismatch.got} {mismatch.want}"):
         return "NaN or infinity on one side"
     return {"missing": "missing outputs", "shape": "wrong shapes", "value": "wrong values"}[mismatch.kind]
+
+
+def _is_largest(number: str) -> bool:
+    """Whether a text is the largest number of a float type, to the three digits that numpy prints."""
+    try:
+        size = abs(float(number))
+    except ValueError:
+        return False
+    return any(abs(size - largest) <= 1e-3 * largest for largest in _LARGEST)
 
 
 def _other_symptom(outcome: Outcome) -> _Symptom:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,6 +118,14 @@ TITLES = {
         outcome(Verdict.WRONG_RESULT, Phase.RUN, mismatches=(mismatch("value", got="nan"),)),
         "[ONNX] Op: NaN or infinity on one side",
     ),
+    "the largest number": (
+        outcome(
+            Verdict.WRONG_RESULT,
+            Phase.RUN,
+            mismatches=(mismatch("value", got="-3.4028235e+38", want="-inf"),),
+        ),
+        "[ONNX] Op: the largest number for infinity",
+    ),
     "infinity wanted": (
         outcome(Verdict.WRONG_RESULT, Phase.RUN, mismatches=(mismatch("value", want="-inf"),)),
         "[ONNX] Op: NaN or infinity on one side",
@@ -148,6 +157,21 @@ def test_different_symptoms_have_different_keys() -> None:
         compute_signature(TITLES["NaN"][0], "Op").key
         == compute_signature(TITLES["infinity wanted"][0], "Op").key
     )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_largest_number_of_a_type_for_infinity_is_a_difference_of_its_own(dtype: str) -> None:
+    """A mask that takes the lowest number for minus infinity is another bug than a mask that is not there."""
+
+    def complaint(got: str) -> str:
+        found = outcome(
+            Verdict.WRONG_RESULT, Phase.RUN, mismatches=(mismatch("value", got=got, want="-inf"),)
+        )
+        return str(compute_signature(found, "Op").fields["complaint"])
+
+    lowest = str(np.finfo(dtype).min)
+    assert complaint(lowest) == "the largest number for infinity"
+    assert {complaint(got) for got in ("0.0", "-1e+30", "nan", "inf")} == {"NaN or infinity on one side"}
 
 
 @pytest.mark.parametrize(
