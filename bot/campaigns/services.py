@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from bot.campaigns.plan.case_source import CaseSource
+from bot.campaigns.plan.sample import Sample
 from bot.campaigns.report.summary import Summary
 from bot.commit_files import ReadFile
 from bot.runners.protocol import OnEvent, Runner
@@ -307,6 +308,7 @@ class Services:
     sign        the signature of an outcome
     catalogs    (corpus, names of sources) → the sources, migrated or not
     corpus      folder of the cases; None for the one in the data folder
+    sample      which cases of the sources are planned; None for all
     try_script  (script, interpreter) → exit code, in a confined process; for a short script, whose
                 Ending is the third argument, 1 if it ended so
     run_test    runs a test of the repository, confined: (interpreter, files by path, arguments of Python,
@@ -332,4 +334,5 @@ class Services:
     reports: Reports
     catalogs: Callable[[Path, Sequence[str]], Sequence[CaseSource]]
     corpus: Path | None = None
+    sample: Sample | None = None
     clock: Clock = field(default_factory=SystemClock)

@@ -30,12 +30,18 @@ def source_rows(accounts: Sequence[SourceReport]) -> list[SourceRow]:
 
 
 def describe_source_state(account: SourceReport) -> str:
-    """The seed of a generated source, and what is missing and why; "" for a complete one without a seed."""
+    """The seed of a generated source, the share of a sample, and what is missing and why.
+
+    "" for a complete source without a seed whose cases are all planned.
+    """
     made = [] if account.seed is None else [f"seed {account.seed}"]
+    if account.drawn is not None:
+        share = f" ({account.drawn / account.cases:.1%})" if account.cases else ""
+        made.append(f"{account.drawn} of {pluralize(account.cases, 'case')} drawn{share}")
     if account.failed:
         return "; ".join([*made, f"failed: {account.failed}"])
     if not account.missing_parts:
-        return "".join(made)
+        return "; ".join(made)
     begun = f", {account.begun} more started" if account.begun else ""
     collected = f"collected {account.whole} of {pluralize(account.parts, 'part')}{begun}"
     return "; ".join([*made, collected, "the next run continues"])

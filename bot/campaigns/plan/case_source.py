@@ -57,6 +57,7 @@ class SourceReport:
     failed   why a part could not be migrated, "" if none failed
     search   the record of a source that searches, see `fuzzing.generate.graph_search.record`
     seed     what a generated source made its cases from; None for other sources
+    drawn    cases of them in the campaign's sample; None where it has all
     """
 
     source: str
@@ -69,6 +70,7 @@ class SourceReport:
     failed: str = ""
     search: Mapping[str, Any] = field(default_factory=dict)
     seed: int | None = None
+    drawn: int | None = None
 
     @property
     def missing_parts(self) -> int:
@@ -76,8 +78,12 @@ class SourceReport:
         return self.parts - self.whole
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON; `search` and `seed` only for a source that has them."""
-        optional = {"search": bool(self.search), "seed": self.seed is not None}
+        """As JSON; `search`, `seed` and `drawn` only for a source that has them."""
+        optional = {
+            "search": bool(self.search),
+            "seed": self.seed is not None,
+            "drawn": self.drawn is not None,
+        }
         return {name: value for name, value in asdict(self).items() if optional.get(name, True)}
 
     @classmethod
@@ -91,6 +97,9 @@ class CaseSource(Protocol):
 
     def cases(self) -> Iterator[str]:
         """Case ids, in order, streamed."""
+
+    def tests(self) -> Iterator[tuple[str, str]]:
+        """(case id, name of its test), streamed; "" where only the case has the name."""
 
     def operators(self, wanted: Collection[str]) -> dict[str, str]:
         """Case → operator, for those `wanted` whose operator is known without reading the case."""

@@ -65,6 +65,10 @@ class SourceCatalog:
         """One dict per case, streamed: `id`, `test`, `operator`, `instance` if known."""
         return (line for part in self._parts for line in part.read()[0] if "id" in line)
 
+    def tests(self) -> Iterator[tuple[str, str]]:
+        """(case id, name of its test, "" if unknown), streamed."""
+        return ((line["id"], str(line.get("test", ""))) for line in self.lines())
+
     def operators(self, wanted: Collection[str]) -> dict[str, str]:
         """Case → operator, from the catalogs."""
         lines = (line for line in self.lines() if line["id"] in wanted)
@@ -131,6 +135,10 @@ class CorpusCases:
                 f"{self._corpus.root} holds no case of kind {' or '.join(sorted(self._kinds))}{held}; "
                 "name a corpus, a folder of folders such as ab/ab12…, each with a case.json, or ONNX models"
             )
+
+    def tests(self) -> Iterator[tuple[str, str]]:
+        """The ids without names: only the cases themselves hold them."""
+        return ((case_id, "") for case_id in self.cases())
 
     def operators(self, wanted: Collection[str]) -> dict[str, str]:
         """Empty: only the cases themselves hold it."""

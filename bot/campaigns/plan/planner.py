@@ -48,13 +48,15 @@ def collect_cases(
 ) -> tuple[list[CaseSource], list[SourceReport]]:
     """The sources of a configuration after collecting for at most `seconds`, and how far each is.
 
-    Half of the budget may be spent until each source has a case.
+    With a sample, of its cases only. Half of the budget may be spent until each source has a case.
 
     Raises ProvisionError if a source needs a missing library, unless it is one of several default sources;
     the failure of a source if there is no case at all.
     """
     cases = list(context.services.catalogs(context.corpus, config.sources))
     cases, left_out = _split_available(cases, config)
+    if context.services.sample is not None:
+        cases = context.services.sample.of(cases)
     collector = Collector(
         context.corpus,
         context.services.run_tool,
@@ -241,8 +243,10 @@ def read_ranking(plan: Mapping[str, Any]) -> Ranking | None:
 def plan_more_cases(context: Context, config: Config) -> int:
     """Collects missing parts in the time left, and plans their cases last.
 
-    Returns the number of cases added: 0 if nothing is missing or no time is left.
+    Returns the number of cases added: 0 if nothing is missing, no time is left, or a sample was drawn.
     """
+    if context.services.sample is not None:
+        return 0
     with context.reading() as (session, campaign):
         left = collection.limit(config.budget) - campaigns.seconds_spent(campaign, COLLECTING)
         if left <= 0 or not any(account.missing_parts for account in read_source_reports(campaign.plan)):

@@ -39,7 +39,9 @@ def plan(context: Context) -> None:
     if unchanged is not None:  # seconds, where collecting cases takes a minute
         end_unchanged(context, campaign, unchanged, notes=())
         return
-    seconds = min(FIRST_CASES_S, limit(config.budget) - campaigns.seconds_spent(campaign, planner.COLLECTING))
+    seconds = limit(config.budget) - campaigns.seconds_spent(campaign, planner.COLLECTING)
+    if context.services.sample is None:  # which is drawn from all cases, so none runs before they are there
+        seconds = min(FIRST_CASES_S, seconds)
     cases, accounts = planner.collect_cases(context, config, seconds)
     with (
         planner.rank_cases(context, config, cases) as (order, ranking),

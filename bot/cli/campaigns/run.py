@@ -20,9 +20,15 @@ from packaging.version import InvalidVersion, Version
 from bot.bugs.publication import CampaignPublisher
 from bot.campaigns.local_run import run_locally
 from bot.campaigns.plan.catalog import CorpusCases, SourceCatalog
+from bot.campaigns.plan.sample import Sample
 from bot.campaigns.services import ReadyToolchain, Services, ToolchainSpec
 from bot.cli.campaigns import run_summary
 from bot.cli.campaigns.commit_pair import CommitPair, Selection, make_base, read_commits, read_config
+from bot.cli.campaigns.generation_options import (
+    check_generation_options,
+    generation_options,
+    migration_words,
+)
 from bot.cli.campaigns.pinned_release import PinnedRelease
 from bot.cli.campaigns.report_folder import report_folder
 from bot.cli.campaigns.rungs import RungResult, parse_rungs, run_rungs
@@ -76,6 +82,7 @@ class _Arguments:
     commits: CommitPair | None = None
     fixed: Mapping[str, ToolchainSpec] = field(default_factory=dict)
     generation: tuple[tuple[str, str], ...] = ()
+    sample: int | None = None
     seed: int = 0
 
     @property
@@ -141,40 +148,8 @@ class _Arguments:
     type=click.IntRange(0, 1000),
     help="Number of failing cases to reduce, up to two minutes each.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), help="Seed of the generated sources and of the ranking. [default: 0]"
-)
-@click.option(
-    "--count",
-    "--inputs",
-    "count",
-    type=click.IntRange(1),
-    help="Size of the generated sources: models, or calls of each API. "
-    "[default: 1000 for isra, 400 for eagle]",
-)
+@generation_options
 @click.option("--rungs", default="", help="Run these rungs of the backend in turn, on what passed before.")
-@click.option(
-    "--blocks", type=click.IntRange(1), help="Blocks of each model of graph-search. [default: 1 to 10]"
-)
-@click.option(
-    "--reward",
-    type=click.Choice(names.rewards()),
-    help="What graph-search rewards; all but coverage run its models on the installed compiler meanwhile. "
-    "torchprobe has compiler-coverage.",
-)
-@click.option(
-    "--ablation",
-    is_flag=True,
-    help="Also search with less of graph-search's method, without the compiler, for a chart in the report.",
-)
-@click.option(
-    "--models",
-    type=click.Path(path_type=Path, exists=True),
-    help="A model or a folder of models for onnx-mutants. [default: ONNX's node tests]",
-)
-@click.option(
-    "--rules", help="Equivalence rules of the source eagle, by commas; `assay rules`. [default: all]"
-)
 @click.option(
     "--workers", type=click.IntRange(1), help="Number of parallel workers. [default: one for each core]"
 )
@@ -200,6 +175,7 @@ def command(
     repeats: int,
     reduced: int,
     seed: int | None,
+    sample: int | None,
     count: int | None,
     blocks: int | None,
     reward: str | None,
@@ -272,7 +248,7 @@ def command(
         cases and open_corpus(cases),
         not no_cache,
         report is not None,
-        generation=_generation_options(
+        generation=check_generation_options(
             {
                 "seed": seed,
                 "count": count,
@@ -283,7 +259,9 @@ def command(
                 "models": models and models.absolute(),
             },
             () if cases else config.sources,
+            used=() if sample is None else ("seed",),
         ),
+        sample=sample,
         seed=seed or 0,
     )
     corpus = settings.data_dir / "corpus"
@@ -346,7 +324,11 @@ class _RungCampaigns:
         chosen: AbstractContextManager[Path | None]
         chosen = nullcontext() if only is None else linked_corpus(cases, self.corpus, only)
         with chosen as left:
-            given = self.arguments if left is None else replace(self.arguments, cases=left, generation=())
+            given = (
+                self.arguments
+                if left is None
+                else replace(self.arguments, cases=left, generation=(), sample=None)
+            )
             return RungResult(rung, *_campaign(self.settings, config, folder, given, self.progress_bars))
 
 
@@ -413,30 +395,13 @@ def _check_version(option: str, text: str) -> None:
         raise UsageError(f"{option} {text}: not a version; write one such as 1.24.1") from None
 
 
-def _generation_options(options: dict[str, Any], sources: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Options for the migration of generated sources; raises UsageError if none of the sources has one."""
-    given = {name: str(value) for name, value in options.items() if value is not None}
-    for name in given:
-        if not any(name in names.generation_options(source) for source in sources):
-            known = ", ".join(
-                source for source in names.sources() if name in names.generation_options(source)
-            )
-            raise UsageError(f"--{name} is for generated sources; add --source with one of: {known}")
-    return tuple(given.items())
-
-
-def _source_words(source: str, arguments: _Arguments, backend: str) -> tuple[str, ...]:
-    """The words for the migration of one source, of the options that it has."""
-    options = [
-        (name, value) for name, value in arguments.generation if name in names.generation_options(source)
-    ]
-    if dict(options).get("reward", "coverage") != "coverage":
-        if arguments.release or arguments.commits or arguments.python != sys.executable:
-            raise UsageError(
-                "--reward asks the compiler installed with Assay; leave out --release, --repo, --python"
-            )
-        options.append(("feedback", backend))
-    return tuple(word for name, value in options for word in (f"--{name}", value))
+def _feedback(arguments: _Arguments, config: RepositoryConfig) -> str:
+    """The compiler that a reward of graph-search asks; raises UsageError if that is not the one tested."""
+    if arguments.release or arguments.commits or arguments.python != sys.executable:
+        raise UsageError(
+            "--reward asks the compiler installed with Assay; leave out --release, --repo, --python"
+        )
+    return config.backend
 
 
 def _seconds(budget: str) -> float:
@@ -465,9 +430,15 @@ def _campaign(
         changes["catalogs"] = lambda _corpus, _sources: [cases]
     elif arguments.generation:
         changes["catalogs"] = lambda corpus, sources: [
-            SourceCatalog(corpus, source, _source_words(source, arguments, config.backend))
+            SourceCatalog(
+                corpus,
+                source,
+                migration_words(source, arguments.generation, partial(_feedback, arguments, config)),
+            )
             for source in sources
         ]
+    if arguments.sample is not None:
+        changes["sample"] = Sample(arguments.sample, arguments.seed)
     if arguments.commits is not None:
         changes |= {"repositories": arguments.commits.repository, "resolve": arguments.commits.resolve}
     else:

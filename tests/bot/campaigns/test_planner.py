@@ -16,6 +16,7 @@ from bot.campaigns.plan import catalog, planner
 from bot.campaigns.plan.collection import FIRST_CASES_S, SHARE
 from bot.campaigns.plan.planner import COLLECTING, RANKING_TIMEOUT_S
 from bot.campaigns.plan.ranking import CaseOrder, find_suites, merge_order
+from bot.campaigns.plan.sample import Sample
 from bot.campaigns.steps import running
 from bot.errors import InfrastructureError, ProvisionError, RunnerError
 from bot.runners.protocol import OnEvent
@@ -322,6 +323,22 @@ def test_cases_run_before_everything_is_collected(world: World) -> None:
     assert campaign.plan["sources"][0]["whole"] == 4
     assert campaign.clock[COLLECTING] == 2 * FIRST_CASES_S
     assert world.reports.published[0].planned == len(IDS)
+
+
+@pytest.mark.usefixtures("four_parts")
+def test_a_sample_is_drawn_once_everything_is_collected(world: World) -> None:
+    configure(world, budget=600.0)
+    tools = InParts(world, FIRST_CASES_S / 2)
+    world.settings = fakes.PlainSettings(world.settings.data_dir, workers=1)
+    world.use(run_tool=tools, sample=Sample(3, seed=7))
+    campaign_id = world.push()
+    assert world.engine.run_once()
+    assert tools.parts == ["1/4", "2/4", "3/4", "4/4"]
+    assert len(planned(world, campaign_id)) == 3
+    world.run()
+    assert len(planned(world, campaign_id)) == 3
+    [source] = world.campaign(campaign_id).plan["sources"]
+    assert (source["whole"], source["cases"], source["drawn"]) == (4, len(IDS), 3)
 
 
 @pytest.mark.usefixtures("four_parts")

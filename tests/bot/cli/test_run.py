@@ -115,6 +115,19 @@ def test_any_two_toolchains_are_compared(catalogue_of: WriteCatalogue) -> None:
 
 
 @pytest.mark.compiler_onnxruntime
+def test_a_sample_of_a_source(catalogue_of: WriteCatalogue) -> None:
+    """--seed is for it too, though the source is not generated."""
+    data = catalogue_of(GOOD, WRONG)
+    options = ("run", "--backend", "onnxruntime", *SINGLE_SOURCE, "--repeats", "1", "--sample", "1")
+    ran = [assay(data, *options, "--seed", seed, "--json").result for seed in "0123"]
+    assert {result["cases"]["planned"] for result in ran} == {1}
+    assert {(one["cases"], one["drawn"]) for result in ran for one in result["sources"]} == {(2, 1)}
+    assert len({tuple(result["verdicts"]["head"]) for result in ran}) == 2, "each seed draws anew"
+    shown = assay(data, *options, "--seed", "0")
+    assert f"{SOURCE}: 2 cases; 1 of 2 cases drawn (50.0%)" in shown.out
+
+
+@pytest.mark.compiler_onnxruntime
 def test_nothing_found_is_exit_code_0(catalogue_of: WriteCatalogue, tmp_path: Path) -> None:
     data, report = catalogue_of(GOOD), tmp_path / "report"
     ran = assay(data, "run", "--backend", "onnxruntime", *SINGLE_SOURCE, "--report", report)
