@@ -111,14 +111,18 @@ class ReferenceRuns:
 def needs_recheck(outcome: Outcome, profile: str) -> bool:
     """Whether reference runs are needed: numbers or shapes differ, or the program was `is_integer_trap`.
 
-    Under the default profile only.
+    For a pair also where types differ: the library's own types say which side is off. Under the default
+    profile only.
     """
     if profile != DEFAULT:
         return False
     mismatches = outcome.evidence.mismatches
     differs = outcome.verdict is Verdict.WRONG_RESULT
     return is_integer_trap(outcome) or (
-        differs and all(item.kind in ("value", "shape") for item in mismatches)
+        differs
+        and all(
+            item.kind in ("value", "shape") or (item.kind == "type" and item.judged) for item in mismatches
+        )
     )
 
 

@@ -145,6 +145,7 @@ _SPOIL = {
     "half": _numeric(_halved),
     "shifted": _numeric(_shifted),
     "ulp": _numeric(_neighbors),
+    "type": lambda value: Tensor.of(value.array().astype(np.float64)),
 }
 
 

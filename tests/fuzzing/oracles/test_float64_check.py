@@ -370,14 +370,16 @@ def test_complex_numbers_are_measured_by_their_modulus() -> None:
 
 
 def test_missing_outputs_and_types_are_no_matter_of_rounding() -> None:
-    def outcome(*kinds: str, verdict: Verdict = WRONG) -> Outcome:
-        mismatches = tuple(Mismatch("y", kind, "") for kind in kinds)
+    def outcome(*kinds: str, verdict: Verdict = WRONG, judged: str = "") -> Outcome:
+        mismatches = tuple(Mismatch("y", kind, "", judged=judged) for kind in kinds)
         evidence = Evidence(mismatches=mismatches)
         return Outcome("c", "b", "t", "CPU", verdict, Phase.RUN, "", evidence=evidence)
 
     assert needs_recheck(outcome("value", "shape"), "default")
     assert not needs_recheck(outcome("value", "type"), "default")
+    assert needs_recheck(outcome("value", "type", judged="right"), "default"), "which side has the type?"
     assert not needs_recheck(outcome("missing"), "default")
+    assert not needs_recheck(outcome("missing", judged="right"), "default")
     assert not needs_recheck(outcome("value"), "isra")
     assert not needs_recheck(outcome("value", verdict=Verdict.CRASH), "default")
 

@@ -17,7 +17,8 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.cases import Corpus, EquivalentModels, OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.execute.evaluator import Evaluator
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome, Verdict
 from tests.fuzzing.oracles.miscompiling_backend import INNOCENT, REAL, plant
@@ -55,6 +56,19 @@ def case(graph: str) -> TestCase:
     return TestCase(
         OnnxModel(model.SerializeToString()), tuple(inputs), Provenance("tests", graph, "", "", "")
     )
+
+
+@pytest.mark.parametrize(("faults", "side"), [(("type", "none"), "left"), (("none", "type"), "right")])
+def test_the_side_of_a_pair_that_has_another_type_is_named(faults: tuple[str, str], side: str) -> None:
+    """The library's type says which it is."""
+    honest = case(GRAPHS["add"])
+    pair = EquivalentModels(*(plant(honest.program, fault) for fault in faults), "tests")
+    with Evaluator(Shard("", (), BACKEND, "digest", sys.executable)) as evaluator:
+        [outcome] = evaluator.evaluate([replace(honest, program=pair)])
+    assert outcome.verdict is Verdict.WRONG_RESULT
+    [mismatch] = outcome.evidence.mismatches
+    assert (mismatch.kind, mismatch.judged) == ("type", side)
+    assert outcome.summary.startswith(f"output y of the {side} program: float64 instead of float32")
 
 
 @pytest.fixture(scope="module")
