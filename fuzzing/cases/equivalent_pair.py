@@ -43,6 +43,8 @@ class EquivalentPair:
     frontend: ClassVar[str] = "torch"
     filename: ClassVar[str] = "pair.json"
     side: ClassVar[Type[Any]] = TorchProgram
+    #: Whether the library is known to run both sides, so that a compiler that runs neither fails.
+    known_to_run: ClassVar[bool] = False
 
     left: Any
     right: Any
@@ -105,6 +107,7 @@ class EquivalentModels(EquivalentPair):
     frontend: ClassVar[str] = "onnx"
     filename: ClassVar[str] = "models.json"
     side: ClassVar[Type[Any]] = OnnxModel
+    known_to_run: ClassVar[bool] = True
 
     @classmethod
     def _encode(cls, data: bytes) -> str:

@@ -12,25 +12,33 @@ _Step = Tuple[Any, Optional[BaseException], str]
 
 
 class PairRunner:
-    """The phases of a backend, each for the left side first."""
+    """The phases of a backend, each for the left side first.
+
+    A phase raises the error of a side where both have failed and are known to run: the pair then fails as one
+    of its programs does alone.
+    """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self._known_to_run = False  # of the pair that was converted last
 
     def convert(self, pair: Any, inputs: Named) -> List[_Step]:
         """Both sides converted."""
-        return [_attempt("convert", self._backend.convert, side, inputs) for side in pair.sides]
+        self._known_to_run = pair.known_to_run
+        return self._checked(
+            "convert", [_attempt("convert", self._backend.convert, side, inputs) for side in pair.sides]
+        )
 
     def compile(self, steps: List[_Step]) -> List[_Step]:
         """Both sides compiled."""
-        return [_next("compile", self._backend.compile, step) for step in steps]
+        return self._checked("compile", [_next("compile", self._backend.compile, step) for step in steps])
 
     def run(self, steps: List[_Step], inputs: Named) -> Named:
         """The outputs of the left side and then of the right, as `left:NAME` and `right:NAME`.
 
         Raises OneSidedError, BothSidesError, or the Unsupported of a side.
         """
-        ended = [_next("run", self._backend.run, step, inputs) for step in steps]
+        ended = self._checked("run", [_next("run", self._backend.run, step, inputs) for step in steps])
         for _, error, _ in ended:
             if isinstance(error, Unsupported):
                 raise error
@@ -47,6 +55,16 @@ class PairRunner:
         return [
             (f"{name}:{key}", value) for name, (outputs, _, _) in zip(SIDES, ended) for key, value in outputs
         ]
+
+    def _checked(self, phase: str, steps: List[_Step]) -> List[_Step]:
+        """The steps. Raises the first error of this phase, rather an Unsupported, if no side goes on."""
+        errors = [error for _, error, _ in steps if error is not None]
+        if not self._known_to_run or len(errors) < len(SIDES):
+            return steps
+        for error in errors:
+            if isinstance(error, Unsupported):
+                raise error
+        raise next(error for _, error, failed_in in steps if error is not None and failed_in == phase)
 
 
 def _attempt(phase: str, call: Callable[..., Any], *given: Any) -> _Step:
