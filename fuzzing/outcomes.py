@@ -100,6 +100,7 @@ class Evidence:
                    a tie, or the standard leaves the result open
     ablation_runs  (options, verdict) of the case at each ablation level that was run, least first
     component      the component that the first failing level adds; "" if there was no ablation
+    rewrite        of a pair of models, the rewrite that made its right side wrong; "" if not looked for
     eagle          of a pair whose sides differ by the default bounds or by EAGLE's: the verdict of the latter
     """
 
@@ -113,6 +114,7 @@ class Evidence:
     excused: tuple[Mismatch, ...] = ()
     ablation_runs: tuple[tuple[str, str], ...] = ()
     component: str = ""
+    rewrite: str = ""
     eagle: str = ""
 
 

@@ -320,11 +320,14 @@ def delete_outcomes(session: Session, campaign_id: int, key: CacheKey, cases: Co
 
 
 def with_component(session: Session, campaign_id: int, side: Side, outcome: Outcome) -> Outcome:
-    """The outcome with the component that the first localizing repeat blames."""
+    """The outcome with the component and the rewrite that the first localizing repeat blames."""
     for evidence in (again.evidence for again in repeats(session, campaign_id, side, outcome.case)):
-        if evidence.ablation_runs:
+        if evidence.ablation_runs or evidence.rewrite:
             found = replace(
-                outcome.evidence, ablation_runs=evidence.ablation_runs, component=evidence.component
+                outcome.evidence,
+                ablation_runs=evidence.ablation_runs,
+                component=evidence.component,
+                rewrite=evidence.rewrite,
             )
             return replace(outcome, evidence=found)
     return outcome

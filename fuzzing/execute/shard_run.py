@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -22,6 +22,7 @@ from fuzzing.execute.reference_runner import ReferenceRunners
 from fuzzing.execute.shard import Shard
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.execute.worker_command import WorkerCommand
+from fuzzing.execute.wrong_rewrite import find_wrong_rewrite
 from fuzzing.execution import Execution
 from fuzzing.oracles import decide_outcome, format_configuration
 from fuzzing.oracles.float64_check import needs_recheck
@@ -131,7 +132,10 @@ class ShardRun:
                 case, lambda options: self._run_level(key[0], case, computed, options), self._backend, outcome
             )
             evidence = replace(
-                outcome.evidence, ablation_runs=ablation.ablation_runs, component=ablation.component
+                outcome.evidence,
+                ablation_runs=ablation.ablation_runs,
+                component=ablation.component,
+                rewrite=find_wrong_rewrite(case, outcome, self._run_pairs),
             )
             outcome = replace(outcome, evidence=evidence)
         return outcome
@@ -159,6 +163,24 @@ class ShardRun:
             [RecheckRequest.of(case, computed, execution, outcome, self._precision.of(case.program))]
         )
         return rechecked
+
+    def _run_pairs(self, pairs: Sequence[TestCase]) -> list[Outcome]:
+        """Runs pairs, in order, in a process beside that of the cases."""
+        supervisor = Supervisor[int](self._command(self._backend.resolve_options(self._options)))
+        executions = dict(supervisor.run(list(enumerate(pairs))))
+        requests = [
+            RecheckRequest.of(
+                pair,
+                False,
+                executions[place],
+                self._decide(pair.id, pair, executions[place]),
+                self._precision.of(pair.program),
+            )
+            for place, pair in enumerate(pairs)
+        ]
+        different = [one for one in requests if needs_recheck(one.outcome, self._shard.profile)]
+        rechecked = {one.case: one for one in self._rechecker.recheck(different)}
+        return [rechecked.get(one.outcome.case, one.outcome) for one in requests]
 
     # Cases
 

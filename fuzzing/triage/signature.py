@@ -92,6 +92,7 @@ def compute_signature(
                    compiler is named, which is more specific and outlives changes of the Python binding
         complaint  the failed check or the normalized message, or the kinds of difference
         frames     the compiler's source file, or its Python frames, innermost first
+        rewrite    the rewrite that is wrong in a pair of models that was not reduced; only if known
 
     Of a case that was reduced, `reduced` describes the rest. It decides in place of `operator`, which
     names what the case was made to test, and adds fields:
@@ -114,6 +115,8 @@ def compute_signature(
         "frames": list(symptom.frames),
     }
     subject = operator
+    if reduced is None and outcome.evidence.rewrite:
+        fields["rewrite"] = outcome.evidence.rewrite
     if reduced is not None:
         subject = choose_subject(reduced.pattern, reduced.operators, outcome.evidence.message)
         fields |= {
@@ -133,6 +136,8 @@ def compute_signature(
 def compute_unsorted_key(fields: Mapping[str, Any]) -> str:
     """The key of failures that are not reduced, of several operators, and that nothing but a difference of
     outputs describes: which bug they show is unknown, so they are no bug of their own and part of none.
+
+    Those with a known wrong rewrite are kept apart by it.
     """
     return UNSORTED + compute_key({**fields, "operator": ""})
 

@@ -17,8 +17,9 @@ from fuzzing.triage.traits import Traits
 
 #: Verdicts that name no cause.
 _EFFECTS = frozenset(one.value for one in (Verdict.WRONG_RESULT, Verdict.HANG, Verdict.OUT_OF_MEMORY))
-#: What a reduction adds to a signature, or puts in place of what the case was made to test.
-_REDUCTION_FIELDS = frozenset({"operator", "dtypes", "needs", "component", "root"})
+#: What a reduction adds to a signature, or puts in place of what the case was made to test and of the rewrite
+#: that is blamed for a pair as it was found.
+_REDUCTION_FIELDS = frozenset({"operator", "dtypes", "needs", "component", "root", "rewrite"})
 
 
 @dataclass(frozen=True)

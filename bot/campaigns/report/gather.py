@@ -149,7 +149,9 @@ def _finding(context: Context, row: Finding, head: Outcome | None, base: Outcome
         base_runs=row.base_runs,
         reason=row.reason,
     )
-    operator = _SEVERAL if row.signature.startswith(UNSORTED) else facts.origin.subject
+    operator = facts.origin.subject
+    if row.signature.startswith(UNSORTED):
+        operator = facts.accused.evidence.rewrite or _SEVERAL
     title = context.services.sign(facts.accused, operator, facts.origin.frontend).title
     return replace(facts, title=title)
 

@@ -16,7 +16,7 @@ from bot.campaigns.reduce.reducer import FindingReducer
 from bot.campaigns.registry import step
 from bot.campaigns.run.shards import load_environments
 from bot.store import bugs, campaigns, findings, outcomes
-from bot.store.models import Bug, CampaignState, Classification, Finding
+from bot.store.models import Bug, CampaignState, Classification, Finding, Side
 from fuzzing.outcomes import Verdict
 from fuzzing.triage.signature import Signature
 
@@ -89,5 +89,7 @@ def _raw(work: FindingReducer) -> Iterator[tuple[str, Signature]]:
         assert environment is not None
         with work.context.reading() as (session, _):
             outcome = outcomes.get(session, case, environment.key)
-        assert outcome is not None
+            assert outcome is not None
+            if environment is work.head:
+                outcome = outcomes.with_component(session, work.context.campaign_id, Side.HEAD, outcome)
         yield case, work.sign(case, outcome)

@@ -91,10 +91,8 @@ def test_sources_share_one_sample_and_a_case_of_both_counts_once() -> None:
     assert sum(report.drawn or 0 for report in reports) == 20
     assert abs((reports[1].drawn or 0) - 5) < 2
     assert len({*first.cases(), *second.cases()}) == 20
-    assert (
-        describe_source_state(reports[0])
-        == f"{reports[0].drawn} of 30 cases drawn ({reports[0].drawn / 30:.1%})"
-    )  # type: ignore[operator]
+    drawn = reports[0].drawn or 0
+    assert describe_source_state(reports[0]) == f"{drawn} of 30 cases drawn ({drawn / 30:.1%})"
     assert SourceReport.from_json(reports[0].to_json()) == reports[0]
     assert "drawn" not in one.account().to_json()
 

@@ -254,12 +254,20 @@ def test_what_was_known_before_is_counted(database: Database) -> None:
         assert outcomes.by_phase(session, campaign_id, BASE) == {}
 
 
-def test_the_first_repeat_that_looked_says_who_is_to_blame(database: Database) -> None:
+@pytest.mark.parametrize(
+    "with_component",
+    [
+        Evidence(
+            ablation_runs=(("torch_backend=eager", "pass"), ("torch_backend=inductor", "crash")),
+            component="inductor",
+        ),
+        Evidence(rewrite="unit-axes"),
+    ],
+)
+def test_the_first_repeat_that_looked_says_who_is_to_blame(
+    database: Database, with_component: Evidence
+) -> None:
     campaign_id = campaign(database)
-    with_component = Evidence(
-        ablation_runs=(("torch_backend=eager", "pass"), ("torch_backend=inductor", "crash")),
-        component="inductor",
-    )
     runs = [(0, outcome("c0", "crash")), (1, replace(outcome("c0", "crash"), evidence=with_component))]
     with database.transaction() as session:
         outcomes.record_repeats(session, campaign_id, Side.HEAD, runs)

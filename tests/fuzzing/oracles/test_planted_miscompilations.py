@@ -62,7 +62,8 @@ def case(graph: str) -> TestCase:
 def test_the_side_of_a_pair_that_has_another_type_is_named(faults: tuple[str, str], side: str) -> None:
     """The library's type says which it is."""
     honest = case(GRAPHS["add"])
-    pair = EquivalentModels(*(plant(honest.program, fault) for fault in faults), "tests")
+    left, right = (plant(honest.program, fault) for fault in faults)
+    pair = EquivalentModels(left, right, "tests")
     with Evaluator(Shard("", (), BACKEND, "digest", sys.executable)) as evaluator:
         [outcome] = evaluator.evaluate([replace(honest, program=pair)])
     assert outcome.verdict is Verdict.WRONG_RESULT

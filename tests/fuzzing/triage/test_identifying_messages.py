@@ -89,3 +89,19 @@ def test_failures_of_which_only_an_effect_is_known_belong_to_no_bug() -> None:
     assert len(keys) == 1
     assert not keys & {one.key, other.key}
     assert all(key.startswith(UNSORTED) for key in keys)
+
+
+def test_a_known_wrong_rewrite_keeps_effects_apart() -> None:
+    """A bug's own signature, of the reduced pair, does not know it."""
+
+    def signed_by(rewrite: str, reduced: Traits | None = None) -> Signature:
+        evidence = Evidence(rewrite=rewrite)
+        seen = Outcome("0" * 64, "tvm", "t", "CPU", Verdict.WRONG_RESULT, Phase.RUN, "s", evidence=evidence)
+        return compute_signature(seen, f"identity {rewrite}", reduced=reduced)
+
+    one, alike, other = map(signed_by, ("absolute-norm", "absolute-norm", "unit-axes"))
+    keys = [compute_unsorted_key(each.fields) for each in (one, alike, other)]
+    assert keys[0] == keys[1] != keys[2]
+    assert one.fields["rewrite"] == "absolute-norm"
+    assert "rewrite" not in signed_by("absolute-norm", Traits("Abs")).fields
+    assert "rewrite" not in signed_by("").fields
