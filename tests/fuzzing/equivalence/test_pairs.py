@@ -172,6 +172,19 @@ def test_openvino_is_not_compared_in_float64_which_it_computes_in_float32(option
         run_side(sides_of(made)[1], made)
 
 
+@pytest.mark.filterwarnings("ignore")  # torch's, of itself
+@pytest.mark.parametrize("optimizer", ["onnxruntime", "openvino", "tvm"])
+@pytest.mark.parametrize("api", ["torch.ones_like", "torch.full_like"])
+def test_an_input_that_nothing_reads_may_be_dropped(optimizer: str, api: str) -> None:
+    """OpenVINO's frontend does so."""
+    given = {"input": draws.uniform(Rng(0), (3,))}
+    options = {"fill_value": 2.0} if api.endswith("full_like") else {}
+    made = make_pair(rule.get(f"optimized-{optimizer}"), draws.call_case(api, given, options))
+    assert made is not None
+    left, right = (run_side(side, made) for side in sides_of(made))
+    assert [found.tolist() for found in left] == [found.tolist() for found in right]
+
+
 @pytest.mark.parametrize("optimizer", ["onnxruntime", "openvino", "tvm"])
 def test_an_exported_model_is_not_compared_in_complex_numbers(optimizer: str) -> None:
     part = draws.uniform(Rng(0), (3,))
