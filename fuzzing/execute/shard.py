@@ -19,7 +19,8 @@ class Shard:
     cases      their ids, in the order of execution
     toolchain  digest, copied into the outcomes
     python     interpreter with the compiler
-    fresh      a new process for every single run: evidence instead of speed
+    fresh      a new process for every single run: evidence instead of speed. The first repeat of a case has
+               an interpreter of its own; others are forked, each repeat by another one
     repeats    how often each case is run
     budget_s   stop drawing cases after so many seconds; None for no bound
     ablate     find the failing component by the backend's ablation, for the first repeat of a case only

@@ -57,8 +57,10 @@ class ShardRun:
             self._backend.non_default_options(shard.options), shard.profile
         )
         self.supervisor: Supervisor[Key] = Supervisor(
-            self._command(self._options), workers=shard.workers, fresh=shard.fresh
+            self._command(self._options), workers=shard.workers, fresh=shard.fresh, interpreter=_repeat
         )
+        #: Of ablation, by options: importing a compiler takes longer than most cases.
+        self._levels: dict[str, Supervisor[Key]] = {}
         self._reference_runners = ReferenceRunners(
             self._corpus.root,
             shard.python,
@@ -84,7 +86,11 @@ class ShardRun:
         if self._shard.budget_s is not None:
             self._deadline = time.monotonic() + self._shard.budget_s
         with contextlib.closing(self._reference_runners):
-            yield from self._run_cases()
+            try:
+                yield from self._run_cases()
+            finally:
+                while self._levels:
+                    self._levels.popitem()[1].close()
 
     def _run_cases(self) -> Iterator[tuple[int, Outcome]]:
         for key, execution in self.supervisor.run(self._iterate_cases()):
@@ -153,9 +159,12 @@ class ShardRun:
                 yield key[1], self._add_ablation(key, case, recheck_request.computed, outcome)
 
     def _run_level(self, case_id: str, case: TestCase, computed: bool, options: dict[str, str]) -> Outcome:
-        """Runs the case with other options, in a process of its own."""
-        command = self._command(self._backend.resolve_options(self._options | options))
-        [(_, execution)] = Supervisor[None](command, fresh=True).run([(None, case)])
+        """Runs the case with other options, in a process of its own, forked where the compiler can be."""
+        level = " ".join(f"{name}={value}" for name, value in sorted(options.items()))
+        if level not in self._levels:
+            command = self._command(self._backend.resolve_options(self._options | options))
+            self._levels[level] = Supervisor(command, fresh=True, interpreter=lambda _: 1)
+        [(_, execution)] = self._levels[level].serve([((case_id, 0), case)])
         outcome = self._decide(case_id, case, execution)
         if not needs_recheck(outcome, self._shard.profile):
             return outcome
@@ -251,6 +260,11 @@ class ShardRun:
         while self._unrunnable:
             outcome = self._unrunnable.pop(0)
             yield from ((repeat, outcome) for repeat in range(self._shard.repeats))
+
+
+def _repeat(key: Key) -> int:
+    """The first repeat of a case has an interpreter of its own, the n-th is forked by the n-th."""
+    return key[1]
 
 
 def _size(recheck_request: RecheckRequest) -> int:

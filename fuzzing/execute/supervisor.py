@@ -11,9 +11,10 @@ import contextlib
 import os
 import selectors
 import time
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from fuzzing import backends
@@ -60,6 +61,7 @@ class _Slot(Generic[Tag]):
 
     worker: WorkerProcess
     gpu_slot: gpu_slots.GpuSlot | None = None
+    interpreter: int | None = None  # the number of the one that forked it
     last_answer: float = 0.0  # when it last answered, or got a case while idle
     ready: bool = False
     waiting: dict[int, _QueuedCase[Tag]] = field(default_factory=dict)
@@ -77,6 +79,9 @@ class Supervisor(Generic[Tag]):
     """Runs cases on `workers` processes of one toolchain; on CUDA, at most one per free device.
 
     fresh             every case gets a process of its own, for evidence instead of speed
+    interpreter       with `fresh`: the tag of a case → the number of the interpreter that forks its process,
+                      where the compiler can be forked; 0, the default, for an interpreter of its own.
+                      Interpreters of different numbers share neither hash seed nor memory layout
     response_timeout  longest wait for an answer, whatever the status page shows; by default the time of all
                       phases and a margin
     respawns          number of processes started to replace one that a case had ended
@@ -91,6 +96,7 @@ class Supervisor(Generic[Tag]):
         *,
         workers: int = 1,
         fresh: bool = False,
+        interpreter: Callable[[Tag], int] | None = None,
         response_timeout: float | None = None,
     ) -> None:
         self.command = command
@@ -100,13 +106,15 @@ class Supervisor(Generic[Tag]):
         self.isolation = ""
         self._workers = workers
         self._fresh = fresh
+        self._interpreter = interpreter
         limits = command.limits
         phases_s = limits.convert_s + limits.compile_s + limits.run_s
         self._response_timeout = (
             phases_s + _RESPONSE_MARGIN_S if response_timeout is None else response_timeout
         )
-        self._forkservers: list[ForkServer] = []  # those that could have another worker
-        self._forks = not fresh and command.device == "CPU" and backends.get(command.backend).forkable
+        # By the number of the interpreter, those that could have another worker.
+        self._forkservers: defaultdict[int, list[ForkServer]] = defaultdict(list)
+        self._forkable = command.device == "CPU" and backends.get(command.backend).forkable
         kinds = backends.get(command.backend).devices
         self._gpus = gpu_slots.GpuPool(kinds=kinds) if command.device == gpu_slots.CUDA_DEVICE else None
         self._sent = 0
@@ -156,9 +164,10 @@ class Supervisor(Generic[Tag]):
         while self._slots:
             slot = self._slots.pop()
             slot.worker.end()
-            self._reuse_forkserver(slot.worker)
-        while self._forkservers:
-            self._forkservers.pop().close()
+            self._reuse_forkserver(slot)
+        for forkserver in chain.from_iterable(self._forkservers.values()):
+            forkserver.close()
+        self._forkservers.clear()
         self._selector.close()
         if self._gpus is not None:
             self._gpus.close()
@@ -177,7 +186,7 @@ class Supervisor(Generic[Tag]):
         for slot in self._slots:
             self._flush(slot)
         while len(self._slots) < self._workers and (queued := self._next(source)) is not None:
-            opened = self._open()
+            opened = self._open(self._interpreter_of(queued))
             if opened is None:
                 self._retry.appendleft(queued)
                 self._workers = len(self._slots)
@@ -227,7 +236,15 @@ class Supervisor(Generic[Tag]):
         if idle:  # it need not wait for the following ones, which may take time to draw
             self._flush(slot)
 
-    def _open(self) -> _Slot[Tag] | None:
+    def _interpreter_of(self, queued: _QueuedCase[Tag]) -> int | None:
+        """The number of the interpreter that forks the process of a case; None for one of its own."""
+        if not self._forkable:
+            return None
+        if not self._fresh:
+            return 0
+        return (self._interpreter and self._interpreter(queued.tag)) or None
+
+    def _open(self, interpreter: int | None) -> _Slot[Tag] | None:
         """A slot with a new worker; None if no device is free. The first waits for a device."""
         device = None
         if self._gpus is not None:
@@ -235,15 +252,17 @@ class Supervisor(Generic[Tag]):
             if device is None:
                 return None
         cores = self._free_cores()
-        slot: _Slot[Tag] = _Slot(self._start_worker(device.name if device else "", cores), device)
+        worker = self._start_worker(device.name if device else "", cores, interpreter)
+        slot: _Slot[Tag] = _Slot(worker, device, interpreter)
         self._slots.append(slot)
         self._selector.register(slot.worker.read_fd, selectors.EVENT_READ, slot)
         return slot
 
-    def _start_worker(self, cuda: str, cores: tuple[int, ...]) -> WorkerProcess:
+    def _start_worker(self, cuda: str, cores: tuple[int, ...], interpreter: int | None) -> WorkerProcess:
         forkserver = None
-        if self._forks:
-            forkserver = self._forkservers.pop() if self._forkservers else ForkServer(self.command)
+        if interpreter is not None:
+            idle = self._forkservers[interpreter]
+            forkserver = idle.pop() if idle else ForkServer(self.command)
         try:
             return WorkerProcess(self.command, cuda, cores, forkserver)
         except ToolchainError:
@@ -370,17 +389,18 @@ class Supervisor(Generic[Tag]):
         self._retry.extendleft(reversed(slot.waiting.values()))
         slot.waiting.clear()
         process_exit = slot.worker.end(log_begin, grace_s=grace_s)
-        self._reuse_forkserver(slot.worker)
+        self._reuse_forkserver(slot)
         if self._gpus is not None and slot.gpu_slot is not None:
             self._gpus.return_slot(slot.gpu_slot)
         return process_exit
 
-    def _reuse_forkserver(self, worker: WorkerProcess) -> None:
+    def _reuse_forkserver(self, slot: _Slot[Tag]) -> None:
         """Keeps the forkserver of a dead worker for the next, if it can have one."""
-        if worker.forkserver is not None and worker.forkserver.usable:
-            self._forkservers.append(worker.forkserver)
-        elif worker.forkserver is not None:
-            worker.forkserver.close()
+        forkserver = slot.worker.forkserver
+        if forkserver is not None and slot.interpreter is not None and forkserver.usable:
+            self._forkservers[slot.interpreter].append(forkserver)
+        elif forkserver is not None:
+            forkserver.close()
 
     def _end_unreadable(self, slot: _Slot[Tag], reason: str) -> None:
         """Ends a worker whose frames are malformed: a case wrote into the pipe.

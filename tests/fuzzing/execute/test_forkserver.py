@@ -160,6 +160,25 @@ def test_a_fresh_process_is_a_fresh_interpreter() -> None:
     assert found[0]["seed"] != found[1]["seed"]
 
 
+def test_a_fresh_process_may_be_forked_by_a_numbered_interpreter() -> None:
+    """As repeats are: equal numbers share an import, others not even the hash seed; 0 shares nothing."""
+    supervisor: Supervisor[int] = Supervisor(OUTSIDE, fresh=True, interpreter=lambda place: place % 3)
+    found = [told(one) for one in run([HERE] * 6, supervisor)]
+    assert len({one["pid"] for one in found}) == 6
+    assert len({one["parent"] for one in found}) == 4
+    assert len({one["seed"] for one in found}) == 4
+    for place in (1, 2):
+        assert found[place]["parent"] == found[place + 3]["parent"]
+        assert found[place]["there"] == found[place + 3]["there"] == []
+
+
+def test_a_backend_that_refuses_to_be_forked_has_interpreters_of_its_own(tmp_path: Path) -> None:
+    supervisor: Supervisor[int] = Supervisor(
+        variant(tmp_path, forkable=False), fresh=True, interpreter=lambda _: 1
+    )
+    assert len({told(one)["parent"] for one in run([HERE] * 2, supervisor)}) == 2
+
+
 def test_what_has_threads_after_its_import_is_not_forked(tmp_path: Path) -> None:
     before, after = around_a_crash(variant(tmp_path, threads=True))
     assert before["parent"] != after["parent"]  # a launcher for each

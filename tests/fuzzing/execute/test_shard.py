@@ -19,10 +19,12 @@ import pytest
 from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase, TorchProgram
 from fuzzing.errors import UsageError
 from fuzzing.execute import shard_run as running
+from fuzzing.execute import supervisor as supervising
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.reference_outputs import ReferenceOutputs
 from fuzzing.execute.reference_runner import ReferenceRunners
 from fuzzing.execute.shard import Shard
+from fuzzing.execute.worker_process import WorkerProcess
 from fuzzing.outcomes import Outcome, Verdict
 
 MISBEHAVING = str(Path(__file__).parent / "misbehaving_backend.py")
@@ -160,6 +162,29 @@ def test_repeats_and_fresh_processes(tmp_path: Path) -> None:
     assert seen == Counter({(case.id, repeat): 1 for case in cases for repeat in range(3)})
     assert {outcome.verdict for outcome in ended.outcomes if outcome.case == cases[1].id} == {Verdict.CRASH}
     assert ended.events[-1]["outcomes"] == 6
+
+
+def test_repeats_and_ablation_import_the_compiler_once_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of n repeats the first has an interpreter of its own; the others, and each level, share one each."""
+    corpus, cases = Corpus(tmp_path / "corpus"), [bad("run:segfault"), bad("run:raise"), bad("run:exit 3")]
+    for case in cases:
+        corpus.add(case)
+    started: list[bool] = []
+
+    class Counted(WorkerProcess):
+        def _start_interpreter(self, descriptors: Any, scratch: str, cache_folder: str) -> Any:
+            started.append("forkserver" in descriptors)
+            return super()._start_interpreter(descriptors, scratch, cache_folder)
+
+    monkeypatch.setattr(supervising, "WorkerProcess", Counted)
+    ids = tuple(case.id for case in cases)
+    shard = Shard(str(corpus.root), ids, MISBEHAVING, "d", sys.executable, fresh=True, repeats=3, ablate=True)
+    outcomes = [outcome for _, outcome in running.ShardRun(shard).outcomes()]
+    assert [outcome.verdict for outcome in outcomes] == [Verdict.CRASH] * 9
+    assert [outcome.evidence.component for outcome in outcomes].count("everything") == 3
+    assert (started.count(False), started.count(True)) == (3, 3), "two repeats and one level"
 
 
 def test_a_spent_budget_stops_the_drawing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
