@@ -2,8 +2,8 @@
 
 Replacing a worker then costs a fork, some ten milliseconds, instead of the compiler's import, 0.3 s
 (OpenVINO) to 20 s (inductor). A fork server has the sandbox and limits of its workers, runs no case, has one
-worker at a time, and ends with the supervisor. Its workers share memory layout and hash seed, so evidence
-comes from fresh interpreters (`Supervisor.fresh`).
+worker at a time, and ends with the supervisor. Its workers share memory layout and hash seed, so the repeats
+of a failure come from several interpreters (`Supervisor.interpreter`).
 
 A compiler whose import starts threads cannot be forked: that process is then the only worker itself.
 """
