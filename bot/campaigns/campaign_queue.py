@@ -38,6 +38,7 @@ class CampaignQueue(Queue):
 
     on_progress  called with progress, on the worker's thread
     on_failure   called with what ended a campaign, after its row is written
+    end_early    see `Context`
     """
 
     name = "campaigns"
@@ -52,11 +53,13 @@ class CampaignQueue(Queue):
         on_failure: OnFailure | None = None,
         backoff: Sequence[float] = BACKOFF_S,
         name: str = name,
+        end_early: threading.Event | None = None,
     ) -> None:
         self.name = name
         self.idle_s, self.backoff = IDLE_S, tuple(backoff)
         self._database, self._settings, self._services = database, settings, services
         self._on_progress, self._on_failure = on_progress, on_failure
+        self._end_early = end_early or threading.Event()
 
     def release_other_leases(self, owner: str) -> None:
         """Frees the leases of all other owners."""
@@ -86,6 +89,7 @@ class CampaignQueue(Queue):
             owner=owner,
             stop=stop,
             on_progress=self._on_progress,
+            end_early=self._end_early,
         )
 
 

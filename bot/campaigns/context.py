@@ -28,7 +28,11 @@ class Step:
 
 @dataclass
 class Context:
-    """Database, services and lease of one step."""
+    """Database, services and lease of one step.
+
+    stop       set when the process shuts down: the step ends, and is done again later
+    end_early  set when the campaign is to end with what it has, as if its budget were spent
+    """
 
     database: Database
     settings: Settings
@@ -38,6 +42,7 @@ class Context:
     owner: str
     stop: threading.Event
     on_progress: OnProgress
+    end_early: threading.Event = field(default_factory=threading.Event)
     _began: float = field(init=False)
     _lease: Lease = field(init=False)
 

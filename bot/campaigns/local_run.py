@@ -26,10 +26,12 @@ def run_locally(
     seed: int = 0,
     on_progress: OnProgress = log_progress,
     stop: threading.Event | None = None,
+    end_early: threading.Event | None = None,
 ) -> Campaign:
     """Runs one campaign with this configuration to its end; returns its row.
 
-    seed  of the random choices of ranking, which reports print
+    seed       of the random choices of ranking, which reports print
+    end_early  ends the campaign with what it has, once set
 
     The database must be migrated and used by no other process. Nothing is retried. Raises what ended the
     campaign, from either error tree; returns the unfinished row if `stop` was set.
@@ -42,6 +44,7 @@ def run_locally(
         on_progress=on_progress,
         on_failure=lambda _, error: failures.append(error),
         backoff=(),
+        end_early=end_early,
     )
     stop = stop or threading.Event()
     with database.transaction() as session:

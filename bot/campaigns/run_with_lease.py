@@ -58,9 +58,15 @@ class ProgressSink(EventSink):
 
 
 def run_with_lease(
-    context: LeaseHolder, work: Callable[[OnEvent, threading.Event], R], sink: EventSink | None = None
+    context: LeaseHolder,
+    work: Callable[[OnEvent, threading.Event], R],
+    sink: EventSink | None = None,
+    *,
+    end_early: threading.Event | None = None,
 ) -> R:
     """Runs `work(on_event, stop)`; returns its result or raises its exception.
+
+    end_early  once set, the work is asked to stop, and the step goes on with what there is
 
     Raises LeaseLost or Interrupted, after the work has ended, if the step must not continue.
     """
@@ -71,7 +77,7 @@ def run_with_lease(
         future = pool.submit(copy_context().run, work, events.put, stop)
         future.add_done_callback(lambda _: events.put(None))
         try:
-            _pump_events(context, events, sink)
+            _pump_events(context, events, sink, stop, end_early or threading.Event())
         finally:
             stop.set()
             remaining = _drain_events(future, events)
@@ -81,8 +87,16 @@ def run_with_lease(
     return future.result()
 
 
-def _pump_events(context: LeaseHolder, events: queue.Queue[dict[str, Any] | None], sink: EventSink) -> None:
+def _pump_events(
+    context: LeaseHolder,
+    events: queue.Queue[dict[str, Any] | None],
+    sink: EventSink,
+    stop: threading.Event,
+    end_early: threading.Event,
+) -> None:
     while True:
+        if end_early.is_set():
+            stop.set()
         try:
             event = events.get(timeout=POLL_S)
         except queue.Empty:

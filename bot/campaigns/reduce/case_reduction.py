@@ -8,6 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from fuzzing.triage.traits import Traits
 log = structlog.get_logger(__name__)
 
 PROGRAM = "fuzzing.reduce"
+#: Why a case was not reduced to the end; its journal is kept.
+ENDED_EARLY = "the campaign was ended early; another campaign continues"
 #: Digits of case id and toolchain digest in a journal's name.
 _NAME = 16
 
@@ -97,8 +100,11 @@ def reduce(context: Context, config: Config, task: ReductionTask) -> tuple[Reduc
         row = _run(context, config, task, _ReductionSink(context, task.title))
         small = read_reduction(row)
     except InfrastructureError as error:
-        log.warning("reduction.failed", case=task.case, error=str(error))
-        row, problem = None, _infrastructure_reason(error)
+        if context.end_early.is_set():
+            problem = ENDED_EARLY
+        else:
+            log.warning("reduction.failed", case=task.case, error=str(error))
+            problem = _infrastructure_reason(error)
     elapsed = context.services.clock.monotonic() - began
     with context.transaction() as (session, campaign):
         campaigns.add_seconds(campaign, context.step.state.value, elapsed)
@@ -144,7 +150,8 @@ def _start(context: Context, config: Config, task: ReductionTask, sink: _Reducti
             )
             arguments += ["--passes", passes]
         run_tool = context.services.run_tool
-        run_with_lease(context, lambda *ends: run_tool(PROGRAM, arguments, *ends), sink)
+        work = partial(run_tool, PROGRAM, arguments)
+        run_with_lease(context, work, sink, end_early=context.end_early)
 
 
 def _shard(context: Context, config: Config, environment: Environment, case_id: str) -> Any:

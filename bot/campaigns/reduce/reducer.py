@@ -122,6 +122,8 @@ class FindingReducer:
         return "" if self._left(finding) > 0 else "the time for reducing was spent"
 
     def _left(self, finding: Finding) -> float:
+        if self.context.end_early.is_set():
+            return 0.0
         new = Classification(finding.classification) not in reduction_selection.FAILING_AT_BASE
         with self.context.reading() as (_, campaign):
             seconds_spent = campaigns.seconds_spent(campaign, self.context.step.state.value)

@@ -88,7 +88,9 @@ def load_environments(context: Context) -> tuple[Config, Environment, Environmen
 
 
 def remaining_budget(context: Context, shard_options: ShardOptions) -> float:
-    """Seconds of the budget left."""
+    """Seconds of the budget left, 0 once the campaign is to end early."""
+    if context.end_early.is_set():
+        return 0.0
     with context.reading() as (_, campaign):
         return shard_options.budget - campaigns.seconds_spent(campaign, shard_options.step)
 
@@ -154,9 +156,13 @@ def run_shard(
         claimant = Claimant(campaign.target, urgent=campaign.pull is not None)
     with running_for(claimant):
         run_with_lease(
-            context, lambda on_event, stop: context.services.runner.run(shard, on_event, stop), sink
+            context,
+            lambda on_event, stop: context.services.runner.run(shard, on_event, stop),
+            sink,
+            end_early=context.end_early,
         )
-    sink.check()
+    if not context.end_early.is_set():
+        sink.check()
 
 
 def record_outcomes(context: Context, session: Session, runs: Sequence[Run]) -> None:

@@ -61,12 +61,14 @@ def _with_texts(one: FindingFacts, texts: Mapping[str, ProgramText]) -> FindingF
 
 
 def _with_reproducer_results(context: Context, summary: Summary) -> Summary:
-    """Adds the exit codes of the reproducers."""
+    """Adds the exit codes of the reproducers; none is tried for a campaign that is to end early."""
     python = summary.toolchains[Side.HEAD].python
     tried: dict[str, int] = {}
     short_failed: set[str] = set()
     chosen = context.services.reports.scripts(summary)
     for at, scripts in enumerate(chosen[:MAX_SCRIPTS]):
+        if context.end_early.is_set():
+            break
         context.progress(
             at, len(chosen[:MAX_SCRIPTS]), f"trying reproducer {at + 1} of {len(chosen[:MAX_SCRIPTS])}"
         )

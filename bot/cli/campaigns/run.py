@@ -29,6 +29,7 @@ from bot.cli.campaigns.generation_options import (
     generation_options,
     migration_words,
 )
+from bot.cli.campaigns.interruption import Interruption
 from bot.cli.campaigns.pinned_release import PinnedRelease
 from bot.cli.campaigns.report_folder import report_folder
 from bot.cli.campaigns.rungs import RungResult, parse_rungs, run_rungs
@@ -70,7 +71,8 @@ from fuzzing.outcomes import Verdict
 class _Arguments:
     """Command-line arguments that are not part of the configuration.
 
-    fixed  side, as head and base are named here → its toolchain, where that is no release
+    fixed         side, as head and base are named here → its toolchain, where that is no release
+    interruption  ends campaigns early
     """
 
     python: str
@@ -84,6 +86,7 @@ class _Arguments:
     generation: tuple[tuple[str, str], ...] = ()
     sample: int | None = None
     seed: int = 0
+    interruption: Interruption = field(default_factory=Interruption)
 
     @property
     def head(self) -> str:
@@ -186,11 +189,12 @@ def command(
     workers: int | None,
     no_cache: bool,
     as_json: bool,
-) -> Exit:
+) -> int:
     """Run a campaign on an installed compiler, a release or a commit.
 
     Prints the number of cases by verdict and phase, and the speed. Verdicts are cached: a second run on the
-    same compiler runs only new cases. Exit code 1 if a case fails (with --base: fails and passes at base).
+    same compiler runs only new cases. Ctrl-C or SIGTERM ends it early, with a report of what ran. Exit code 1
+    if a case fails (with --base: fails and passes at base); 130 or 143 after such a signal.
     """
     if head and repo is None:
         raise UsageError("--head needs --repo")
@@ -270,7 +274,12 @@ def command(
         if arguments.cases and reduced
         else nullcontext(arguments.cases)
     )
-    with report_folder(report) as folder, ProgressBars() as progress_bars, kept as corpus_folder:
+    with (
+        report_folder(report) as folder,
+        ProgressBars() as progress_bars,
+        kept as corpus_folder,
+        arguments.interruption as interruption,
+    ):
         arguments = replace(arguments, cases=corpus_folder)
         if repository is not None and own is not None and python != sys.executable:
             ready = make_base(repository, base, config, own, settings.data_dir, progress_bars.note)
@@ -286,8 +295,11 @@ def command(
             arguments = replace(arguments, commits=commits, base=commits.base)
         if rung_names:
             campaigns = _RungCampaigns(settings, configure_campaign, folder, corpus, arguments, progress_bars)
-            done = run_rungs(chosen, rung_names, options, seconds, campaigns.run)
-            return _report_rungs(done, folder if report else None, as_json=as_json)
+            done = run_rungs(
+                chosen, rung_names, options, seconds, campaigns.run, interruption.end_early.is_set
+            )
+            code = _report_rungs(done, folder if report else None, as_json=as_json)
+            return interruption.exit_code or code
         result, _ = _campaign(settings, config, folder, arguments, progress_bars)
     if as_json:
         commits_json = arguments.commits.to_json() if arguments.commits else {}
@@ -296,7 +308,8 @@ def command(
         run_summary.print_summary(
             result, folder if report else None, lambda case: _replay_arguments(arguments, case)
         )
-    return _exit_code([result], ("regression",) if arguments.base else ("regression", "inconclusive"))
+    code = _exit_code([result], ("regression",) if arguments.base else ("regression", "inconclusive"))
+    return interruption.exit_code or code
 
 
 @dataclass(frozen=True)
@@ -457,7 +470,8 @@ def _campaign(
                 head=arguments.head,
                 base=arguments.base,
                 seed=arguments.seed,
-                on_progress=progress_bars,
+                on_progress=arguments.interruption.watched(progress_bars),
+                end_early=arguments.interruption.end_early,
             )
         except InfrastructureError:
             if arguments.cases is not None:

@@ -50,9 +50,14 @@ def parse_rungs(backend: str, text: str) -> tuple[str, ...]:
 
 
 def run_rungs(
-    backend: str, rungs: Sequence[str], options: dict[str, str], seconds: float, run: RunCampaign
+    backend: str,
+    rungs: Sequence[str],
+    options: dict[str, str],
+    seconds: float,
+    run: RunCampaign,
+    interrupted: Callable[[], bool] = lambda: False,
 ) -> list[RungResult]:
-    """The result of each rung; ends early where no case passes.
+    """The result of each rung; ends early where no case passes, or if it is interrupted.
 
     Each rung gets an equal share of what is left of the budget, so that a rung that ends early leaves more to
     the next.
@@ -64,6 +69,6 @@ def run_rungs(
         share = max(1.0, left / (len(rungs) - place))
         done.append(run(name, options | backends.get(backend).rungs[name], share, cases))
         cases = done[-1].passed
-        if not cases:
+        if not cases or interrupted():
             break
     return done

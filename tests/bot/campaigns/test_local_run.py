@@ -74,3 +74,32 @@ def test_stopping_it_leaves_the_row_unfinished(world: World) -> None:
     world.runner.before = before
     row = run_locally(world.database, world.settings, world.services, fakes.PlainConfig(), stop=stop)
     assert (row.state, row.owner) == ("running", "")
+
+
+@pytest.mark.parametrize("place", [0, 1, len(fakes.TESTS) + 1], ids=["first case", "second case", "repeats"])
+def test_a_campaign_that_ends_early_reports_what_ran(world: World, place: int) -> None:
+    """Also while failures are repeated; the next campaign runs only what is missing."""
+    end_early, begun = threading.Event(), list[str]()
+
+    def end_at(case: str, stop: threading.Event) -> None:
+        begun.append(case)
+        if len(begun) == place + 1:
+            end_early.set()
+            assert stop.wait(timeout=600)
+
+    world.use(resolve=existing)
+    world.runner.before = end_at
+    config = fakes.PlainConfig()
+    row = run_locally(world.database, world.settings, world.services, config, end_early=end_early)
+    assert row.state == "done"
+    [summary] = world.reports.published
+    ran = summary.ran(Side.HEAD)
+    assert ran == min(place, len(fakes.TESTS))
+    assert len(begun) == place + 1
+    executed = world.runner.executed
+    world.runner.before = None
+    world.clock.advance(1)
+    run_locally(world.database, world.settings, world.services, config)
+    assert world.reports.published[-1].cached == {Side.HEAD: ran}
+    assert world.reports.published[-1].ran(Side.HEAD) == len(fakes.TESTS)
+    assert world.runner.executed > executed

@@ -42,6 +42,15 @@ def test_every_rung_has_what_passed_the_one_before() -> None:
     assert seen[1][1] == {"dynamic": "on", "torch_backend": "aot_eager"}
 
 
+def test_no_rung_follows_one_that_was_interrupted() -> None:
+    def run(name: str, *_: object) -> RungResult:
+        return RungResult(name, {}, ["a"])
+
+    assert [one.name for one in run_rungs("inductor", ("dynamo", "aot"), {}, 60, run, lambda: True)] == [
+        "dynamo"
+    ]
+
+
 def test_nothing_is_left_to_run_where_nothing_passes() -> None:
     done = run_rungs("inductor", ("dynamo", "aot"), {}, 60, lambda name, *_: RungResult(name, {}, []))
     assert [one.name for one in done] == ["dynamo"]
