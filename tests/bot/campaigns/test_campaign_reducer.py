@@ -18,7 +18,8 @@ from bot.runners.protocol import OnEvent
 from bot.store import findings, reductions
 from bot.store.models import Bug, BugState, Campaign, Classification, Finding, Side
 from bot.store.outcomes import CacheKey
-from fuzzing.triage.signature import UNSORTED, Signature
+from fuzzing.outcomes import Outcome, Verdict
+from fuzzing.triage.signature import UNSORTED, Signature, compute_unsorted_key
 from fuzzing.triage.traits import Traits
 from tests.bot.campaigns import fakes
 from tests.bot.campaigns.conftest import World
@@ -262,9 +263,26 @@ def standins_place(device: str, configuration: str) -> Environment:
     return Environment(Side.HEAD, CacheKey(digest_of("2"), "standin", device, configuration), "/python")
 
 
+@pytest.mark.parametrize(("rewrite", "subject"), [("", "several operators"), ("unit-axes", "unit-axes")])
 def test_a_wrong_result_of_several_operators_that_is_not_reduced_belongs_to_no_bug(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, rewrite: str, subject: str
 ) -> None:
+    """Its heading names the rewrite that a repeat blames."""
+    plain, signed = fakes.outcome_of, list[Signature]()
+
+    def outcome_of(case_id: str, toolchain: str, run: int, *given: Any, **named: Any) -> Outcome:
+        outcome = plain(case_id, toolchain, run, *given, **named)
+        blamed = run and outcome.verdict is Verdict.WRONG_RESULT
+        return replace(outcome, evidence=replace(outcome.evidence, rewrite=rewrite)) if blamed else outcome
+
+    def sign(outcome: Outcome, operator: str, *given: Any) -> Signature:
+        found = fakes.sign(outcome, operator, *given)
+        signed.append(replace(found, fields=found.fields | {"rewrite": outcome.evidence.rewrite}))
+        return signed[-1]
+
+    monkeypatch.setattr(fakes, "outcome_of", outcome_of)
+    world.use(sign=sign)
+
     def read_traits(test: str) -> dict[str, Any]:
         return {"pattern": "Abs(Conv)", "dtypes": [], "needs": [], "operators": ["Abs", "Conv"]}
 
@@ -274,6 +292,11 @@ def test_a_wrong_result_of_several_operators_that_is_not_reduced_belongs_to_no_b
     world.run()
     rows = found(world, campaign_id)
     assert rows["Conv_regressed_wrong"].signature.startswith(UNSORTED)
+    keys = {compute_unsorted_key(one.fields) for one in signed if one.fields["rewrite"] == rewrite}
+    assert rows["Conv_regressed_wrong"].signature in keys
+    [summary] = world.reports.published
+    [facts] = [one for one in summary.findings if one.case_id == IDS["Conv_regressed_wrong"]]
+    assert facts.title == f"wrong_result run {subject}"
     assert not rows["Add_regressed"].signature.startswith(UNSORTED), "an exception says what failed"
 
 
