@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from bot.bisection.commit_range import CommitQuery, CommitRange, describe_commit
-from bot.bisection.commit_sources import Reach, Sources, most_usable
+from bot.bisection.commit_sources import Reach, Sources, over_two_wheels
 from bot.bisection.release_probe import BisectionQuery
 from bot.bisection.search import ResultKind, max_probed
 from bot.toolchains.registry import OnProgress
@@ -17,7 +16,7 @@ Bisect = Callable[[CommitQuery, CommitRange, Sequence[str]], dict[str, Any]]
 
 
 def search_commits(
-    choices: Sequence[Sources],
+    choices: Iterable[Sources],
     between: CommitRange,
     query: BisectionQuery,
     bisect: Bisect,
@@ -42,21 +41,21 @@ def search_commits(
 
 
 def _search_choices(
-    choices: Sequence[Sources],
+    choices: Iterable[Sources],
     between: CommitRange,
     query: BisectionQuery,
     bisect: Bisect,
     progress: OnProgress,
 ) -> tuple[Sources, dict[str, Any]]:
     """The answer, and the sources that gave it."""
-    more = len(choices) > 1 or choices[0].older is not None
+    tried = []
     for one in choices:
-        newest = replace(one, older=None)
-        answer = _search(newest, between, query, bisect, progress, more=more)
-        if not more or _is_final(answer, fixed_by=query.fixed_by):
-            return newest, answer
+        answer = _search(one, between, query, bisect, progress, more=not one.complete)
+        if one.complete or _is_final(answer, fixed_by=query.fixed_by):
+            return one, answer
+        tried.append(one)
     progress("the change lies before these commits: looking for those that work over an older wheel")
-    chosen = most_usable(choices, between, progress)
+    chosen = over_two_wheels(tried, between, progress)
     return chosen, _search(chosen, between, query, bisect, progress)
 
 

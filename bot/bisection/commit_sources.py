@@ -8,7 +8,7 @@ the change: to find which commits work takes more toolchains than to search them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,6 +54,7 @@ class Sources:
     """How the commits of a repository become toolchains: as `like`, or as `older` is made.
 
     data_dir  where digests of sources are cached
+    complete  whether both ends of the range work
     older     the same folders over the wheel of older commits, with which `like` does not work
     """
 
@@ -61,6 +62,7 @@ class Sources:
     config: RepositoryConfig
     data_dir: Path
     like: ToolchainSpec
+    complete: bool = False
     older: ToolchainSpec | None = None
     resolve: Resolve = toolchains.resolve
     provision: Provision = toolchains.provision
@@ -137,12 +139,11 @@ def list_sources(
     progress: OnProgress,
     resolve: Resolve = toolchains.resolve,
     provision: Provision = toolchains.provision,
-) -> list[Sources]:
-    """The widest folders and the nearest wheel with which both ends of a range work.
+) -> Iterator[Sources]:
+    """The folders and wheels with which the bad end of a range works, as they are found: the widest folders
+    and the nearest wheel first, and of other wheels only one with which both ends work, which is the last.
 
-    Where nothing works for both: all folders that work for the bad end, the widest first, each with the
-    wheels of both ends. Raises UsageError if the repository is another compiler's, ProvisionError if no wheel
-    works.
+    Raises UsageError if the repository is another compiler's, ProvisionError if no wheel works.
     """
     bad = CommitFiles(repository, "", between.bad)
     layout = find_layout(bad)
@@ -150,26 +151,26 @@ def list_sources(
         raise UsageError(f"--repo is a repository of {layout.backend}: use --backend {layout.backend}")
     wanted = config.toolchain.model_copy(update={"provisioner": ["overlay"]})
     config = config.model_copy(update={"toolchain": wanted})
-    working = []
+    working = set()
     for candidate in resolve(config, bad, data_dir).candidates():
         sources = Sources(repository, config, data_dir, candidate, resolve=resolve, provision=provision)
         if sources.works(between.bad, progress):
             if sources.works(between.good, progress):
-                return [sources]
-            working.append(sources)
+                yield replace(sources, complete=True)
+                return
+            if _folders(candidate) not in working:
+                working.add(_folders(candidate))
+                yield sources
     if not working:
         raise BrokenSourcesError(f"the sources of {between.bad[:12]} work with no wheel; see above")
-    return [replace(one, older=_older(one, between.good)) for one in _nearest_wheel_each(working)]
 
 
-def most_usable(choices: Sequence[Sources], between: CommitRange, progress: OnProgress) -> Sources:
-    """Of several sources those with which most of the differing commits can be tested."""
+def over_two_wheels(found: Sequence[Sources], between: CommitRange, progress: OnProgress) -> Sources:
+    """Of what was found that with which most of the differing commits can be tested, older ones over a wheel
+    of their time.
+    """
+    choices = [replace(one, older=_older(one, between.good)) for one in found]
     return choices[0] if len(choices) == 1 else max(choices, key=lambda one: _share(one, between, progress))
-
-
-def _nearest_wheel_each(working: Sequence[Sources]) -> list[Sources]:
-    """Of each set of folders the first, which is over the nearest wheel."""
-    return list({_folders(one.like): one for one in reversed(working)}.values())[::-1]
 
 
 def _older(sources: Sources, good: str) -> ToolchainSpec | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from bot.bisection.commit_range import CommitQuery, CommitRange, History
 from bot.bisection.commit_search import search_commits
-from bot.bisection.commit_sources import Provision, Sources, list_sources, most_usable
+from bot.bisection.commit_sources import Provision, Sources, list_sources, over_two_wheels
 from bot.cli.common.options import validate_configuration
 from bot.commit_files import CommitFiles, CommitMessage
 from bot.config import RepositoryConfig
@@ -67,9 +67,10 @@ class Wheels:
         return None
 
     def sources(self) -> Sources:
-        return most_usable(self.choices(), BETWEEN, lambda _line: None)
+        found = list(self.choices())
+        return found[-1] if found[-1].complete else over_two_wheels(found, BETWEEN, lambda _line: None)
 
-    def choices(self) -> list[Sources]:
+    def choices(self) -> Iterator[Sources]:
         return list_sources(
             cast("History", LinearHistory()),
             BETWEEN,
@@ -159,7 +160,7 @@ def test_a_change_among_the_last_commits_needs_no_older_wheel() -> None:
     assert (answer["kind"], answer["release"]) == ("found", COMMITS[17])
     assert asked == [COMMITS[15:]]
     assert answer["over"] == "tvm 2 with all of the commit"
-    assert [sha for wheel, sha in wheels.made if wheel == "1"] == [COMMITS[-1]]
+    assert {wheel for wheel, _sha in wheels.made} == {"2"}
 
 
 def test_folders_that_fewer_commits_work_with_are_searched_first_if_they_are_wider() -> None:
