@@ -120,6 +120,11 @@ _SOURCE = re.compile(r"\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|hxx|inl)$")
 #: OpenVINO's text before the reason of a failed check: the node's outputs and their shapes.
 _PREAMBLE = re.compile(r"^(?:NAME,? )+(?=\w)|^Shape inference input shapes .*")
 
+#: c10's text between a message and its source file, before a list of frames; within a Python exception of
+#: another's repr, line breaks are backslashes.
+_RAISED_FROM = re.compile(r"([^\n]*)(?:\n|\\n)Exception raised from [^\n]{0,1000} at $")
+_REPR = re.compile(r"^.*(?:Error|Exception)\(['\"]")
+
 #: Checks without information: the conditions of macros that always throw.
 _EMPTY_CHECKS = frozenset({"false", "0", ""})
 
@@ -161,6 +166,8 @@ def parse_message(message: str) -> ParsedMessage:
         return _parse_complaint("", _complaint(message))
     file = re.split(r"[/\\]", place["file"])[-1]
     after = message[place.end() :]
+    if raised := _RAISED_FROM.search(message[: place.start()]):
+        return _parse_complaint(file, _complaint(_REPR.sub("", raised[1])))
     check = _strip_parentheses(" ".join((place["check"] or "").split()))
     if check not in _EMPTY_CHECKS:
         quoted = _truncate(f"Check '{check}'")

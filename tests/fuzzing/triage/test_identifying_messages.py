@@ -52,6 +52,26 @@ def test_a_heading_is_a_message_that_somebody_wrote() -> None:
     assert signed(python, "ReduceL1").key != signed(python, "ReduceMean").key
 
 
+def test_a_message_of_c10_stands_before_its_frames() -> None:
+    """Whatever failed in one file was one bug, named after its list of frames."""
+    frames = "(most recent call first):{n}frame #0: c10::Error::Error() + 0x9d (0x7faa0cd7 in libc10.so)"
+    place = "Exception raised from throw_symbolic at /pytorch/c10/core/TensorImpl.cpp:340 "
+    quoted = "Dynamo failed: call <method cov at 0x7faa>(*('a',)): got RuntimeError('Cannot call {what}\\n"
+    texts = [
+        f"Cannot call {what}\n{place}{frames}".replace("{n}", "\n") for what in ("numel()", "strides()")
+    ] + [
+        f"{quoted}{place}{frames}')".replace("{n}", "\\n").replace("{what}", what)
+        for what in ("numel()", "strides()")
+    ]
+    signatures = [signed(text, "torch.cov") for text in texts]
+    assert [one.fields["complaint"] for one in signatures] == [
+        "Cannot call numel()",
+        "Cannot call strides()",
+    ] * 2
+    assert {tuple(one.fields["frames"]) for one in signatures} == {("TensorImpl.cpp",)}
+    assert len({one.key for one in signatures}) == 2
+
+
 @pytest.mark.parametrize(
     "other",
     [
