@@ -368,11 +368,24 @@ def _upsample(given: Operands) -> bool:
 
 
 def _max_unpool(given: Operands) -> bool:
-    """An index for each value; the output's shape is a vector with a length for each axis."""
-    x, lengths = given.shape(0), given.shape(2)
+    """An index for each value; the output's shape is a vector with a length for each axis, none shorter than
+    the pooled data was at least.
+    """
+    x, lengths, wanted = given.shape(0), given.shape(2), given.value(2)
     if x is None:
         return True
-    return given.shape(1) in (None, x) and lengths in (None, (len(x),))
+    if given.shape(1) not in (None, x) or lengths not in (None, (len(x),)):
+        return False
+    kernel = given.get("kernel_shape") or ()
+    if wanted is None or len(kernel) != len(x) - 2:
+        return True
+    strides, pads = given.get("strides") or (1,) * len(kernel), given.get("pads") or (0,) * 2 * len(kernel)
+    padded = zip(pads, pads[len(kernel) :], strict=False)
+    least = [
+        stride * (size - 1) + window - sum(pad)
+        for size, stride, window, pad in zip(x[2:], strides, kernel, padded, strict=False)
+    ]
+    return all(length >= one for length, one in zip(wanted[2:], least, strict=True))
 
 
 def _one_hot(given: Operands) -> bool:

@@ -53,7 +53,8 @@ def attention(given: Operands) -> bool:
             return False
         fits = k[1] == v[1] and q[2] // heads[0] == k[2] // heads[1]
     else:
-        fits = k[1:3] == v[1:3] and q[3] == k[3] and k[1] > 0 and q[1] % k[1] == 0
+        agree = heads[0] in (None, q[1]) and heads[1] in (None, k[1])
+        fits = agree and k[1:3] == v[1:3] and q[3] == k[3] and k[1] > 0 and q[1] % k[1] == 0
     mask, past = given.shape(3), given.shape(4)
     keys = k[-2] + (past[2] if past is not None and len(past) == 4 else 0)
     if not (fits and _cache_is_valid(given, keys)):
@@ -80,6 +81,8 @@ def rotary_embedding(given: Operands) -> bool:
     if x is None or cosines is None:
         return True
     heads = given.get("num_heads", 0)
+    if heads < 0 or given.get("rotary_embedding_dim", 0) < 0:
+        return False
     if len(x) not in (3, 4) or cosines != given.shape(2) or (len(x) == 3 and (heads <= 0 or x[2] % heads)):
         return False
     batch_and_length = (x[0], x[1] if len(x) == 3 else x[2])
@@ -114,7 +117,8 @@ def scan(given: Operands) -> bool:
 
 
 def n_grams(given: Operands) -> bool:
-    """The shortest n-gram has a word, the longest is in the pool, and no number of words is negative."""
+    """The shortest n-gram has a word, the longest is in the pool, no number of words or start is negative."""
     low, high = given.get("min_gram_length", 0), given.get("max_gram_length", 0)
-    fits = 1 <= low <= high <= len(given.get("ngram_counts", ()))
+    counts = given.get("ngram_counts", ())
+    fits = 1 <= low <= high <= len(counts) and list(counts) == sorted(counts) and counts[0] >= 0
     return fits and bool(given.get("max_skip_count", 0) >= 0)

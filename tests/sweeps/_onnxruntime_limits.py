@@ -20,7 +20,9 @@ LACKS = re.compile(
 )
 #: Rows of docs/findings.md: operators of the model, and the message.
 BUGS = re.compile(
-    r"Attention: .*inconsistent total_sequence_length"
+    r"Attention: .*inconsistent (?:total|q)_sequence_length"
+    r"|ConvTranspose: .*output_padding \(\d+\) may be too large for stride"
+    r"|SplitToSequence: .*shape_\.Size\(\) == new_shape\.Size\(\) was false"
     r"|Resize: .*IsPrimitiveDataType<T>"
     r"|ReduceMax: .*not defined for empty set with bool type"
     r"|STFT: .*Tensor shape\.Size\(\) must be >= 0",

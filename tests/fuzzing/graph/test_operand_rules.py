@@ -81,6 +81,30 @@ def momentum(count: str, gradient: str) -> str:
     )
 
 
+def unpool(length: int) -> str:
+    """A MaxUnpool of two windows of two to a length."""
+    return (
+        "(float[1,1,2] x, int64[1,1,2] i) => (float[1,1,n] y) "
+        f"<int64[3] s = {{1, 1, {length}}}> {{ y = MaxUnpool<kernel_shape = [2], strides = [2]>(x, i, s) }}"
+    )
+
+
+def heads(queries: int, keys: int) -> str:
+    """An Attention of four heads of queries and two of keys, which it names."""
+    return (
+        "(float[1,4,2,1] q, float[1,2,3,1] k) => (float[1,4,2,1] y) "
+        f"{{ y = Attention<kv_num_heads = {keys}, q_num_heads = {queries}>(q, k, k) }}"
+    )
+
+
+def rotary(count: int) -> str:
+    """A RotaryEmbedding of one head."""
+    return (
+        "(float[1,1,2,4] x, float[1,2,2] c) => (float[1,1,2,4] y) "
+        f"{{ y = RotaryEmbedding<num_heads = {count}>(x, c, c) }}"
+    )
+
+
 def stft(step: str, window: str = "[2] w = {1, 1}") -> str:
     """An STFT of frames of two numbers."""
     return (
@@ -118,6 +142,11 @@ FORBIDDEN = {
     ),
     "a gradient of another shape": momentum("", "1,2"),
     "a list of one count": momentum("[1]", "2"),
+    "an unpooled length that two windows do not fit": unpool(3),
+    "other heads than those of the queries": heads(2, 2),
+    "other heads than those of the keys": heads(4, 1),
+    "a negative number of heads": rotary(-1),
+    "n-grams from before the pool": tf_idf(1, 2, 0).replace("[0, 1], ngram_i", "[-1, 1], ngram_i"),
     "a list of one step": stft("[1]"),
     "a window that is a matrix": stft("", "[1,2] w = {1, 1}"),
     "a window of another length than the frames": stft("", "[1] w = {1}"),
@@ -130,6 +159,10 @@ FORBIDDEN = {
 ALLOWED = (
     momentum("", "2"),
     stft(""),
+    unpool(4),
+    unpool(5),
+    heads(4, 2),
+    rotary(1),
     gru('"Sigmoid", "Tanh"'),
     tf_idf(1, 2, 0),
     tf_idf(2, 2, 5),
