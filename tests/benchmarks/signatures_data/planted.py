@@ -1,9 +1,10 @@
 """A compiler with planted faults, some of which share a converter or a message.
 
-Each fault is one cause, selected by the option `fault`. Its effect on a matching node:
+A fault is selected by the option `fault`, and is one cause; those that crash in one converter with one
+message are one cause together, as whoever reads the stack would say. Its effect on a matching node:
 
-    crash  raises in a converter of several operators, with a shared message that names the node, its shapes
-           and an address
+    crash  a converter of several operators raises, with a shared message that names the node, its shapes and
+           an address
     late   makes onnxruntime fail at run time
     wrong  negates the node's output
     nan    replaces the node's output by NaN
@@ -134,36 +135,42 @@ def concerns(model: bytes, fault: Fault) -> bool:
     return bool(matching(fault.match, *with_shapes(model)))
 
 
-def _raise(node: Node, context: ModelContext, message: str) -> None:
+def cause(name: str) -> str:
+    """The cause of a fault's failures."""
+    fault = FAULTS[name]
+    return f"crash in {fault.converter}, message {fault.message}" if fault.effect == "crash" else name
+
+
+def _text(node: Node, context: ModelContext, message: str) -> str:
     facts = {"name": node.output[0], "shape": list(context.shape(node)), "address": id(node)}
-    raise ValueError(message.format(line=100 + len(context.shapes), **facts))
+    return message.format(line=100 + len(context.shapes), **facts)
 
 
 def convert_activation(node: Node, context: ModelContext, message: str) -> None:
-    _raise(node, context, message)
+    raise ValueError(_text(node, context, message))
 
 
 def convert_pool(node: Node, context: ModelContext, message: str) -> None:
-    _raise(node, context, message)
+    raise ValueError(_text(node, context, message))
 
 
 def convert_layout(node: Node, context: ModelContext, message: str) -> None:
-    _raise(node, context, message)
+    raise ValueError(_text(node, context, message))
 
 
 def convert_binary(node: Node, context: ModelContext, message: str) -> None:
-    _raise(node, context, message)
+    raise ValueError(_text(node, context, message))
 
 
 def convert_gemm(node: Node, context: ModelContext, message: str) -> None:
-    _raise(node, context, message)
+    raise ValueError(_text(node, context, message))
 
 
 def convert_scan(node: Node, context: ModelContext, message: str) -> None:
-    _raise(node, context, message)
+    raise ValueError(_text(node, context, message))
 
 
-#: The converter's name is in the stack; several operators share one, as in real compilers.
+#: Each raises by itself, so that the innermost frame names it; several operators share one, as in compilers.
 CONVERTERS: dict[str, Callable[[Node, ModelContext, str], None]] = {
     _ACTIVATION: convert_activation,
     _POOL: convert_pool,
