@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from fuzzing.backends import Backend
 from fuzzing.cases import Tensor, TestCase
 from fuzzing.cases.values import RAW_DTYPES
 
@@ -137,6 +138,19 @@ def equal(one: Any, want: Any) -> bool:
     if want.dtype in RAW_DTYPES:
         return one.data == want.data
     return bool(np.allclose(one.array(), want.array(), equal_nan=True, **_TOLERANCE))
+
+
+def is_right(backend: Backend, case: TestCase, expected: Sequence[Any], limit_s: int) -> bool:
+    """Whether a compiler gives the expected outputs within the limit; an error is not right."""
+    try:
+        with time_limit(limit_s):
+            inputs: Any = list(case.inputs)
+            model = backend.convert(case.program, inputs)
+            found = backend.run(backend.compile(model), inputs)
+    except Exception:  # noqa: BLE001 - whatever the compiler raises
+        return False
+    values = [value for _, value in found]
+    return len(values) == len(expected) and all(map(equal, values, expected))
 
 
 def same(value: Any, default: Any) -> bool:

@@ -26,7 +26,14 @@ from fuzzing.backends.onnx_reference import OnnxReference
 from fuzzing.cases import OnnxModel, TestCase
 from fuzzing.migrate import sources
 from fuzzing.migrate.source_parts import migrate_source
-from tests.sweeps._planted import Noticed, equal, print_result, print_source, same, search, time_limit
+from tests.sweeps._planted import (
+    Noticed,
+    is_right,
+    print_result,
+    print_source,
+    same,
+    search,
+)
 
 #: Default sources of ONNX cases, cheapest first, and the generator.
 _SOURCES = (
@@ -174,15 +181,7 @@ class Runner:
 
     def is_right(self, case: TestCase, expected: Sequence[Any]) -> bool:
         """Whether the outputs are the expected ones; an error is not right."""
-        try:
-            with time_limit(_LIMIT_S):
-                inputs: Any = list(case.inputs)
-                model = self._backend.convert(case.program, inputs)
-                found = self._backend.run(self._backend.compile(model), inputs)
-        except Exception:  # noqa: BLE001 - whatever tinygrad raises
-            return False
-        values = [value for _, value in found]
-        return len(values) == len(expected) and all(map(equal, values, expected))
+        return is_right(self._backend, case, expected, _LIMIT_S)
 
     def expected(self, case: TestCase) -> list[Any] | None:
         """The case's own, or those of ONNX's evaluator; None without either."""

@@ -29,7 +29,15 @@ from fuzzing.execute.compiler_cache import resolve_cache_folder
 from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.migrate import sources
 from fuzzing.migrate.source_parts import migrate_source
-from tests.sweeps._planted import Noticed, equal, print_result, print_source, same, search, time_limit
+from tests.sweeps._planted import (
+    Noticed,
+    is_right,
+    print_result,
+    print_source,
+    same,
+    search,
+    time_limit,
+)
 
 _SOURCES = ("torch-opinfo", "torch-moduleinfo", "torch-docs", "docter")
 #: Seconds of one run of a case.
@@ -227,15 +235,7 @@ class Runner:
 
     def is_right(self, case: TestCase, expected: Sequence[Any]) -> bool:
         """Whether the outputs are the expected ones; an error is not right."""
-        try:
-            with time_limit(_LIMIT_S):
-                inputs: Any = list(case.inputs)
-                model = self._backend.convert(case.program, inputs)
-                found = self._backend.run(self._backend.compile(model), inputs)
-        except Exception:  # noqa: BLE001 - whatever inductor raises
-            return False
-        values = [value for _, value in found]
-        return len(values) == len(expected) and all(map(equal, values, expected))
+        return is_right(self._backend, case, expected, _LIMIT_S)
 
     def reached(self, case: TestCase, expected: Sequence[Any]) -> tuple[bool, set[Plant]]:
         """Whether it is right, run only if it gives something that is to be tried; and what it gives."""
