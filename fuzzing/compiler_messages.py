@@ -122,7 +122,7 @@ _PREAMBLE = re.compile(r"^(?:NAME,? )+(?=\w)|^Shape inference input shapes .*")
 
 #: c10's text between a message and its source file, before a list of frames; within a Python exception of
 #: another's repr, line breaks are backslashes.
-_RAISED_FROM = re.compile(r"([^\n]*)(?:\n|\\n)Exception raised from [^\n]{0,1000} at $")
+_RAISED_FROM, _AT, _LINE_BREAKS = "Exception raised from ", " at ", ("\n", r"\n")
 _REPR = re.compile(r"^.*(?:Error|Exception)\(['\"]")
 
 #: Checks without information: the conditions of macros that always throw.
@@ -166,8 +166,8 @@ def parse_message(message: str) -> ParsedMessage:
         return _parse_complaint("", _complaint(message))
     file = re.split(r"[/\\]", place["file"])[-1]
     after = message[place.end() :]
-    if raised := _RAISED_FROM.search(message[: place.start()]):
-        return _parse_complaint(file, _complaint(_REPR.sub("", raised[1])))
+    if raised := _line_before_frames(message[: place.start()]):
+        return _parse_complaint(file, _complaint(_REPR.sub("", raised)))
     check = _strip_parentheses(" ".join((place["check"] or "").split()))
     if check not in _EMPTY_CHECKS:
         quoted = _truncate(f"Check '{check}'")
@@ -177,6 +177,16 @@ def parse_message(message: str) -> ParsedMessage:
         return _parse_complaint(file, complaint)
     # A heading may follow the place; then it is the only reason.
     return _parse_complaint(file, _complaint(message[: place.start()]), normalize_message(after))
+
+
+def _line_before_frames(text: str) -> str:
+    """The line before c10's "Exception raised from FUNCTION at ", if the text ends with it; else ""."""
+    before, found, function = text.rpartition(_RAISED_FROM)
+    if found and function.endswith(_AT) and "\n" not in function:
+        for line_break in _LINE_BREAKS:
+            if before.endswith(line_break):
+                return before.removesuffix(line_break).rpartition("\n")[2]
+    return ""
 
 
 def message_words(message: str) -> tuple[str, ...]:

@@ -34,8 +34,9 @@ def test_every_part_of_a_campaign_is_there_and_can_be_replaced(settings: Setting
     services = campaigns.campaign_services(settings)
     assert isinstance(services, Services)
     parts = vars(services)
-    assert all(part is not None for name, part in parts.items() if name != "corpus")
+    assert all(part is not None for name, part in parts.items() if name not in ("corpus", "sample"))
     assert services.corpus is None, "the data folder's own, until `assay run --cases` names another"
+    assert services.sample is None, "all cases, until `assay run --sample` draws some"
     marked = campaigns.campaign_services(settings, reports="replaced")
     assert vars(marked)["reports"] == "replaced"
     assert marked.config_of is services.config_of

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,14 @@ import pytest
 from bot.campaigns.progress import Progress
 from bot.cli.campaigns.interruption import Interruption
 from bot.store.models import CampaignState
+
+
+@pytest.fixture(autouse=True)
+def _signals_as_on_a_terminal() -> Iterator[None]:
+    """What a shell runs in the background ignores SIGINT, the tests as well."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def begin(interruption: Interruption, state: CampaignState) -> None:
