@@ -100,6 +100,7 @@ def reduce(context: Context, config: Config, task: ReductionTask) -> tuple[Reduc
         row = _run(context, config, task, _ReductionSink(context, task.title))
         small = read_reduction(row)
     except InfrastructureError as error:
+        row = None  # also where it is written, but cannot be read
         if context.end_early.is_set():
             problem = ENDED_EARLY
         else:

@@ -23,8 +23,8 @@ class Interruption:
 
     end_early  set by the first signal that comes after a campaign began to run cases
 
-    Other signals raise KeyboardInterrupt. A signal that was ignored before, as a shell does for Ctrl-C and
-    what it runs in the background, stays ignored.
+    A signal before that, or a second one, raises KeyboardInterrupt. One that was ignored, as SIGINT is in
+    the background of a shell, stays ignored.
     """
 
     def __init__(self) -> None:

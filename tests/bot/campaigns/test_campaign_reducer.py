@@ -142,6 +142,24 @@ def test_a_reducer_that_dies_costs_no_finding(world: World) -> None:
         assert reductions.get(session, row.case_id, HEAD) is None, "it may go better the next time"
 
 
+def test_a_reduction_that_cannot_be_read_is_not_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = world.tools.reduce
+
+    def without_traits(shard: dict[str, Any], on_event: OnEvent) -> None:
+        def pass_on(event: dict[str, Any]) -> None:
+            on_event(event | {"traits": {}} if event["event"] == "end" else event)
+
+        real(shard, pass_on)
+
+    monkeypatch.setattr(world.tools, "reduce", without_traits)
+    campaign_id = world.push()
+    world.run()
+    row = found(world, campaign_id)["Add_regressed"]
+    assert "tries again: fuzzing.reduce sent traits that are none" in row.reason
+    with world.database.reading() as session:
+        assert reductions.get(session, row.case_id, HEAD) is None
+
+
 def test_what_the_machine_lacked_is_told_and_nothing_else_that_a_program_logged(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

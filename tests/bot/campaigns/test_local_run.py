@@ -103,3 +103,21 @@ def test_a_campaign_that_ends_early_reports_what_ran(world: World, place: int) -
     assert world.reports.published[-1].cached == {Side.HEAD: ran}
     assert world.reports.published[-1].ran(Side.HEAD) == len(fakes.TESTS)
     assert world.runner.executed > executed
+
+
+def test_a_campaign_that_ends_early_while_it_reduces_keeps_the_finding(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end_early = threading.Event()
+
+    def reduce(_shard: Any, _on_event: Any) -> None:
+        end_early.set()
+
+    world.use(resolve=existing)
+    monkeypatch.setattr(world.tools, "reduce", reduce)
+    config = fakes.PlainConfig(reduction=fakes.PlainReduction(cases=10))
+    row = run_locally(world.database, world.settings, world.services, config, end_early=end_early)
+    assert row.state == "done"
+    [summary] = world.reports.published
+    reasons = [one.reason for one in summary.classification(Classification.INCONCLUSIVE)]
+    assert any(reason.endswith("ended early; another campaign continues") for reason in reasons)
