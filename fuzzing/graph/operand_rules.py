@@ -10,12 +10,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 
+from fuzzing.graph.axis_rules import (
+    axes_fit,
+    axis_fits,
+    center_crop_pad,
+    pad,
+    reduction,
+    scalars,
+    slices,
+    transpose,
+    unsqueeze,
+    vectors,
+)
+from fuzzing.graph.index_rules import (
+    gather,
+    gather_elements,
+    gather_nd,
+    one_hot,
+    roi_align,
+    scatter_elements,
+    scatter_nd,
+    top_k,
+)
 from fuzzing.graph.ir import Graph, Node
-from fuzzing.graph.operands import Array, Operands, Shape, ValueOf
+from fuzzing.graph.operands import Operands, Shape, ValueOf
 from fuzzing.graph.sequence_rules import (
     attention,
     n_grams,
@@ -24,7 +45,12 @@ from fuzzing.graph.sequence_rules import (
     rotary_embedding,
     scan,
 )
-from fuzzing.graph.window_rules import pool_windows_hold_data, transposed_convolution_fits
+from fuzzing.graph.window_rules import (
+    columns_fit_image,
+    global_pool_has_axes,
+    pool_windows_hold_data,
+    transposed_convolution_fits,
+)
 
 #: Attributes that switch something: their pages give no meaning to numbers other than 0 and 1.
 _SWITCHES = frozenset(
@@ -65,6 +91,13 @@ _SWITCHES = frozenset(
 )
 
 
+#: What attributes may be, where ONNX's evaluator takes anything else as one of these.
+_CHOICES: dict[tuple[str, str], tuple[object, ...]] = {
+    ("Gelu", "approximate"): ("none", "tanh", b"none", b"tanh"),
+    ("LpNormalization", "p"): (1, 2),
+}
+
+
 def obeys_rules(graph: Graph, node: Node, value_of: ValueOf) -> bool:
     """Whether a node obeys the rules of its operator."""
     if node.domain:
@@ -72,8 +105,14 @@ def obeys_rules(graph: Graph, node: Node, value_of: ValueOf) -> bool:
         return rule is None or rule(Operands(graph, node, value_of))
     if any(value not in (0, 1) for name, value in node.attributes.items() if name in _SWITCHES):
         return False
+    if any(node.attributes[name] not in allowed for name, allowed in _choices(node)):
+        return False
     rule = _RULES.get(node.op)
     return rule is None or rule(Operands(graph, node, value_of))
+
+
+def _choices(node: Node) -> list[tuple[str, tuple[object, ...]]]:
+    return [(name, _CHOICES[node.op, name]) for name in node.attributes if (node.op, name) in _CHOICES]
 
 
 def _split(given: Operands) -> bool:
@@ -164,52 +203,10 @@ def _stft(given: Operands) -> bool:
     return len(signal) == 3 and 0 < frame <= signal[1]
 
 
-def _vectors(*places: int) -> Callable[[Operands], bool]:
-    """These inputs are vectors."""
-    return lambda given: all(len(shape) == 1 for at in places if (shape := given.shape(at)) is not None)
-
-
-def _reduction(given: Operands) -> bool:
-    """Axes are a vector, within the rank, each once."""
-    axes = given.get("axes")
-    return _vectors(1)(given) and _axes_fit(given.shape(0), given.value(1) if axes is None else axes)
-
-
-def _unsqueeze(given: Operands) -> bool:
-    """Axes are a vector, within the rank of the result, each once."""
-    shape, axes = given.shape(0), given.value(1)
-    if not _vectors(1)(given) or shape is None or axes is None:
-        return _vectors(1)(given)
-    return _axes_fit((*shape, *(1 for _ in axes)), axes)
-
-
-def _axes_fit(shape: Shape | None, axes: Any) -> bool:
-    if shape is None or axes is None:
-        return True
-    places = [int(axis) for axis in np.asarray(axes).reshape(-1)]
-    if any(not -len(shape) <= axis < len(shape) for axis in places):
-        return False
-    return len({axis % len(shape) for axis in places}) == len(places)
-
-
-def _slice(given: Operands) -> bool:
-    """Starts, ends, axes and steps are vectors of one length, axes are each once, steps are not 0."""
-    lengths = {shape for at in range(1, 5) if (shape := given.shape(at)) is not None}
-    steps = given.value(4)
-    if len(lengths) > 1 or not _vectors(1, 2, 3, 4)(given) or (steps is not None and not steps.all()):
-        return False
-    return _axes_fit(given.shape(0), given.value(3))
-
-
-def _axis(default: int) -> Callable[[Operands], bool]:
-    """The attribute `axis` is within the rank of the first input."""
-    return lambda given: _axes_fit(given.shape(0), [given.get("axis", default)])
-
-
 def _layer_normalization(given: Operands) -> bool:
     """Scale and bias broadcast to the normalized axes."""
     shape, axis = given.shape(0), given.get("axis", -1)
-    if not _axes_fit(shape, [axis]):
+    if not axes_fit(shape, [axis]):
         return False
     if shape is None:
         return True
@@ -231,63 +228,6 @@ def _affine_grid(given: Operands) -> bool:
     if theta is None or size is None:
         return True
     return theta == (int(size[0]), size.size - 2, size.size - 1)
-
-
-def _scatter_nd(given: Operands) -> bool:
-    """Updates have the shape indices.shape[:-1] + data.shape[indices.shape[-1]:]."""
-    data, indices, updates = given.shape(0), given.shape(1), given.shape(2)
-    if data is None or indices is None:
-        return True
-    if not indices or not data or indices[-1] > len(data):
-        return False
-    fits = updates is None or updates == (*indices[:-1], *data[indices[-1] :])
-    return fits and _indices_fit(given.value(1), data[: indices[-1]])
-
-
-def _gather_nd(given: Operands) -> bool:
-    """Indices are within the axes after `batch_dims`."""
-    data, indices, batch = given.shape(0), given.shape(1), given.get("batch_dims", 0)
-    if data is None or indices is None:
-        return True
-    if not indices or batch >= min(len(data), len(indices)) or batch + indices[-1] > len(data):
-        return False
-    return data[:batch] == indices[:batch] and _indices_fit(given.value(1), data[batch : batch + indices[-1]])
-
-
-def _indices_fit(indices: Array | None, lengths: Shape) -> bool:
-    """Whether index vectors are within these lengths."""
-    if indices is None or not indices.size:
-        return True
-    bounds = np.array(lengths)
-    return bool(((indices >= -bounds) & (indices < bounds)).all())
-
-
-def _gather(given: Operands) -> bool:
-    """Indices are within the axis."""
-    return _axis(0)(given) and _indices_on_axis(given)
-
-
-def _indices_on_axis(given: Operands) -> bool:
-    shape = given.shape(0)
-    return shape is None or _indices_fit(given.value(1), (shape[given.get("axis", 0)],))
-
-
-def _gather_elements(given: Operands) -> bool:
-    """Indices have the rank of the data, are as long on other axes at most, and within the axis."""
-    data, indices = given.shape(0), given.shape(1)
-    if not _gather(given) or data is None or indices is None:
-        return data is None or _gather(given)
-    axis = given.get("axis", 0) % len(data)
-    pairs = zip(indices, data, strict=False)
-    return len(data) == len(indices) and all(
-        one <= other for at, (one, other) in enumerate(pairs) if at != axis
-    )
-
-
-def _scatter_elements(given: Operands) -> bool:
-    """As for gathering, with an update for each index."""
-    indices, updates = given.shape(1), given.shape(2)
-    return _gather_elements(given) and (indices is None or updates is None or indices == updates)
 
 
 def _mod(given: Operands) -> bool:
@@ -347,7 +287,7 @@ def _dequantization(given: Operands) -> bool:
         return not block  # "Used only for blocked quantization"
     if x is None:
         return True
-    if not _axes_fit(x, [axis]):
+    if not axes_fit(x, [axis]):
         return bool(block) and len(scale) == len(x)
     if not block:
         return scale == (x[axis],)
@@ -386,14 +326,6 @@ def _max_unpool(given: Operands) -> bool:
         for size, stride, window, pad in zip(x[2:], strides, kernel, padded, strict=False)
     ]
     return all(length >= one for length, one in zip(wanted[2:], least, strict=True))
-
-
-def _one_hot(given: Operands) -> bool:
-    """There is at least one class, and two values."""
-    depth = given.value(1)
-    if given.shape(1) not in (None, (), (1,)) or given.shape(2) not in (None, (2,)):
-        return False
-    return depth is None or bool((depth >= 1).all())
 
 
 def _loss(given: Operands) -> bool:
@@ -449,24 +381,25 @@ def _cast(given: Operands) -> bool:
     return given.get("saturate", 1) == 1 or given.output_dtype.startswith("float8")
 
 
-def _range(given: Operands) -> bool:
-    """All inputs are scalars."""
-    return all(given.shape(at) in (None, ()) for at in range(3))
+def _loop(given: Operands) -> bool:
+    """One number of iterations, and one condition."""
+    return all((shape := given.shape(at)) is None or set(shape) <= {1} for at in (0, 1))
 
 
-def _roi_align(given: Operands) -> bool:
-    """Regions have an area: without `sampling_ratio` an empty one is an average of no samples."""
-    regions = given.value(1)
-    if regions is None or regions.shape[1:] != (4,) or given.get("sampling_ratio", 0):
-        return True
-    return bool((regions[:, 2:] > regions[:, :2]).all())
+def _dropout(given: Operands) -> bool:
+    """ "The ratio of random dropout, with value in [0, 1)", is a scalar; an attribute before opset 12."""
+    ratio = given.get("ratio", given.value(1))
+    return scalars(1, 2)(given) and (ratio is None or bool(np.all((np.asarray(ratio) >= 0) & (ratio < 1))))
 
 
-def _center_crop_pad(given: Operands) -> bool:
-    """A length for each of the axes, each within the rank and once."""
-    shape, axes, lengths = given.shape(0), given.get("axes"), given.shape(1)
-    count = len(axes) if axes is not None else None if shape is None else len(shape)
-    return _axes_fit(shape, axes) and (lengths is None or count is None or lengths == (count,))
+def _integer_matrix_product(given: Operands) -> bool:
+    """Zero points are for all, for each row of the left, or for each column of the right."""
+    left, right, zero, other = (given.shape(at) for at in range(4))
+    single = (None, (), (1,))
+    rows = left is None or zero in single or zero == (*left[:-1], 1) or (len(left) == 2 and zero == left[:1])
+    if right is None or other in single or (len(right) == 2 and other == right[1:]):
+        return rows
+    return rows and other == (*right[:-2], 1, *right[-1:])
 
 
 def _optimizer(states: int) -> Callable[[Operands], bool]:
@@ -483,14 +416,6 @@ def _optimizer(states: int) -> Callable[[Operands], bool]:
     return rule
 
 
-def _transpose(given: Operands) -> bool:
-    """The attribute `perm` has each axis once; a shape that is open has axes."""
-    shape, perm = given.shape(0), given.get("perm")
-    if shape is None and perm is not None and len(perm) == 0:
-        return False
-    return shape is None or perm is None or sorted(perm) == list(range(len(shape)))
-
-
 def _local_response_normalization(given: Operands) -> bool:
     """Batch, channels and at least one more axis."""
     shape = given.shape(0)
@@ -499,67 +424,75 @@ def _local_response_normalization(given: Operands) -> bool:
 
 _RULES: dict[str, Callable[[Operands], bool]] = {
     "AffineGrid": _affine_grid,
-    "ArgMax": _axis(0),
-    "ArgMin": _axis(0),
+    "ArgMax": axis_fits(0),
+    "ArgMin": axis_fits(0),
     "Attention": attention,
     "AveragePool": pool_windows_hold_data,
     "BatchNormalization": _channel_vectors,
     "Cast": _cast,
     "CastLike": _cast,
-    "CenterCropPad": _center_crop_pad,
-    "ConstantOfShape": _vectors(0),
+    "CenterCropPad": center_crop_pad,
+    "Clip": scalars(1, 2),
+    "Col2Im": columns_fit_image,
+    "ConstantOfShape": vectors(0),
     "Conv": _convolution,
     "ConvInteger": _integer_convolution,
     "ConvTranspose": transposed_convolution_fits,
     "DeformConv": _kernel_fits,
     "DequantizeLinear": _dequantization,
     "Div": _division,
+    "Dropout": _dropout,
     "DynamicQuantizeLinear": _dynamic_quantization,
-    "Expand": _vectors(1),
+    "Expand": vectors(1),
     "GRU": recurrent(3),
-    "Gather": _gather,
-    "GatherElements": _gather_elements,
-    "GatherND": _gather_nd,
-    "Hardmax": _axis(-1),
+    "Gather": gather,
+    "GatherElements": gather_elements,
+    "GatherND": gather_nd,
+    "GlobalAveragePool": global_pool_has_axes,
+    "GlobalLpPool": global_pool_has_axes,
+    "GlobalMaxPool": global_pool_has_axes,
+    "Hardmax": axis_fits(-1),
     "InstanceNormalization": _instance_normalization,
     "LRN": _local_response_normalization,
     "LSTM": recurrent(4),
     "LayerNormalization": _layer_normalization,
-    "LogSoftmax": _axis(-1),
-    "LpNormalization": _axis(-1),
+    "LogSoftmax": axis_fits(-1),
+    "Loop": _loop,
+    "LpNormalization": axis_fits(-1),
     "LpPool": pool_windows_hold_data,
+    "MatMulInteger": _integer_matrix_product,
     "MaxPool": pool_windows_hold_data,
     "MaxUnpool": _max_unpool,
     "Mod": _mod,
     "NegativeLogLikelihoodLoss": _loss,
     "NonMaxSuppression": _non_max_suppression,
-    "OneHot": _one_hot,
-    "Pad": _vectors(1, 3),
+    "OneHot": one_hot,
+    "Pad": pad,
     "QLinearConv": _quantized_convolution,
     "QLinearMatMul": _quantized_matrix_product,
     "QuantizeLinear": _quantization,
     "ReverseSequence": reverse_sequence,
     "RMSNormalization": _layer_normalization,
     "RNN": recurrent(1),
-    "Range": _range,
-    "Reshape": _vectors(1),
+    "Range": scalars(0, 1, 2),
+    "Reshape": vectors(1),
     "Resize": _resize,
-    "RoiAlign": _roi_align,
+    "RoiAlign": roi_align,
     "RotaryEmbedding": rotary_embedding,
     "STFT": _stft,
     "Scan": scan,
-    "ScatterElements": _scatter_elements,
-    "ScatterND": _scatter_nd,
-    "Slice": _slice,
-    "Softmax": _axis(-1),
+    "ScatterElements": scatter_elements,
+    "ScatterND": scatter_nd,
+    "Slice": slices,
+    "Softmax": axis_fits(-1),
     "SoftmaxCrossEntropyLoss": _loss,
     "Split": _split,
-    "Squeeze": _reduction,
+    "Squeeze": reduction,
     "TfIdfVectorizer": n_grams,
     "Tile": _tile,
-    "TopK": _axis(-1),
-    "Transpose": _transpose,
-    "Unsqueeze": _unsqueeze,
+    "TopK": top_k,
+    "Transpose": transpose,
+    "Unsqueeze": unsqueeze,
     "Upsample": _upsample,
 } | dict.fromkeys(
     (
@@ -574,7 +507,7 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
         "ReduceSum",
         "ReduceSumSquare",
     ),
-    _reduction,
+    reduction,
 )
 
 _TRAINING_RULES = {"Adagrad": _optimizer(1), "Adam": _optimizer(2), "Momentum": _optimizer(1)}

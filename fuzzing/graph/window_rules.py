@@ -1,9 +1,11 @@
-"""Rules of ONNX about the windows of pools and of ConvTranspose.
+"""Rules of ONNX about the windows of pools, of ConvTranspose and of Col2Im.
 
 ONNX's reference evaluator runs them with pads of any length, where onnxruntime, OpenVINO and torch refuse.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -41,10 +43,12 @@ def _axis_holds_data(
 
 
 def transposed_convolution_fits(given: Operands) -> bool:
-    """The filters fit the channels, and the output holds no more than the windows write and `output_padding`.
+    """The filters fit the channels, and no pad that `output_shape` or SAME leads to is below 0.
 
-    "Each padding value in output_padding must be less than the corresponding stride/dilation dimension", so
-    the lengths in `output_shape` are at most as much longer than what the windows write.
+    A pad "can take any value greater than or equal to 0". Where the output is longer than what the windows
+    write and `output_padding`, onnxruntime and OpenVINO put zeros behind, ONNX's evaluator and tinygrad the
+    formula's half before. One element more is behind, by ONNX's test_convtranspose_output_shape; SAME_UPPER's
+    formula has it before.
     """
     x, w, wanted = given.shape(0), given.shape(1), given.get("output_shape")
     if x is None or w is None or len(w) != len(x):
@@ -57,13 +61,49 @@ def transposed_convolution_fits(given: Operands) -> bool:
         return False
     if any(one > limit for one, limit in zip(extra, most, strict=True)):
         return False
+    same = given.get("auto_pad") in (b"SAME_UPPER", "SAME_UPPER", b"SAME_LOWER", "SAME_LOWER")
+    upper = given.get("auto_pad") in (b"SAME_UPPER", "SAME_UPPER")
+    if wanted is None and same:
+        wanted = [length * stride for length, stride in zip(x[2:], strides, strict=True)]
     if wanted is None or len(wanted) != len(ones):
         return wanted is None
     written = [
         stride * (size - 1) + more + (kernel - 1) * dilation + 1
         for size, kernel, stride, dilation, more in zip(x[2:], w[2:], strides, dilations, extra, strict=True)
     ]
-    return all(length - one <= limit for length, one, limit in zip(wanted, written, most, strict=True))
+    return all(length - one <= (0 if upper else 1) for length, one in zip(wanted, written, strict=True))
+
+
+def global_pool_has_axes(given: Operands) -> bool:
+    """There is at least one axis to pool: "the dimensions are in the form of (N x C x D1 x D2 ... Dn)"."""
+    shape = given.shape(0)
+    return shape is None or len(shape) >= 3
+
+
+def columns_fit_image(given: Operands) -> bool:
+    """Columns are [N, channels · elements of a block, blocks] of an image of at least two axes."""
+    columns, image, block = given.shape(0), given.value(1), given.value(2)
+    if any(shape is not None and (len(shape) != 1 or shape[0] < 2) for shape in map(given.shape, (1, 2))):
+        return False
+    if image is None or block is None:
+        return True
+    count = len(image)
+    if len(block) != count or not (image > 0).all() or not (block > 0).all():
+        return False
+    pads = given.get("pads") or (0,) * (2 * count)
+    strides = given.get("strides") or (1,) * count
+    dilations = given.get("dilations") or (1,) * count
+    blocks = [
+        (length + pads[axis] + pads[axis + count] - dilation * (size - 1) - 1) // stride + 1
+        for axis, (length, size, stride, dilation) in enumerate(
+            zip(image.tolist(), block.tolist(), strides, dilations, strict=True)
+        )
+    ]
+    if min(blocks) <= 0:
+        return False
+    return columns is None or (
+        len(columns) == 3 and columns[1] % math.prod(block.tolist()) == 0 and columns[2] == math.prod(blocks)
+    )
 
 
 def _filters_fit(given: Operands, x: Shape, w: Shape) -> bool:

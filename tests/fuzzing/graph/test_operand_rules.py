@@ -113,6 +113,62 @@ def stft(step: str, window: str = "[2] w = {1, 1}") -> str:
     )
 
 
+def columns(image: str, block: str = "2, 2", blocks: int = 4) -> str:
+    """A Col2Im of one channel, of four elements a block."""
+    rank = image.count(",") + 1
+    return (
+        f"(float[1,4,{blocks}] x) => (float[{','.join('abcd'[: rank + 2])}] y) "
+        f"<int64[{rank}] s = {{{image}}}, int64[{rank}] k = {{{block}}}> {{ y = Col2Im(x, s, k) }}"
+    )
+
+
+def top(count: str) -> str:
+    """A TopK of two elements."""
+    return f"(float[2] x) => (float[n] y, int64[n] i) <int64{count}> {{ y, i = TopK(x, k) }}"
+
+
+def align(regions: str, places: str) -> str:
+    """A RoiAlign of one image."""
+    return (
+        f"(float[1,1,2,2] x) => (float[a,b,c,d] y) <float{regions}, int64{places}> "
+        "{ y = RoiAlign<sampling_ratio = 1>(x, r, b) }"
+    )
+
+
+def integers(zeros: str) -> str:
+    """A MatMulInteger of [2, 3] by [3, 4] with a zero point of each."""
+    one, other = zeros.split()
+    return (
+        f"(uint8[2,3] x, uint8[3,4] w, uint8{one} z, uint8{other} v) => (int32[2,4] y) "
+        "{ y = MatMulInteger(x, w, z, v) }"
+    )
+
+
+def pad(mode: str, amounts: str, value: str = " v = {0}", length: int = 3) -> str:
+    """A Pad of a vector."""
+    return (
+        f"(float[{length}] x) => (float[n] y) <int64[2] p = {{{amounts}}}, float{value}> "
+        f'{{ y = Pad<mode = "{mode}">(x, p, v) }}'
+    )
+
+
+def deconvolve(attributes: str, length: str = "n", kernel: int = 3) -> str:
+    """A ConvTranspose of three elements by steps of 3."""
+    return (
+        f"(float[1,1,3] x, float[1,1,{kernel}] w) => (float[1,1,{length}] y) "
+        f"{{ y = ConvTranspose<strides = [3], {attributes}>(x, w) }}"
+    )
+
+
+def repeat(count: str) -> str:
+    """A Loop that changes nothing."""
+    return (
+        f"(float[1] x) => (float[1] y) <int64{count}> {{ y = Loop(n, , x) "
+        "<body = b (int64 i, bool c, float[1] v) => (bool d, float[1] w) "
+        "{ d = Identity(c) w = Identity(v) }> }"
+    )
+
+
 FORBIDDEN = {
     "one activation of two": gru('"Tanh"'),
     "activations of two directions": gru('"Sigmoid", "Tanh", "Sigmoid", "Tanh"'),
@@ -154,9 +210,54 @@ FORBIDDEN = {
     "a mask of two rows for one query": attention("2,4", "3"),
     "a mask of one column, padded or broadcast": attention("1,1", "1"),
     "more valid keys than there are": attention("1,4", "5"),
+    "columns of an empty image": columns("0, 0"),
+    "more blocks than the image has": columns("3, 3", blocks=5),
+    "blocks that do not divide the columns": columns("4, 4", "3, 3"),
+    "an image of one axis": columns("5", "2", blocks=4),
+    "a global pool of no axes": "(float[1,1] x) => (float[1,1] y) { y = GlobalMaxPool(x) }",
+    "no elements at the top": top("[1] k = {0}"),
+    "more elements at the top than there are": top("[1] k = {3}"),
+    "two numbers of elements at the top": top("[2] k = {1, 1}"),
+    "a region of an image that is none": align("[1,4] r = {0, 0, 1, 1}", "[1] b = {1}"),
+    "fewer images than regions": align("[2,4] r = {0, 0, 1, 1, 0, 0, 1, 1}", "[1] b = {0}"),
+    "a zero point for each column of the left": integers("[3] [4]"),
+    "a zero point for each row of the right": integers("[2] [3]"),
+    "reflections beyond the data": pad("reflect", "3, 0"),
+    "two lists of numbers to pad with": pad("constant", "1, 1", "[2] v = {0, 0}"),
+    "a list of one bound": "(float[2] x) => (float[2] y) <float[1] m = {0}> { y = Clip(x, m) }",
+    "a share of more than all": "(float[2] x) => (float[2] y) <float r = {1.5}> { y = Dropout(x, r) }",
+    "a third form of Gelu": '(float[1] x) => (float[1] y) { y = Gelu<approximate = "erf">(x) }',
+    "a norm of a third order": "(float[2] x) => (float[2] y) { y = LpNormalization<p = 3>(x) }",
+    "two numbers of repeats": repeat("[2] n = {1, 1}"),
+    "an output longer by two": deconvolve("output_shape = [11]", "11"),
+    "an output longer by one, which SAME_UPPER puts before": deconvolve(
+        'auto_pad = "SAME_UPPER", output_shape = [10]', "10"
+    ),
+    "kernels shorter than the steps that SAME fills": deconvolve('auto_pad = "SAME_LOWER"', "9", kernel=1),
+    "an output padding that becomes pads below 0": deconvolve(
+        "output_padding = [1], output_shape = [12]", "12"
+    ),
 }
 
 ALLOWED = (
+    columns("3, 3"),
+    top("[1] k = {2}"),
+    align("[1,4] r = {0, 0, 1, 1}", "[1] b = {0}"),
+    integers("[2] [4]"),
+    integers("[1] [1,4]"),
+    integers("[2,1] [4]"),
+    pad("reflect", "2, 2"),
+    pad("reflect", "-1, 1"),
+    pad("constant", "5, 5"),
+    pad("constant", "1, 1", "[1] v = {0}"),
+    "(float[2] x) => (float[2] y) <float m = {0}> { y = Clip(x, , m) }",
+    "(float[2] x) => (float[2] y) <float r = {0}> { y = Dropout(x, r) }",
+    repeat("[1] n = {1}"),
+    repeat(" n = {1}"),
+    deconvolve("output_shape = [10]", "10"),
+    deconvolve('auto_pad = "SAME_UPPER", output_shape = [9]', "9"),
+    deconvolve('auto_pad = "SAME_LOWER"', "9"),
+    deconvolve("output_padding = [2], output_shape = [11]", "11"),
     momentum("", "2"),
     stft(""),
     unpool(4),
