@@ -91,6 +91,8 @@ class OpenVino(Backend):
             r"(?:Unsupported|unsupported) (?:data|element|precision) type:? ?([^\n]*)",
             r"type \1",
         ),
+        # A type that it has for no tensor; with fewer expected types it reads a tensor in a wrong way.
+        UnsupportedPattern(_EXCEPTIONS, r"Invalid data type (\w+) expected: BOOL, BFLOAT16,", r"type \1"),
         # What the compiler itself makes (a fused Subgraph, an emitter, an executor) it has to support.
         UnsupportedPattern(
             _EXCEPTIONS,

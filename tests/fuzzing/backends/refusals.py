@@ -151,6 +151,20 @@ SAID = [
     Said(
         "openvino",
         "RuntimeError",
+        f"{_OV_CORE}Exception from src/frontends/onnx/frontend/src/core/tensor.hpp:426:\n"
+        "Invalid data type FLOAT8E4M3FNUZ expected: BOOL, BFLOAT16, FLOAT4E2M1, FLOAT8E4M3FN, FLOAT8E5M2",
+        "type FLOAT8E4M3FNUZ",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_CORE}Exception from src/frontends/onnx/frontend/src/core/tensor.hpp:214:\n"
+        "Invalid data type FLOAT expected: INT64, raw data",
+        None,
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
         "Exception from src/inference/src/core.cpp:104:\n[ GENERAL_ERROR ] "
         "data has zero dimension which is not allowed",
         "no tensors without elements",
