@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from fuzzing.cases import EquivalentPair, OnnxModel, Tensor, TestCase
 from fuzzing.cases.values import Value, value_from_json
 from fuzzing.execute.reference_outputs import outputs_to_json
@@ -23,6 +25,7 @@ from fuzzing.execute.reference_runner import (
 )
 from fuzzing.execution import Execution
 from fuzzing.oracles.decision import Decision, name_sides, with_decision
+from fuzzing.oracles.element_types import ROUNDING, decode
 from fuzzing.oracles.float64_check import (
     ReferenceRuns,
     decide_outputs,
@@ -40,7 +43,7 @@ Outputs = tuple[tuple[str, Value], ...]
 #: M_PERTURB), so that reads of uninitialized memory return other values than usual.
 _PERTURBED = {"MALLOC_PERTURB_": "165"}
 _MAX_KEPT = 8 << 20  # bytes of outputs stored for one case; larger ones are computed again
-_SUFFIX = ".recheck4"  # another number invalidates stored results
+_SUFFIX = ".recheck5"  # another number invalidates stored results
 
 _WIDE = {"precision": "float64"}
 
@@ -150,6 +153,22 @@ def _move_program(case: TestCase, what: str, *given: Any) -> TestCase | None:
     return None if model is None else replace(case, program=OnnxModel(model))
 
 
+def _find_exact_inputs(case: TestCase) -> frozenset[str]:
+    """The inputs of an ONNX model that no rounding reaches."""
+    if not isinstance(case.program, OnnxModel):
+        return frozenset()
+    module = importlib.import_module("fuzzing.backends.onnx_reference.exact_inputs")
+    powers = [name for name, value in case.values() if isinstance(value, Tensor) and _has_powers(value)]
+    exact: frozenset[str] = module.find_exact_inputs(case.program.model, powers)
+    return exact
+
+
+def _has_powers(value: Tensor) -> bool:
+    """Whether all numbers are powers of two."""
+    numbers = decode(value.dtype, value.array()) if value.dtype in ROUNDING else None
+    return numbers is not None and numbers.dtype.kind == "f" and bool((np.frexp(numbers)[0] == 0.5).all())
+
+
 def _move_windows_and_transforms(case: TestCase, how: str) -> TestCase:
     for what in ("windows", "transforms"):
         case = _move_program(case, what, how) or case
@@ -236,10 +255,10 @@ class _ReferenceRunBatch:
     def _perturbed(
         case: TestCase, computed_in: Mapping[str, str]
     ) -> Iterator[tuple[tuple[str, str], TestCase]]:
-        values = case.values()
+        values, exact = case.values(), _find_exact_inputs(case)
         for sign in (1, -1):
-            equally = perturb_equally(values, sign, computed_in)
-            independently = perturb_independently(values, sign, computed_in)
+            equally = perturb_equally(values, sign, computed_in, exact)
+            independently = perturb_independently(values, sign, computed_in, exact)
             moves = ("up", "reversed") if sign > 0 else ("down", "rounded")
             one, another = (_move_windows_and_transforms(case, how) for how in moves)
             yield (f"perturbed_equally{sign}", case.id), replace(one, inputs=equally)

@@ -6,12 +6,13 @@ each element (`perturb_independently`), so that ties break; the run with -r brea
 stays: it is mostly a mask, a border or a default instead of a rounded result. In the runs with -r, subnormal
 numbers of types that processors flush to zero, and -0, are 0: so a result that depends on them differs.
 
-If the compiler computes a type in a narrower one (`Backend.computed_in`), u is a rounding of that one.
+An input of an ONNX model that no rounding reaches stays (`fuzzing.backends.onnx_reference.exact_inputs`). If
+the compiler computes a type in a narrower one (`Backend.computed_in`), u is a rounding of that one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -37,25 +38,48 @@ _NATIVE: Mapping[str, str] = MappingProxyType({})
 _GRID = 4  # float64 itself has nothing between neighbors: its numbers move by up to this many
 
 
-def perturb_equally(values: Named, sign: int, computed_in: Mapping[str, str] = _NATIVE) -> Named:
-    """`values` with all floats moved, equal numbers by the same amount; `sign` 1 or -1."""
-    return tuple((name, _value(value, sign, None, computed_in)) for name, value in values)
+def perturb_equally(
+    values: Named,
+    sign: int,
+    computed_in: Mapping[str, str] = _NATIVE,
+    exact: Collection[str] = (),
+) -> Named:
+    """`values` with all floats moved, equal numbers by the same amount; `sign` 1 or -1.
+
+    exact  names of values that no rounding reaches: of these only subnormal numbers and -0 change
+    """
+    return tuple((name, _value(value, sign, None, computed_in, name not in exact)) for name, value in values)
 
 
-def perturb_independently(values: Named, sign: int, computed_in: Mapping[str, str] = _NATIVE) -> Named:
-    """`values` with all floats moved, each by its own amount; `sign` 1 or -1."""
+def perturb_independently(
+    values: Named,
+    sign: int,
+    computed_in: Mapping[str, str] = _NATIVE,
+    exact: Collection[str] = (),
+) -> Named:
+    """`values` with all floats moved, each by its own amount; `sign` 1 or -1, `exact` as above."""
     words = np.random.PCG64(_SEED)
-    return tuple((name, _value(value, sign, words, computed_in)) for name, value in values)
+    return tuple((name, _value(value, sign, words, computed_in, name not in exact)) for name, value in values)
 
 
-def _value(value: Value, sign: int, words: np.random.PCG64 | None, computed_in: Mapping[str, str]) -> Value:
+def _value(
+    value: Value,
+    sign: int,
+    words: np.random.PCG64 | None,
+    computed_in: Mapping[str, str],
+    rounded: bool,
+) -> Value:
     if isinstance(value, Sequence):
-        return Sequence(tuple(_tensor(item, sign, words, computed_in) for item in value.items))
-    return _tensor(value, sign, words, computed_in) if isinstance(value, Tensor) else value
+        return Sequence(tuple(_tensor(item, sign, words, computed_in, rounded) for item in value.items))
+    return _tensor(value, sign, words, computed_in, rounded) if isinstance(value, Tensor) else value
 
 
 def _tensor(
-    tensor: Tensor, sign: int, words: np.random.PCG64 | None, computed_in: Mapping[str, str]
+    tensor: Tensor,
+    sign: int,
+    words: np.random.PCG64 | None,
+    computed_in: Mapping[str, str],
+    rounded: bool,
 ) -> Tensor:
     if tensor.dtype not in ROUNDING:
         return tensor
@@ -68,7 +92,8 @@ def _tensor(
     raw = _mix_bits(real) if words is None else np.asarray(words.random_raw(real.size), np.uint64)
     # The top 53 bits as a multiple of 2**-52 in [-1, 1), and never 0.
     fraction = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1 + 2.0**-53
-    step = 2 * ROUNDING[dtype][0] * sign
+    # What is computed in a narrower type is rounded to it first.
+    step = 2 * ROUNDING[dtype][0] * sign if rounded or dtype != tensor.dtype else 0.0
     if dtype in ("float64", "complex128"):
         fraction = np.where(fraction > 0, np.ceil(fraction * _GRID), np.floor(fraction * _GRID))
     with np.errstate(all="ignore"):

@@ -37,7 +37,7 @@ GRAPHS = {
     "gemm": "(float[8,6] x, float[6,8] m) => (float[8,8] y) { y = Gemm<alpha = 0.5>(x, m) }",
     "transpose": "(float[8,6] x) => (float[6,8] y) { y = Transpose<perm = [1, 0]>(x) }",
     "cancelling": "(float[8,6] x, float[8,6] w) => (float[8,6] y) { a = Add(x, w) y = Sub(a, w) }",
-    "argmax": "(float[8,6] t) => (int64[8,1] y) { y = ArgMax<axis = 1>(t) }",
+    "argmax": "(float[8,6] t) => (int64[8,1] y) { e = Exp(t) y = ArgMax<axis = 1>(e) }",
     "two": "(float[8,6] x) => (float[8,6] y, float[8,6] z) { y = Tanh(x) z = Neg(x) }",
     "double": "(float[8,6] x) => (double[8,6] y) { d = Cast<to = 11>(x) y = Sin(d) }",
     "less": "(float[8,6] x, float[8,6] w) => (bool[8,6] y) { y = Less(x, w) }",
@@ -143,7 +143,7 @@ def test_faults_show_in_enough_programs(verdicts: dict[str, dict[str, Outcome]])
     assert {fault: shown[fault] >= count for fault, count in least.items()} == dict.fromkeys(least, True), (
         shown
     )
-    assert shown["tie"] == 1, "the tie-breaker shows in ArgMax"
+    assert shown["tie"] == 1, "the tie-breaker shows in ArgMax, behind a rounding"
     assert shown["none"] == len(GRAPHS)
 
 
