@@ -81,7 +81,8 @@ def recheck_request_for(claim: Claim) -> RecheckRequest:
     values: Named = [("x", Tensor.of(np.asarray(claim.x, np.float64 if double else np.float32)))]
     expected = tuple(module.run(module.compile(module.convert(program, values)), values))
     case = TestCase(program, tuple(values), Provenance("tests", claim.text, "", "", ""), expected=expected)
-    (name, right), *_ = expected
+    [(name, right), *_] = expected
+    assert isinstance(right, Tensor)
     outputs = ((name, Tensor.of(np.asarray(claim.claimed, right.array().dtype))),)
     execution = Execution(ending="returned", phase=Phase.RUN, outputs=outputs)
     outcome = decide_outcome(case, execution, backends.get("onnxruntime"), "digest", "CPU")
