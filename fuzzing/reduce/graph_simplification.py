@@ -103,6 +103,41 @@ def _fill_candidates(state: GraphState) -> Iterator[GraphState]:
         yield from infer_types(replace(state, graph=replace(state.graph, types=tuple(changed))))
 
 
+def separate_operands(attempt: Attempt[GraphState]) -> None:
+    """A tensor of its own for each operand, with the same value, where a node is given an input twice: a
+    failure that does not need that shows the same bug as those of distinct tensors, and has its signature.
+    """
+    while attempt.any(_separation_candidates(attempt.best)):
+        pass
+
+
+def _separation_candidates(state: GraphState) -> Iterator[GraphState]:
+    for number in range(len(state.graph.nodes)):
+        yield from _separated(state, number)
+
+
+def _separated(state: GraphState, number: int) -> Iterator[GraphState]:
+    """The state with distinct operands of one node, if they are inputs or initializers."""
+    graph = state.graph
+    types, names, inputs = list(graph.types), dict(graph.names), list(graph.inputs)
+    values, constants, operands = dict(state.values), dict(graph.constants), list(graph.nodes[number].inputs)
+    for place, edge in enumerate(operands):
+        if edge is None or edge not in operands[:place] or not (edge in inputs or edge in constants):
+            continue
+        operands[place] = new = len(types)
+        types.append(types[edge])
+        names[new] = f"{names[edge]}.{number}.{place}"
+        if edge in constants:
+            constants[new] = constants[edge]
+        if edge in graph.inputs:
+            inputs.append(new)
+            values[names[new]] = state.value(edge)
+    if len(types) > len(graph.types):
+        graph = replace(graph, types=tuple(types), names=names, inputs=tuple(inputs), constants=constants)
+        separated = graph.nodes[number]._replace(inputs=tuple(operands))
+        yield from _replace_node(replace(state, graph=graph, values=values), number, separated)
+
+
 def _is_data(constant: Constant) -> bool:
     """Whether a constant is data like an input's, not axes, shapes and the like."""
     return constant.dtype in ("float16", "float32", "float64")

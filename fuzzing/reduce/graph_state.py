@@ -168,8 +168,8 @@ def _observed_value(shown: Sequence[Value | None]) -> Tensor | None:
 
 
 def size(state: GraphState) -> tuple[float, ...]:
-    """Number of nodes, edges, attributes, unusual types and empty tensors, inputs, dimensions and elements;
-    then the values' complexity.
+    """Number of nodes, edges, attributes, unusual types, empty tensors and operands given twice, inputs,
+    dimensions and elements; then the values' complexity.
 
     Nodes and their edges and attributes in bodies count too.
     """
@@ -188,7 +188,7 @@ def size(state: GraphState) -> tuple[float, ...]:
         empty += 0 in type_.lengths
     inputs, unusual = (
         len(graph.inputs),
-        sum(is_uncommon_dtype(graph.types[edge].dtype) for edge in range(len(graph.types))) + empty,
+        sum(is_uncommon_dtype(type_.dtype) for type_ in graph.types) + empty + sum(map(_repeated, nodes)),
     )
     age = OPSETS.index(graph.opset) if graph.opset in OPSETS else len(OPSETS)
     return (
@@ -205,6 +205,12 @@ def size(state: GraphState) -> tuple[float, ...]:
         broken,
         odd,
     )
+
+
+def _repeated(node: Node) -> int:
+    """How many operands of a node are also others."""
+    given = [edge for edge in node.inputs if edge is not None]
+    return len(given) - len(set(given))
 
 
 def _all_nodes(graph: Graph) -> Iterator[Node]:

@@ -21,6 +21,7 @@ from fuzzing.reduce.graph_cuts import (
 from fuzzing.reduce.graph_simplification import (
     drop_optional,
     fill_empty_inputs,
+    separate_operands,
     shrink_inputs_together,
     simplify_values,
     use_common_types,
@@ -44,6 +45,7 @@ SPEC = ReductionSpec[GraphState](
         Pass("plain", drop_optional),
         Pass("usual", use_common_types),
         Pass("fill", fill_empty_inputs),
+        Pass("separate", separate_operands),
         Pass("shrink", shrink_inputs_together),
         Pass("simplify", simplify_values),
     ),

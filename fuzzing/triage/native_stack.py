@@ -19,14 +19,20 @@ _RUNTIME_MESSAGES: tuple[tuple[str, str, str], ...] = (
     (r"==\d+==ERROR: (AddressSanitizer: [\w-]+)", r"\1", "a sanitizer"),
 )  # fmt: skip
 
-#: Frames that every case passes on its way into the compiler: (pattern, whose they are).
-_ENTRY_FRAMES: tuple[tuple[str, str], ...] = (
+#: Frames that every case passes on its way into native code: (pattern, whose they are).
+_BINDING_FRAMES: tuple[tuple[str, str], ...] = (
     (r"(?:^|/)(?:_ov_api|ie_api|data_dispatcher|frontend)\.py:", "openvino's Python interface"),
     (r"(?:^|/)onnxruntime_inference_collection\.py:", "onnxruntime's Python interface"),
+)
+#: Frames that every case passes on its way into the compiler.
+_ENTRY_FRAMES: tuple[tuple[str, str], ...] = (
+    *_BINDING_FRAMES,
     (r"(?:^|/)(?:functools|contextlib|threading|runpy|concurrent/futures/\w+)\.py:", "the standard library"),
     (r"^<|(?:^|/)fuzzing/", "Python itself and Assay's worker"),
 )
-_ENTRY_FRAME = re.compile("|".join(pattern for pattern, _ in _ENTRY_FRAMES))
+_BINDING_FRAME, _ENTRY_FRAME = (
+    re.compile("|".join(pattern for pattern, _ in frames)) for frames in (_BINDING_FRAMES, _ENTRY_FRAMES)
+)
 
 _PYTHON_FRAME = re.compile(r'^  File "([^"\n]+)", line \d+ in (\S+)', re.MULTILINE)
 _C_FRAME = re.compile(r'^  Binary file "[^"\n]*/([^"/\n]+)", at ([A-Za-z_]\w*)', re.MULTILINE)
@@ -66,3 +72,13 @@ def python_frames(traceback: tuple[str, ...]) -> tuple[str, ...]:
     """
     inner = [frame for frame in reversed(traceback) if not _ENTRY_FRAME.search(frame)]
     return tuple(frame.rsplit("/", 1)[-1] for frame in inner[:MAX_FRAMES])
+
+
+def exception_frames(traceback: tuple[str, ...]) -> tuple[str, ...]:
+    """The innermost frames of what raised, as from `python_frames`; none if native code raised.
+
+    The frames around a call into native code are the same wherever the native code fails.
+    """
+    if traceback and _BINDING_FRAME.search(traceback[-1]):
+        return ()
+    return python_frames(traceback)

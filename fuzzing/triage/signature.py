@@ -12,7 +12,7 @@ from typing import Any
 from fuzzing.compiler_messages import normalize_message, parse_message
 from fuzzing.oracles.pair_sides import raised_error
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
-from fuzzing.triage.native_stack import native_frames, python_frames, runtime_message
+from fuzzing.triage.native_stack import exception_frames, native_frames, runtime_message
 from fuzzing.triage.title import choose_subject, title
 from fuzzing.triage.traits import Traits
 
@@ -185,7 +185,7 @@ def _exception_symptom(seen: Evidence) -> _Symptom:
     found = parse_message(seen.message)
     if found.frame:
         return _Symptom("", found.template, (found.frame,))
-    return _Symptom(seen.error.rsplit(".", 1)[-1], found.template, python_frames(seen.traceback))
+    return _Symptom(seen.error.rsplit(".", 1)[-1], found.template, exception_frames(seen.traceback))
 
 
 def _signal_symptom(seen: Evidence) -> _Symptom:

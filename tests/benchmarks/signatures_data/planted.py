@@ -1,7 +1,8 @@
 """A compiler with planted faults, some of which share a converter or a message.
 
-A fault is selected by the option `fault`, and is one cause; those that crash in one converter with one
-message are one cause together, as whoever reads the stack would say. Its effect on a matching node:
+A fault is selected by the option `fault`, and is one cause; those that crash in one place with one message
+are one cause together, as whoever reads the stack would say. The place is the converter, or the C++ file that
+the message names. Its effect on a matching node:
 
     crash  a converter of several operators raises, with a shared message that names the node, its shapes and
            an address
@@ -138,7 +139,10 @@ def concerns(model: bytes, fault: Fault) -> bool:
 def cause(name: str) -> str:
     """The cause of a fault's failures."""
     fault = FAULTS[name]
-    return f"crash in {fault.converter}, message {fault.message}" if fault.effect == "crash" else name
+    if fault.effect != "crash":
+        return name
+    file, named, _ = MESSAGES[fault.message].partition(":{line}:")
+    return f"crash in {file if named else fault.converter}, message {fault.message}"
 
 
 def _text(node: Node, context: ModelContext, message: str) -> str:

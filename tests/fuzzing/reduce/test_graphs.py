@@ -140,6 +140,27 @@ def test_an_input_is_empty_only_if_the_failure_needs_that(needs_emptiness: bool)
     assert (0 in found[1].shape) == needs_emptiness
 
 
+SQUARED = "(float[2] x) => (float[2] z) { z = Add(x, x) }"
+SQUARED_CONSTANT = "(float[2] y) => (float[2] z) <float[2] x = {1, 2}> { a = Add(x, x)  z = Mul(a, y) }"
+
+
+@pytest.mark.parametrize(("graph", "name"), [(SQUARED, "x"), (SQUARED_CONSTANT, "y")])
+@pytest.mark.parametrize("needs_one", [False, True])
+def test_operands_are_one_tensor_only_if_the_failure_needs_that(
+    graph: str, name: str, needs_one: bool
+) -> None:
+    def classify(candidates: Sequence[GraphState]) -> list[str]:
+        added = [
+            [node.inputs for node in candidate.graph.nodes if node.op == "Add"] for candidate in candidates
+        ]
+        return [SAME if inputs and (len({*inputs[0]}) == 1 or not needs_one) else CLEAN for inputs in added]
+
+    best = reduce(state_of(onnx_case(graph, **{name: (2,)})), SPEC, classify).best
+    onnx.checker.check_model(best.case().program.to_bytes(), full_check=True)
+    [add] = best.graph.nodes
+    assert (len({*add.inputs}) == 1) == needs_one
+
+
 @pytest.mark.parametrize(
     "wanted", [["Tanh"], ["Exp"], ["Add"], ["Mul", "Concat"], ["Tanh", "Exp"], ["Mul", "Add"]]
 )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fuzzing.triage.native_stack import native_frames, python_frames, runtime_message
+from fuzzing.triage.native_stack import exception_frames, native_frames, python_frames, runtime_message
 
 DUMP = """Fatal Python error: Segmentation fault
 
@@ -46,6 +46,17 @@ def test_python_frames_without_doors() -> None:
     trace = ("openvino/_ov_api.py:compile_model", "a/one.py:f", "a/two.py:g", "a/three.py:h", "b/four.py:i")
     assert python_frames(trace) == ("four.py:i", "three.py:h", "two.py:g")
     assert python_frames(trace[:1]) == ()
+
+
+def test_what_native_code_raises_has_no_place_in_python() -> None:
+    trace = ("compiler/engine.py:run", "onnxruntime/capi/onnxruntime_inference_collection.py:run")
+    assert exception_frames(trace) == ()
+    assert exception_frames(trace[:1]) == ("engine.py:run",)
+    assert exception_frames((*trace, "compiler/engine.py:callback")) == (
+        "engine.py:callback",
+        "engine.py:run",
+    )
+    assert exception_frames(()) == ()
 
 
 @pytest.mark.parametrize(
