@@ -53,6 +53,8 @@ class Instrumentation:
     record      whether to note what the case goes through
     stop_after  the stage after which the case is evaluated without the compiler; "" for none
     coverage    whether to note what of the compiler the case reaches
+    library     whether to run what the library makes of the case for the compiler, and not the compiler, see
+                `Backend.run_capture`
     notes       in order, as (kind, name):
                 bisectable_pass  a pass that can be disabled by this name, and did something
                 entered, left    a pass that began or ended, each time
@@ -65,12 +67,18 @@ class Instrumentation:
     """
 
     def __init__(
-        self, disabled: Iterable[str] = (), record: bool = False, stop_after: str = "", coverage: bool = False
+        self,
+        disabled: Iterable[str] = (),
+        record: bool = False,
+        stop_after: str = "",
+        coverage: bool = False,
+        library: bool = False,
     ) -> None:
         self.disabled = frozenset(disabled)
         self.record = record
         self.stop_after = stop_after
         self.coverage = coverage
+        self.library = library
         self.notes: List[Tuple[str, str]] = []
 
     def note(self, what: str, name: str) -> None:
@@ -99,6 +107,7 @@ class Backend:
     import_name      the module that must be importable
     traced           folders of the package whose lines coverage notes; empty for all
     kinds            the program kinds it takes
+    captured         those that their library captures for it, see `run_capture`
     options          settings with their allowed values, the default first
     ablation         levels from the least of the compiler to all of it; () if nothing can be switched off
     rungs            options of screening rungs by name, cheapest first; the last is the whole compiler
@@ -124,6 +133,7 @@ class Backend:
     import_name: ClassVar[str]
     traced: ClassVar[tuple[str, ...]] = ()
     kinds: ClassVar[tuple[str, ...]] = ("OnnxModel", "EquivalentModels")
+    captured: ClassVar[tuple[str, ...]] = ()
     devices: ClassVar[tuple[str, ...]] = ("CPU",)
     options: ClassVar[dict[str, tuple[str, ...]]] = {}
     ablation: ClassVar[tuple[AblationLevel, ...]] = ()
@@ -213,7 +223,17 @@ class Backend:
         """Runs on the inputs, matched by name where the compiler keeps names; the outputs in order."""
         raise NotImplementedError
 
+    def run_capture(self, program: Program, inputs: Named) -> Named:
+        """Runs on its library what the library makes of a captured program for this compiler.
 
+        The result is the outputs, as from `run`, or the exported ONNX model's bytes as the one output MODEL.
+        Raises Unsupported if the library cannot run what it has made.
+        """
+        raise NotImplementedError
+
+
+#: The output of `Backend.run_capture` that is a model.
+MODEL = "model"
 _BACKENDS: dict[str, type[Backend]] = {}
 B = TypeVar("B", bound=type[Backend])
 

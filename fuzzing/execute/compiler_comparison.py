@@ -17,6 +17,7 @@ or takes no such programs, has the verdict "" and the reason as its summary. Err
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,7 @@ from fuzzing.cases import Corpus, TestCase
 from fuzzing.entry_point import emit_event, run_main
 from fuzzing.errors import ToolchainError, UsageError
 from fuzzing.execute.computed_precision import ComputedPrecision
+from fuzzing.execute.library_check import LibraryCheck
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.recheck import Rechecker, RecheckRequest
 from fuzzing.execute.reference_outputs import ReferenceOutputs
@@ -187,10 +189,16 @@ class _ComparableRows:
         except ToolchainError as error:
             return str(error).splitlines()[0], None
         computed_in = ComputedPrecision(cls, one.device, options).of(case.program)
-        outcome = decide_outcome(case, execution, cls, "", one.device, computed_in=computed_in)
-        if needs_recheck(outcome, DEFAULT):
-            request = RecheckRequest.of(case, computed, execution, outcome, computed_in)
-            [outcome] = self._rechecker.recheck([request])
+
+        def judge(case: TestCase, computed: bool, execution: Execution) -> Outcome:
+            outcome = decide_outcome(case, execution, cls, "", one.device, computed_in=computed_in)
+            if needs_recheck(outcome, DEFAULT):
+                request = RecheckRequest.of(case, computed, execution, outcome, computed_in)
+                [outcome] = self._rechecker.recheck([request])
+            return outcome
+
+        with contextlib.closing(LibraryCheck(cls, command, self.reference_runners, judge)) as check:
+            outcome = check.without_library_failures(case, computed, judge(case, computed, execution))
         return outcome, execution
 
 

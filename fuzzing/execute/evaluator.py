@@ -19,6 +19,7 @@ from fuzzing.backends.base import NOTE_PREFIX
 from fuzzing.cases import TestCase
 from fuzzing.cases.values import Value
 from fuzzing.execute.computed_precision import ComputedPrecision
+from fuzzing.execute.library_check import LibraryCheck
 from fuzzing.execute.model_check import without_newer_operators
 from fuzzing.execute.recheck import Rechecker, RecheckRequest
 from fuzzing.execute.reference_outputs import ReferenceOutputs
@@ -64,6 +65,8 @@ class Evaluator:
         )
         self._references = ReferenceOutputs(self._reference_runners)
         self._rechecker = Rechecker(self._reference_runners)
+        self._library_check = LibraryCheck(self._backend, command, self._reference_runners, self._judge)
+        self._own.callback(self._library_check.close)
 
     def __enter__(self) -> Evaluator:
         return self
@@ -122,6 +125,10 @@ class Evaluator:
         found.update(
             zip(recheck_requests, self._rechecker.recheck(list(recheck_requests.values())), strict=True)
         )
+        for place, case in runnable.items() if not instrumentation else ():
+            found[place] = self._library_check.without_library_failures(
+                case, needs_reference(cases[place]), found[place]
+            )
         newest = self._backend.newest_opset(self._supervisor.versions.get(self._backend.package, ""))
         return [
             (replace(without_newer_operators(case, found[place], newest), case=case.id), notes.get(place, ()))
@@ -145,6 +152,17 @@ class Evaluator:
             configuration=self.configuration,
             computed_in=self._precision.of(case.program),
         )
+
+    def _judge(self, case: TestCase, computed: bool, execution: Execution) -> Outcome:
+        """The outcome of an execution, rechecked if it needs that."""
+        outcome = self._decide(case, execution)
+        if not needs_recheck(outcome, self._shard.profile):
+            return outcome
+        computed_in = self._precision.of(case.program)
+        [rechecked] = self._rechecker.recheck(
+            [RecheckRequest.of(case, computed, execution, outcome, computed_in)]
+        )
+        return rechecked
 
     def _invalid(self, case: TestCase, why: str) -> Outcome:
         return Outcome(

@@ -15,6 +15,7 @@ from fuzzing.errors import CaseFormatError, UsageError
 from fuzzing.execute.ablation import run_ablation
 from fuzzing.execute.case_cache import CaseCache
 from fuzzing.execute.computed_precision import ComputedPrecision
+from fuzzing.execute.library_check import LibraryCheck
 from fuzzing.execute.model_check import without_illegal_model, without_newer_operators
 from fuzzing.execute.recheck import Rechecker, RecheckRequest
 from fuzzing.execute.reference_outputs import ReferenceOutputs
@@ -70,6 +71,9 @@ class ShardRun:
         )
         self.references = ReferenceOutputs(self._reference_runners)
         self._rechecker = Rechecker(self._reference_runners)
+        self._library_check = LibraryCheck(
+            self._backend, self._command(self._options), self._reference_runners, self._judge
+        )
         self._running: dict[Key, tuple[TestCase, bool]] = {}
         self._unrunnable: list[Outcome] = []
         self._pending_rechecks: list[tuple[Key, TestCase, RecheckRequest]] = []
@@ -89,6 +93,7 @@ class ShardRun:
             try:
                 yield from self._run_cases()
             finally:
+                self._library_check.close()
                 while self._levels:
                     self._levels.popitem()[1].close()
 
@@ -133,6 +138,7 @@ class ShardRun:
         outcome = without_illegal_model(case, computed, outcome)
         newest = self._backend.newest_opset(self.supervisor.versions.get(self._backend.package, ""))
         outcome = without_newer_operators(case, outcome, newest)
+        outcome = self._library_check.without_library_failures(case, computed, outcome)
         if self._shard.ablate and key[1] == 0 and outcome.verdict.is_failure:
             ablation = run_ablation(
                 case, lambda options: self._run_level(key[0], case, computed, options), self._backend, outcome
@@ -165,7 +171,11 @@ class ShardRun:
             command = self._command(self._backend.resolve_options(self._options | options))
             self._levels[level] = Supervisor(command, fresh=True, interpreter=lambda _: 1)
         [(_, execution)] = self._levels[level].serve([((case_id, 0), case)])
-        outcome = self._decide(case_id, case, execution)
+        return self._judge(case, computed, execution, case_id)
+
+    def _judge(self, case: TestCase, computed: bool, execution: Execution, case_id: str = "") -> Outcome:
+        """The outcome of an execution, rechecked at once if it needs that."""
+        outcome = self._decide(case_id or case.id, case, execution)
         if not needs_recheck(outcome, self._shard.profile):
             return outcome
         [rechecked] = self._rechecker.recheck(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
     from fuzzing.backends.base import Backend
+    from fuzzing.backends.shared.capture_runner import CaptureRunner
     from fuzzing.backends.shared.pair_runner import PairRunner
     from fuzzing.execute.batches import CaseRequest, Named
 
@@ -120,14 +121,17 @@ class Worker:
             flushed = self._flush(ended)
 
     def _run_instrumented(
-        self, backend: Backend, phases: Backend | PairRunner, case_request: CaseRequest
+        self, backend: Backend, phases: Backend | PairRunner | CaptureRunner, case_request: CaseRequest
     ) -> _Ended:
         """Runs a case with its instrumentation, and returns the notes too."""
         from fuzzing.backends.base import Instrumentation
+        from fuzzing.backends.shared.capture_runner import CaptureRunner
         from fuzzing.backends.shared.line_recorder import note_lines
 
         assert case_request.instrumentation is not None
         backend.instrumentation = Instrumentation(**case_request.instrumentation)
+        if backend.instrumentation.library:
+            phases = CaptureRunner(backend)
         with note_lines(backend.instrumentation, backend.import_name.partition(".")[0], backend.traced):
             number, marks, outputs, caught, _ = self._run_case(phases, case_request)
         notes = backend.instrumentation.notes
@@ -166,7 +170,7 @@ class Worker:
         while view:
             view = view[os.write(self._out, view) :]
 
-    def _run_case(self, backend: Backend | PairRunner, case_request: CaseRequest) -> _Ended:
+    def _run_case(self, backend: Backend | PairRunner | CaptureRunner, case_request: CaseRequest) -> _Ended:
         """Runs a case.
 
         This runs between two compilations, with cold caches, where each line takes several times as long as

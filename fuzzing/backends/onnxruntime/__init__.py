@@ -60,6 +60,7 @@ class OnnxRuntime(Backend):
     package: ClassVar[str] = "onnxruntime"
     import_name: ClassVar[str] = "onnxruntime"
     kinds: ClassVar[tuple[str, ...]] = onnx_models.KINDS
+    captured: ClassVar[tuple[str, ...]] = onnx_models.CAPTURED
     exporters: ClassVar[dict[str, tuple[str, ...]]] = onnx_models.EXPORTERS
     devices: ClassVar[tuple[str, ...]] = ("CPU", "CUDA")
     options: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -155,6 +156,10 @@ class OnnxRuntime(Backend):
     def convert(self, program: Program, inputs: Named) -> _Model:
         """The model's bytes: ONNX Runtime has no conversion step."""
         return _Model(onnx_models.model_bytes(program, inputs), program.kind != "OnnxModel")
+
+    def run_capture(self, program: Program, inputs: Named) -> Named:
+        """Keras' export to ONNX."""
+        return onnx_models.exported_model(program, inputs)
 
     def compile(self, model: _Model) -> _Loaded:
         """A session."""

@@ -68,7 +68,12 @@ class OpenVino(Backend):
     package: ClassVar[str] = "openvino"
     import_name: ClassVar[str] = "openvino"
     kinds: ClassVar[tuple[str, ...]] = (*onnx_models.KINDS, "TorchCall", "TorchProgram")
-    exporters: ClassVar[dict[str, tuple[str, ...]]] = onnx_models.EXPORTERS
+    captured: ClassVar[tuple[str, ...]] = (*onnx_models.CAPTURED, "TorchCall", "TorchProgram")
+    # Its frontend for torch.export compares versions with packaging, which its wheel does not require.
+    exporters: ClassVar[dict[str, tuple[str, ...]]] = {
+        **onnx_models.EXPORTERS,
+        **dict.fromkeys(("TorchCall", "TorchProgram"), ("packaging",)),
+    }
     devices: ClassVar[tuple[str, ...]] = ("CPU", "GPU")
     options: ClassVar[dict[str, tuple[str, ...]]] = {
         "precision": ("f32", "f16", "bf16"),
@@ -215,6 +220,12 @@ class OpenVino(Backend):
         given = tuple(built.arrange(inputs))
         torch_programs.reseed()
         return _Model(self._ov.convert_model(built.module, example_input=given), feeds, by_position=True)
+
+    def run_capture(self, program: Program, inputs: Named) -> Named:
+        """Keras' export to ONNX, or the captured program, decomposed if it is exported."""
+        if program.kind in onnx_models.CAPTURED:
+            return onnx_models.exported_model(program, inputs)
+        return torch_graphs.run_capture(program, inputs, self._capture, self._ov.convert_model)
 
     def compile(self, model: _Model) -> _Model:
         """The device's compiled model."""

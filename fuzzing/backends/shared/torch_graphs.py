@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, List, Optional
+from typing import Any, Callable, List, Optional
 
 from fuzzing.backends.base import Named, Unsupported
 from fuzzing.backends.shared import torch_decompositions, torch_programs
+from fuzzing.cases.programs import Program
 
 
 def capture(built: torch_programs.Built, inputs: Named, how: str) -> Any:
@@ -90,6 +92,70 @@ def _involves_other_code(trace: Optional[TracebackType]) -> bool:
             return True
         trace = trace.tb_next
     return False
+
+
+class _LastStage(BaseException):
+    """Ends an importer once torch has made for it what it reads. No importer catches it."""
+
+    def __init__(self, decomposed: Any) -> None:
+        super().__init__()
+        self.decomposed = decomposed
+
+
+def run_capture(program: Program, inputs: Named, how: str, importer: Callable[[Any], Any]) -> Named:
+    """Runs in torch the last thing that torch makes of a program before `importer` reads it.
+
+    That is a trace, or what `run_decompositions` makes of an ExportedProgram with the table of decompositions
+    that the importer passes; operators for which it brings a decomposition of its own stay as they are.
+    Raises Unsupported if torch makes no module of it.
+    """
+    built = torch_programs.build(program)
+    graph = capture(built, inputs, how)
+    if how == "exported":
+        graph = _decomposed(graph, importer)
+        try:
+            built.module = graph.module()
+        except Exception as error:
+            raise Unsupported(f"torch makes no module of what it has exported: {error}") from error
+    else:
+        built.module = graph
+    return built.run(inputs)
+
+
+def _decomposed(graph: Any, importer: Callable[[Any], Any]) -> Any:
+    """What torch decomposes an ExportedProgram to for its importer; itself where none is asked for."""
+    decompose = graph.run_decompositions
+
+    def stop(decomp_table: Any = None, **named: Any) -> Any:
+        raise _LastStage(decompose(_of_torch(decomp_table), **named))
+
+    graph.run_decompositions = stop
+    try:
+        importer(graph)
+    except _LastStage as found:
+        return found.decomposed
+    except Unsupported:
+        raise
+    except Exception:  # noqa: BLE001, S110 - of the importer, which is not looked at here
+        pass
+    return graph
+
+
+def _of_torch(table: Any) -> Any:
+    """A table of decompositions without those that are not torch's own functions."""
+    foreign = [operator for operator, function in (table or {}).items() if not _is_of_torch(function)]
+    if not foreign:
+        return table
+    rest = table.copy()
+    for operator in foreign:
+        rest.pop(operator)
+    return rest
+
+
+def _is_of_torch(function: Any) -> bool:
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__module__", "torch")).partition(".")[0] == "torch"
 
 
 def input_names(graph: Any) -> List[str]:

@@ -59,6 +59,7 @@ class Tvm(Backend):
     package: ClassVar[str] = "apache-tvm"
     import_name: ClassVar[str] = "tvm"
     kinds: ClassVar[Tuple[str, ...]] = (*onnx_models.KINDS, "TorchCall", "TorchProgram")
+    captured: ClassVar[Tuple[str, ...]] = (*onnx_models.CAPTURED, "TorchCall", "TorchProgram")
     exporters: ClassVar[Dict[str, Tuple[str, ...]]] = onnx_models.EXPORTERS
     devices: ClassVar[Tuple[str, ...]] = ("CPU", "CUDA")
     options: ClassVar[Dict[str, Tuple[str, ...]]] = {
@@ -208,6 +209,14 @@ class Tvm(Backend):
         with note_calls(self.instrumentation, bisectable_passes.FRONTENDS, bisectable_passes.onnx_converter):
             module = from_onnx(model)
         return _Model(module, feeds, names if program.kind == "OnnxModel" else [])
+
+    def run_capture(self, program: Program, inputs: Named) -> Named:
+        """Keras' export to ONNX, or the exported and decomposed program."""
+        if program.kind in onnx_models.CAPTURED:
+            return onnx_models.exported_model(program, inputs)
+        from tvm.relax.frontend.torch import from_exported_program
+
+        return torch_graphs.run_capture(program, inputs, "exported", from_exported_program)
 
     def compile(self, model: _Model) -> _Model:
         """A virtual machine over the result of `tvm.compile`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,6 +137,25 @@ def test_a_decomposition_that_the_importer_brings_along_is_its_own() -> None:
     with pytest.raises(ZeroDivisionError):
         graph.run_decompositions({torch.ops.aten.add.Tensor: lambda x, y: 1 // 0})
     assert [node.op for node in graph.run_decompositions().graph.nodes].count("call_function") == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # torch's own, of its own code
+@pytest.mark.parametrize(("module", "want"), [("compiler.tables", [1.0]), ("torch._decomp", [3.0])])
+def test_the_library_alone_runs_its_own_decompositions_only(module: str, want: list[float]) -> None:
+    import torch
+
+    def wrong(x: Any) -> Any:
+        return x * 3
+
+    wrong.__module__ = module
+    table = torch.export.default_decompositions()
+    table[torch.ops.aten.trunc.default] = wrong
+    call = TorchCall("torch.trunc", (TensorArg("x"),))
+    [(_, found)] = torch_graphs.run_capture(
+        call, [("x", floats(2))], "exported", lambda graph: graph.run_decompositions(table)
+    )
+    assert isinstance(found, Tensor)
+    assert found.array().tolist() == [0.0, *want]
 
 
 @pytest.mark.parametrize("backend", KERAS_ROADS)
