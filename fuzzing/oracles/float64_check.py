@@ -279,7 +279,14 @@ class _PartViews:
     refilled: Value | None
 
     def all(self) -> tuple[Value | None, ...]:
-        return (self.library, self.float64, *self.perturbed_equally, *self.perturbed_independently)
+        refilled = () if self.refilled is None else (self.refilled,)
+        return (
+            self.library,
+            self.float64,
+            *self.perturbed_equally,
+            *self.perturbed_independently,
+            *refilled,
+        )
 
     def of_shape(self, shape: tuple[int, ...]) -> _PartViews:
         """Without the perturbed runs of another shape, where a size changed: they cannot be compared."""

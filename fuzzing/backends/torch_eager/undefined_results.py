@@ -10,6 +10,8 @@ separated by moving the inputs; integers, bools and equal floats of the program 
     kthvalue, median,       which of several equal elements the index is of ("may nondeterministically return
     nanmedian, mode         indices for any of them", "not necessarily the first occurrence"; mode is silent)
     Tensor.to and the like  NaN, an infinity, or a float beyond the integer type's range: undefined in C++
+    arange                  how many numbers, where rounding decides whether the last is below `end`:
+                            "subject to floating point rounding errors when comparing against end"
     add, mul, sum and       signed integers whose result does not fit: undefined in C++, where torch mostly
     others (_OVERFLOWING)   wraps and a compiler that computes in a wider type saturates; unsigned ones wrap
 
@@ -19,6 +21,7 @@ worker, by functions, so that torch is imported late.
 
 from __future__ import annotations
 
+import struct
 from typing import Any, Callable, Dict
 
 import torch
@@ -50,6 +53,8 @@ class FillUndefined(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs, name = kwargs or {}, str(func)
         # Before the operator, which may write into its inputs.
         exact = _exact(func, args, kwargs) if name.split(".")[1].rstrip("_") in _OVERFLOWING else None
+        if name in _ARANGE and self._fill:
+            return _longer(_by_name(func, args, kwargs), func(*args, **kwargs))
         result = func(*args, **kwargs)
         if name == "aten._to_copy.default":
             return self._cast(args[0], result)
@@ -97,6 +102,25 @@ def _by_name(func: Any, args: Any, kwargs: _Given) -> _Given:
     given.update(zip(given, args))
     given.update(kwargs)
     return given
+
+
+def _longer(given: _Given, result: Any) -> Any:
+    """The numbers of an `arange`, and one more or one fewer where rounding decides how many there are."""
+    begin, end, step = given.get("start", 0), given["end"], given.get("step", 1)
+    bounds = [float(number) for number in (begin, end, step)]
+    if not result.dtype.is_floating_point or result.numel() < 1 or all(map(_is_float32, bounds)):
+        return result
+    count = (bounds[1] - bounds[0]) / bounds[2]
+    nearest = round(count)
+    slack = 4 * _ROUNDING * ((abs(bounds[0]) + abs(bounds[1])) / abs(bounds[2]) + abs(count))
+    if abs(count - nearest) > slack:
+        return result
+    other = nearest if result.numel() > nearest else nearest + 1
+    return torch.arange(other, dtype=result.dtype, device=result.device) * bounds[2] + bounds[0]
+
+
+def _is_float32(number: float) -> bool:
+    return abs(number) < 1e38 and struct.unpack("f", struct.pack("f", number))[0] == number
 
 
 def _sorted(given: _Given, result: Any, fill: int) -> Any:
@@ -148,6 +172,9 @@ def _equal(one: Any, other: Any) -> Any:
     return (one == other) | ((one != one) & (other != other))
 
 
+#: Half the distance of float32 numbers at 1; compilers compute the bounds of an `arange` in float32.
+_ROUNDING = 2.0**-24
+_ARANGE = frozenset(f"aten.arange.{overload}" for overload in ("default", "start", "start_step"))
 _TIES: Dict[str, Callable[[_Given, Any, int], Any]] = {
     "aten.sort.default": _sorted,
     "aten.sort.stable": _sorted,

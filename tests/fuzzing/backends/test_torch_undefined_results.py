@@ -159,3 +159,24 @@ def test_what_fits_or_wraps_is_not_open(text: str) -> None:
 
 def test_a_product_of_bytes_beyond_64_bits_is_open() -> None:
     assert left_open("x.prod(1)", np.array([[255] * 8, [2] * 8], np.uint8)) == [[True, False]]
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("torch.arange(0.1, -7.9, -4.0)", [2, 3]),
+        ("torch.arange(0.5, 0.9, 0.1)", [4, 5]),
+        ("torch.arange(0.5, 4.0, 0.5)", [7, 7]),  # float32 holds these exactly
+        ("torch.arange(0.1, 0.95, 0.1)", [9, 9]),  # far from a whole number
+        ("torch.arange(0, 4)", [4, 4]),
+    ],
+)
+def test_how_many_numbers_there_are_is_open_where_rounding_decides(text: str, counts: list[int]) -> None:
+    program = TorchProgram(f"import torch\n\ndef forward(x):\n    return {text}\n")
+    found = []
+    for fill in ("0", "1"):
+        torch = TorchEager()
+        torch.load("CPU", {"precision": "float64", "undefined": fill})
+        [(_, value)] = torch.run(torch.convert(program, []), [("x", Tensor.of(TIED))])
+        found.append(value.array().size if isinstance(value, Tensor) else 0)
+    assert sorted(found) == counts
