@@ -25,6 +25,7 @@ from bot.reports.templates import environment
 from bot.reports.templates import render as render_template
 from fuzzing import backends
 from fuzzing.cases import EquivalentPair, Sequence, Tensor, TestCase, Value
+from fuzzing.cases.programs import get_kind
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES
 from fuzzing.compiler_messages import message_words
 from fuzzing.errors import UnknownNameError
@@ -58,14 +59,19 @@ def pip_command(
     """
     wanted = toolchain.requirements
     if backend:
-        own = canonicalize_name(backends.get(backend).package) if backend in backends.names() else ""
+        known = backend in backends.names()
+        own = canonicalize_name(backends.get(backend).package) if known else ""
         extra = _FRONTEND_PACKAGES.get(frontend, frozenset())
+        for kind, needed in backends.get(backend).exporters.items() if known else ():
+            extra |= frozenset(needed) if get_kind(kind).frontend == frontend else frozenset()
         wanted = [
             item for item in wanted if _name(item) == own or _name(item) not in _OPTIONAL_PACKAGES - extra
         ]
         given = {_name(item) for item in wanted}
         wanted = [*wanted, *sorted(extra - given - {"onnxscript"})]
-    command = " ".join(["pip install", *(shlex.quote(text.one_line(item)) for item in wanted), *further])
+    names = {_name(item) for item in wanted}
+    rest = [item for item in further if _name(item) not in names]
+    command = " ".join(["pip install", *(shlex.quote(text.one_line(item)) for item in wanted), *rest])
     return f"{command} && {toolchain.sources}" if toolchain.sources else command
 
 

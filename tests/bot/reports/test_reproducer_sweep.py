@@ -1,0 +1,48 @@
+"""What the sweep over reproducers takes for a bug that shows, and for one that does not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.sweeps.reproducers import Script, instead, scripts, show
+
+HEAD = "# pip install tool==1 numpy\n# tool 1 fails\n"
+WRONG = HEAD + "# output y: 1 of 1 elements are wrong\ngot = {got}\n\nassert got == 1, got\n"
+RAISES = HEAD + "# Raises ValueError: node n3 lacks an attribute…\nraise {error}\n"
+GUARDED = "# Exit code: 1 the bug shows, 0 it does not\nprint({said!r})\nraise SystemExit({code})\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shows"),
+    [
+        (WRONG.format(got=2), True),
+        (WRONG.format(got=1), False),
+        (WRONG.format(got="missing"), False),  # fails before it compares
+        (RAISES.format(error="ValueError('node of no name lacks an attribute')"), True),
+        (RAISES.format(error="ValueError('another matter')"), False),
+        (RAISES.format(error="KeyError('node lacks an attribute')"), False),
+        (HEAD + "# The process dies of SIGABRT (run).\nimport os\nos.abort()\n", True),
+        (HEAD + "# The process dies of SIGSEGV (run).\nimport os\nos.abort()\n", False),
+        (GUARDED.format(said="THE BUG SHOWS: x", code=1), True),
+        (GUARDED.format(said="Traceback", code=1), False),
+        (GUARDED.format(said="the bug does not show", code=0), False),
+    ],
+)
+def test_a_script_shows_its_bug_as_its_comment_says(text: str, shows: bool) -> None:
+    script = Script(Path("a.py"), text, ())
+    assert (show(script, Path(sys.executable)) == "shows") is shows
+
+
+def test_scripts_and_what_they_install(tmp_path: Path) -> None:
+    folder = tmp_path / "report" / "reproducers"
+    folder.mkdir(parents=True)
+    for name in ("a.py", "a.guarded.py", "b.py"):  # of which two are equal
+        (folder / name).write_text(WRONG.format(got=2 if name == "a.py" else 3))
+    (folder / "c.py").write_text("print()\n")  # installs nothing
+    found = list(scripts([tmp_path]))
+    assert [(script.finding, script.requirements) for script in found] == [("a", ("tool==1", "numpy"))] * 2
+    assert instead(found[0].requirements, "tool==2") == ("tool==2", "numpy")
+    assert instead(found[0].requirements, "other==2") == ()
