@@ -26,6 +26,7 @@ from bot.reports.short_program import ShortProgram, short_program, value_express
 from bot.reports.templates import environment, render_within_limits
 from bot.runners.reproducer_run import Ending
 from fuzzing.cases import Recipe, Tensor, TestCase
+from fuzzing.cases.values import RAW_DTYPES
 from fuzzing.compiler_messages import message_words
 from fuzzing.oracles.pair_sides import raised_error
 from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
@@ -37,6 +38,8 @@ MAX_CHARACTERS = 8_000
 _WIDTH = 100
 #: Modules of the standard library that scripts may import.
 STANDARD_MODULES = frozenset({"base64", "os", "subprocess", "sys"})
+#: Backends that call compiled torch programs with torch's tensors.
+_TAKE_TENSORS = ("inductor", "tensorrt")
 #: Element types of inputs that have gradients.
 _FLOATING = re.compile("bfloat|complex|float")
 #: Imports of a frontend's script besides the compiler.
@@ -86,7 +89,7 @@ def render_short(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain
         return ""
     runs = not (frontend == "onnx" and "call" in template.blocks and _fails_before_run(outcome))
     program = short_program(case, onnx_code, outcome.device, with_inputs=runs)
-    if program is None:
+    if program is None or (frontend == "torch" and _needs_more_than_numpy(case, outcome)):
         return ""
     variables = [variable for _, variable, _ in program.inputs]
     arguments = ", ".join(variables)
@@ -169,6 +172,14 @@ def ending(outcome: Outcome) -> Ending | None:
     return Ending(tool.error if tool and tool.quotes else own, message_words(message))
 
 
+def _needs_more_than_numpy(case: TestCase, outcome: Outcome) -> bool:
+    """Whether a compiler that is given numpy's arrays runs with element types that numpy lacks."""
+    if outcome.backend in _TAKE_TENSORS or _fails_before_run(outcome):
+        return False
+    values = (value for _, value in (*case.inputs, *(case.expected or ())))
+    return any(isinstance(value, Tensor | Recipe) and value.dtype in RAW_DTYPES for value in values)
+
+
 def _fails_before_run(outcome: Outcome) -> bool:
     """Whether the model need not be called to show the bug."""
     return outcome.verdict is not Verdict.WRONG_RESULT and outcome.phase is not Phase.RUN
@@ -218,6 +229,9 @@ def _symptom(outcome: Outcome) -> str:
     if outcome.evidence.signal:
         return f"The process dies of {text.one_line(outcome.evidence.signal)} {phase}."
     raised = outcome.verdict is Verdict.CRASH and outcome.evidence.error
+    tool = _TOOLS.get((outcome.backend, outcome.phase))
+    if raised and tool and tool.quotes:  # what the script itself raises, and not our own class
+        summary = f"{tool.error}: {summary.partition(': ')[2]}"
     return text.cut(f"{'Raises ' if raised else ''}{summary}", _WIDTH)
 
 
@@ -278,7 +292,7 @@ def _check_array(want: Tensor, mismatch: Mismatch) -> Check | None:
 
 
 def _check_torch(case: TestCase, outcome: Outcome, mismatch: Mismatch, arguments: str) -> Check:
-    if outcome.backend in ("inductor", "tensorrt"):
+    if outcome.backend in _TAKE_TENSORS:
         if case.comparison == "shapes":
             return Check(f"program({arguments})", "assert got.shape == want.shape, (got.shape, want.shape)")
         bounds = f"rtol={mismatch.rtol:g}, atol={mismatch.atol:g}, equal_nan=True"

@@ -118,6 +118,18 @@ def test_element_types(backend: str, dtype: str, tmp_path: Path) -> None:
     assert "1 of 2 elements differ; the worst, at [1]" in message
 
 
+@pytest.mark.compiler_openvino
+def test_a_scalar_of_a_type_that_numpy_lacks(tmp_path: Path) -> None:
+    shape: Any = (TensorProto.BFLOAT16, [])
+    given = Tensor.of(np.array(0x3F80, np.uint16), "bfloat16")  # 1, and as the wrong output -4
+    program, want = (
+        model("Neg", {"a": shape}, {"c": shape}),
+        Tensor.of(np.array(0xC080, np.uint16), "bfloat16"),
+    )
+    code, message = execute(tmp_path, case_of(program, {"a": given}, {"c": want}), wrong("openvino"))
+    assert code == BUG_SHOWN, message
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_shapes_alone_are_compared_for_random_programs(backend: str, tmp_path: Path) -> None:
     case = replace(addition(want=9), comparison="shapes")

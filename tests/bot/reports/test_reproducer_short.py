@@ -83,6 +83,17 @@ def test_golden(backend: str, kind: str) -> None:
     assert len(script.splitlines()) <= MAX_LINES + {"iree": 6, "tinygrad": 3, "tvm": 2}.get(backend, 0)
 
 
+@pytest.mark.parametrize(("backend", "short"), [("openvino", False), ("tvm", False), ("inductor", True)])
+def test_a_compiler_that_takes_arrays_gets_no_element_types_that_numpy_lacks(
+    backend: str, short: bool
+) -> None:
+    halves = Tensor("bfloat16", (2, 2), bytes(8))
+    case = replace(case_of("TorchProgram"), inputs=(("x", halves),))
+    assert bool(script_of(backend, "TorchProgram", case)) is short
+    returned = replace(case_of("TorchProgram"), expected=(("0", halves),))
+    assert bool(script_of(backend, "TorchProgram", returned)) is short
+
+
 WRONG = Ending("AssertionError", assertion=True)
 
 
@@ -147,8 +158,10 @@ def test_a_failure_is_told_as_the_tool_of_the_script_tells_it(text: str) -> None
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 11]> g {text}')
     case = replace(case_of("OnnxModel"), program=OnnxModel(model.SerializeToString()))
     crash = outcome_of("iree", "OnnxModel", Verdict.CRASH)
-    outcome = replace(crash, phase=Phase.COMPILE, evidence=UNCOMPILED[text])
+    summary = f"IreeError: {UNCOMPILED[text].message}"
+    outcome = replace(crash, phase=Phase.COMPILE, evidence=UNCOMPILED[text], summary=summary)
     script = script_of("iree", "OnnxModel", case, outcome)
+    assert "IreeError" not in script  # it is a class of ours
     assert try_script(script, sys.executable, ending(outcome)) == BUG_SHOWN
     other = next(seen for seen in UNCOMPILED.values() if seen != outcome.evidence)
     assert try_script(script, sys.executable, ending(replace(outcome, evidence=other))) != BUG_SHOWN
