@@ -52,4 +52,8 @@ def test_a_program_of_integer_inputs_shows_how_sensitive_it_is() -> None:
 def test_what_decides_places_and_sizes_does_not_move() -> None:
     resize = "(float[1,1,2,2] x) => (float[1,1,4,4] y) <float[4] s = {1, 1, 2, 2}> { y = Resize(x, , s) }"
     assert move_constants(model_of(resize), 1, {}) is None
+    half = resize.replace("float[4] s", "float16[4] s")
+    assert move_constants(model_of(half), 1, {}) is not None, (
+        "compilers compute places in the type they are given"
+    )
     assert move_constants(model_of("(float[1] x) => (float[1] y) { y = Abs(x) }"), 1, {}) is None
