@@ -24,7 +24,7 @@ NAME = "onnx-attributes"
 #: Cases of each class, and tests that are tried for them.
 _CASES, _TESTS = 2, 12
 #: By the class of an element type: numbers of onnx.TensorProto.DataType.
-_TYPES = {"float32": (1,), "other float": (10, 11), "integer": (6, 7)}
+_TYPES = {"float32": (1,), "other float": (10, 11), "integer": (6, 7, 3, 5)}
 _FLOATS = (0.3, 2.0)
 #: Shares of a whole: `running = running * momentum + mean * (1 - momentum)`, and what Dropout leaves out.
 _SHARES = {"momentum": (0.3, 0.7), "ratio": (0.3, 0.7)}
@@ -143,7 +143,11 @@ def _with_value(test: TestCase, cell: Cell, value: Any, number: int) -> TestCase
         return None
     name = f"{test.provenance.test}/{cell.attribute}={cell.value_class}/{number}"
     origin = replace(test.provenance, source=NAME, test=name)
-    case = replace(test, program=_program(model), expected=None, tolerance=None, provenance=origin)
+    kept = {item.name for item in model.graph.input}
+    inputs = tuple((name, given) for name, given in test.inputs if name in kept)
+    case = replace(
+        test, program=_program(model), inputs=inputs, expected=None, tolerance=None, provenance=origin
+    )
     if find_case_violations(case):
         return None
     outputs = _outputs(case)
@@ -169,6 +173,12 @@ def _changed(test: TestCase, name: str, value: Any) -> bytes:
     left = [item for item in node.attribute if item.name != name]
     del node.attribute[:]
     node.attribute.extend([*left, *([] if value is None else [onnx.helper.make_attribute(name, value)])])
+    if (node.op_type, name) == ("QuantizeLinear", "output_dtype") and value is not None:
+        # The zero point has the type too, and needs the attribute to agree.
+        for zero in [item for item in model.graph.input if item.name in node.input[2:]]:
+            model.graph.input.remove(zero)
+        del node.input[2:]
+        model.graph.output[0].type.tensor_type.elem_type = value
     for output in model.graph.output:
         output.type.tensor_type.ClearField("shape")
     data: bytes = model.SerializeToString()

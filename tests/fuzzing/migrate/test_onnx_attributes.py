@@ -84,3 +84,21 @@ def test_a_momentum_is_a_share() -> None:
         [node] = onnx.load_model_from_string(item.program.to_bytes()).graph.node
         [momentum] = [attribute.f for attribute in node.attribute if attribute.name == "momentum"]
         assert 0 < momentum < 1
+
+
+def test_a_type_of_integers_stands_in_for_the_zero_point_that_has_it() -> None:
+    """ "If both `output_dtype` and `y_zero_point` are specified, `output_dtype` must be `T3`"."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x, float s, uint8 z) => (uint8[2] y) '
+        "{ y = QuantizeLinear(x, s, z) }"
+    )
+    values = {"x": Tensor.of(np.array([-1, 300], np.float32))}
+    values |= {"s": Tensor.of(np.float32(1)), "z": Tensor.of(np.uint8(0))}
+    test = TestCase(
+        OnnxModel(model.SerializeToString()), tuple(values.items()), Provenance("t", "t", "", "onnx", "")
+    )
+    cell = Cell("QuantizeLinear", "output_dtype", "integer")
+    assert made(cell, test) == [(onnx.TensorProto.INT8, [2]), (onnx.TensorProto.INT16, [2])]
+    for one in make_cases(cell, [test]):
+        assert isinstance(one, TestCase)
+        assert [name for name, _ in one.inputs] == ["x", "s"]
