@@ -66,6 +66,9 @@ LEFT_TO_ROUNDING = {
         [3],
         [8],
     ),
+    "an attribute that is rounded to the type": Claim(
+        "(float[1] x) => (float[1] y) { y = ThresholdedRelu<alpha = 2.0>(x) }", [2], [2]
+    ),
     "float64 that is computed in float32": Claim(
         "(double[1] x) => (double[1] y) { y = Floor(x) }", [4], [3], {"float64": "float32"}
     ),
