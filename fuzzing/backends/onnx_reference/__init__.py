@@ -72,10 +72,24 @@ class OnnxReference(Backend):
         return evaluator(model)
 
     def run(self, executable: Any, inputs: Named) -> Named:
-        """Evaluates node by node with numpy."""
+        """Evaluates node by node with numpy.
+
+        Raises TypeError if an output has another type than the model declares: such a result is no reference.
+        """
         feeds = {name: self._array(value) for name, value in inputs}
         outputs = executable.run(None, feeds)
+        if not self._wide:
+            for name, type_, out in zip(executable.output_names, executable.output_types, outputs):
+                self._check_type(name, type_, out)
         return [(name, self._value(out)) for name, out in zip(executable.output_names, outputs)]
+
+    def _check_type(self, name: str, type_: Any, out: Any) -> None:
+        number, dtype = type_.tensor_type.elem_type, getattr(out, "dtype", None)
+        if not number or dtype is None or dtype.kind in "OSU":
+            return
+        declared = self._onnx.helper.tensor_dtype_to_np_dtype(number)
+        if dtype != declared:
+            raise TypeError(f"onnx gives {dtype} for {name}, which is declared {declared}")
 
     def _array(self, value: Value) -> Any:
         if isinstance(value, Tensor):
