@@ -91,7 +91,8 @@ def test_outputs_of_another_type_than_the_model_declares_are_no_reference() -> N
     adam = onnx.parser.parse_model(
         '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.preview.training" : 1]> g '
         "(double r, int64 t, double[1] x) "
-        "=> (double[1] a, double[1] b, double[1] c, double[1] d, double[1] e, double[1] f) { a, b, c, d, e, f = ai.onnx.preview.training.Adam(r, t, x, x, x, x, x, x, x, x) }"
+        "=> (double[1] a, double[1] b, double[1] c, double[1] d, double[1] e, double[1] f) "
+        "{ a, b, c, d, e, f = ai.onnx.preview.training.Adam(r, t, x, x, x, x, x, x, x, x) }"
     )
     given = (np.array(0.1), np.array(0), np.array([1.0]))
     with pytest.raises(TypeError, match="onnx gives float32 for a, which is declared float64"):
