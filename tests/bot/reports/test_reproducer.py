@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper
 
@@ -128,6 +129,23 @@ def test_a_scalar_of_a_type_that_numpy_lacks(tmp_path: Path) -> None:
     )
     code, message = execute(tmp_path, case_of(program, {"a": given}, {"c": want}), wrong("openvino"))
     assert code == BUG_SHOWN, message
+
+
+#: apache-tvm 0.27 returns all three results of a BatchNormalization in a branch for the one output.
+BRANCHES = """<ir_version: 8, opset_import: ["" : 15]>
+g (float[1,1] x, bool c) => (float[1,1] y) <float[1] o = {1}, float[1] n = {0}> {
+  y = If<then_branch: graph = b () => (float[1,1] p) { p = BatchNormalization(x, o, n, n, o) },
+    else_branch: graph = b () => (float[1,1] q) { q = BatchNormalization(x, o, n, n, o) }>(c)
+}"""
+
+
+@pytest.mark.compiler_tvm
+def test_a_sequence_for_a_tensor_is_a_difference(tmp_path: Path) -> None:
+    one = Tensor.of(np.ones((1, 1), np.float32))
+    given = {"x": one, "c": Tensor.of(np.array(True))}
+    program = onnx.parser.parse_model(BRANCHES).SerializeToString()
+    code, message = execute(tmp_path, case_of(program, given, {"y": one}), wrong("tvm", "y"))
+    assert (code, "it is a sequence of 3 instead of a tensor" in message) == (BUG_SHOWN, True), message
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -94,6 +94,20 @@ def test_a_compiler_that_takes_arrays_gets_no_element_types_that_numpy_lacks(
     assert bool(script_of(backend, "TorchProgram", returned)) is short
 
 
+def test_a_sequence_for_a_tensor_has_no_short_script() -> None:
+    outcome = outcome_of("tvm", "OnnxModel")
+    mismatch = Mismatch("c", "type", "a sequence instead of a tensor")
+    assert not script_of(
+        "tvm", "OnnxModel", outcome=replace(outcome, evidence=Evidence(mismatches=(mismatch,)))
+    )
+
+
+@pytest.mark.parametrize(("phase", "pipeline"), [(Phase.COMPILE, True), (Phase.CONVERT, False)])
+def test_tvm_compiles_as_where_the_failure_was_seen(phase: Phase, pipeline: bool) -> None:
+    outcome = replace(outcome_of("tvm", "OnnxModel", Verdict.CRASH), phase=phase)
+    assert ('get_pipeline("zero")' in script_of("tvm", "OnnxModel", outcome=outcome)) is pipeline
+
+
 WRONG = Ending("AssertionError", assertion=True)
 
 
