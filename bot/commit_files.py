@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 #: Reads a file of one commit; None if it is not there.
 ReadFile = Callable[[str], bytes | None]
@@ -56,6 +56,12 @@ class TreeSource(FileSource, Protocol):
 
     def tags(self, target: str, sha: str, pattern: str, /) -> Sequence[str]:
         """The tags that lead to a commit and that a regular expression matches at their beginning."""
+        ...
+
+    def change(
+        self, target: str, base: str, head: str, /, *, paths: Sequence[str] = (), max_files: int = 300
+    ) -> Mapping[str, Any]:
+        """The change between two commits, in the form of `bot.github.changes`."""
         ...
 
     def history(self, target: str, sha: str, limit: int, /) -> Sequence[Ancestor]:

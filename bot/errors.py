@@ -9,7 +9,7 @@ AssayError
 ├── InfrastructureError    our machines failed; says nothing about a compiler
 │   ├── ProvisionError     a toolchain cannot be made; says what to fix
 │   │   ├── BrokenSourcesError   with a commit's sources the compiler cannot be used
-│   │   ├── ImportUnfinishedError   a compiler's import took too long or was killed
+│   │   ├── CheckUnfinishedError   a compiler's import took too long or was killed
 │   │   ├── BuildFailedError     a commit's own build fails; says nothing about its compiler
 │   │   └── BuildPendingError    a build of a commit is not there yet
 │   ├── RunnerError        a shard could not run
@@ -65,8 +65,10 @@ class BrokenSourcesError(ProvisionError):
     """The wheel works, and with the commit's sources over it the compiler cannot be imported or used."""
 
 
-class ImportUnfinishedError(ProvisionError):
-    """The import of a compiler took too long or was killed: perhaps the machine's fault, not the commit's."""
+class CheckUnfinishedError(ProvisionError):
+    """The import of a compiler, or its smoke test, took too long or was killed: perhaps the machine's fault,
+    not the commit's.
+    """
 
     transient: ClassVar[bool] = True
 

@@ -18,7 +18,7 @@ from bot.bisection.commits import revisions
 from bot.bisection.release_probe import BisectionQuery
 from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig
-from bot.errors import BrokenSourcesError, UsageError
+from bot.errors import BrokenSourcesError, CheckUnfinishedError, UsageError
 from bot.toolchains import ToolchainSpec
 from bot.toolchains.overlay import find_layout
 from bot.toolchains.registry import OnProgress
@@ -105,7 +105,7 @@ class Sources:
         """Whether a commit passes the smoke test."""
         try:
             self.provision(self.spec(sha, older=older), self.data_dir, progress)
-        except BrokenSourcesError as error:
+        except (BrokenSourcesError, CheckUnfinishedError) as error:
             progress(f"{str(error).splitlines()[0]}: trying another")
             return False
         return True

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from bot.bisection.decision_rule import Counts, DecisionRule
 from bot.bisection.journal import Journal
 from bot.bisection.search import BisectionResult, ResultKind, bisect
-from bot.errors import ProvisionError, RunnerError, ToolchainError
+from bot.errors import CheckUnfinishedError, ProvisionError, RunnerError, ToolchainError
 from bot.runners.protocol import Event, OnEvent
 from bot.toolchains import ToolchainSpec, provision
 from bot.toolchains.existing import public_version
@@ -340,8 +340,11 @@ def bisect_releases(
 
 
 def _is_permanent(failure: ProbeError) -> bool:
-    """Whether the release cannot be made, rather than the machine failed."""
-    return isinstance(failure, ToolchainError) or not failure.transient
+    """Whether the release cannot be made or judged, rather than the machine failed.
+
+    One on which even the smoke test hangs is skipped: each further try costs minutes.
+    """
+    return isinstance(failure, (ToolchainError, CheckUnfinishedError)) or not failure.transient
 
 
 def _most_frequent(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from bot.campaigns.classify.out_of_reach import UnreachableSources
 from bot.campaigns.plan.case_source import CaseSource
 from bot.campaigns.plan.sample import Sample
 from bot.campaigns.report.summary import Summary
@@ -128,6 +129,13 @@ class ToolchainSpec(Protocol):
     @property
     def overlay(self) -> Sequence[Any]:
         """The folders of the commit that are laid over a wheel; none for a release."""
+
+    @property
+    def digest(self) -> str:
+        """Its name for ever."""
+
+    def candidates(self) -> Iterator[ToolchainSpec]:
+        """The spec and its alternatives in order."""
 
     def like(self, other: Any, /) -> ToolchainSpec:
         """The same commit, made as `other` is."""
@@ -305,6 +313,7 @@ class Services:
     config_of   the configuration at a commit: the repository's own, else the default; None if nothing is
                 pinned. Raises ConfigError
     own_config  the same without the default
+    unreachable_sources  (toolchain, base) → the sources of its commit that it does not have
     sign        the signature of an outcome
     catalogs    (corpus, names of sources) → the sources, migrated or not
     corpus      folder of the cases; None for the one in the data folder
@@ -324,6 +333,7 @@ class Services:
     restore_config: Callable[[dict[str, Any]], Config]
     resolve: Callable[[Any, ReadFile], ToolchainSpec]
     provision: Callable[[Any, Path, Callable[[str], None]], ReadyToolchain]
+    unreachable_sources: Callable[[Any, str], UnreachableSources]
     make_shard: ShardMaker
     runner: Runner
     try_script: Callable[..., int]

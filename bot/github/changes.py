@@ -47,16 +47,24 @@ class Entry:
 
 
 def read_change(
-    local: RunGit, fetch: Callable[[Sequence[str]], None], base: str, head: str
+    local: RunGit,
+    fetch: Callable[[Sequence[str]], None],
+    base: str,
+    head: str,
+    *,
+    paths: Sequence[str] = (),
+    max_files: int = MAX_FILES,
 ) -> dict[str, Any]:
     """The change from commit `base` to `head`.
 
     local  runs git in a repository with both commits: (arguments, stdin) → output
     fetch  fetches the contents of these ids if they are missing
+    paths  the files and folders that are compared; none for all
     """
-    raw = local("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", base, head, "--")
+    options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames")
+    raw = local("--literal-pathspecs", "diff-tree", *options, base, head, "--", *paths)
     found = list(_moved(_entries(raw.decode(errors="replace"))))
-    entries = _first(found, MAX_FILES)
+    entries = _first(found, max_files)
     ids = list(dict.fromkeys(one for entry in entries for one in (entry.old, entry.new) if one))
     for at in range(0, len(ids), _CHUNK):
         fetch(ids[at : at + _CHUNK])

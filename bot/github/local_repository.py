@@ -124,9 +124,9 @@ class LocalRepository:
         output = self._run("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, head)
         return tuple(name.decode("utf-8", "surrogateescape") for name in output.split(b"\0") if name)
 
-    def change(self, _target: str, base: str, head: str) -> dict[str, Any]:
-        """The change between two commits, in the form of `bot.github.changes`."""
-        return read_change(self._run_local, lambda _ids: None, base, head)
+    def change(self, _target: str, base: str, head: str, **limits: Any) -> dict[str, Any]:
+        """The change between two commits, in the form of `bot.github.changes`, and with its limits."""
+        return read_change(self._run_local, lambda _ids: None, base, head, **limits)
 
     def commits(self, _target: str, base: str, head: str, paths: Sequence[str]) -> tuple[str, ...]:
         """Commits after base up to head that change one of these paths; first parents only, oldest first."""

@@ -36,9 +36,9 @@ class MirroredRepository:
         """The paths that differ between two commits."""
         return self.repositories.changed_files(self.target, base, head)
 
-    def change(self, _target: str, base: str, head: str) -> dict[str, Any]:
-        """The change between two commits, in the form of `bot.github.changes`."""
-        return self.repositories.change(self.target, base, head)
+    def change(self, _target: str, base: str, head: str, **limits: Any) -> dict[str, Any]:
+        """The change between two commits, in the form of `bot.github.changes`, and with its limits."""
+        return self.repositories.change(self.target, base, head, **limits)
 
     def default_branch(self, _target: str) -> str:
         """The branch that the server names as such."""

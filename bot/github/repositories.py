@@ -155,11 +155,13 @@ class Repositories:
         self._with_commit(target, base, lambda _: None)
         return self._with_commit(target, head, lambda mirror: self._changed(target, mirror, base, head))
 
-    def change(self, target: str, base: str, head: str) -> dict[str, Any]:
-        """The change between two commits (`bot.github.changes`). Raises as `read` does."""
+    def change(self, target: str, base: str, head: str, **limits: Any) -> dict[str, Any]:
+        """The change between two commits (`bot.github.changes`), with its limits. Raises as `read` does."""
         _check_sha(base)
         self._with_commit(target, base, lambda _: None)
-        return self._with_commit(target, head, lambda mirror: self._change(target, mirror, base, head))
+        return self._with_commit(
+            target, head, lambda mirror: self._change(target, mirror, base, head, **limits)
+        )
 
     def commits(self, target: str, base: str, head: str, paths: Sequence[str]) -> tuple[str, ...]:
         """The commits after base up to head that change one of these files, oldest first.
@@ -357,7 +359,7 @@ class Repositories:
                 return rest.split(b" ")[1].decode()
         return None
 
-    def _change(self, target: str, mirror: Path, base: str, head: str) -> dict[str, Any]:
+    def _change(self, target: str, mirror: Path, base: str, head: str, **limits: Any) -> dict[str, Any]:
         def local(*arguments: str, stdin: bytes = b"") -> bytes:
             return self._local(target, *arguments, cwd=mirror, stdin=stdin)
 
@@ -366,7 +368,7 @@ class Repositories:
             options = ("--quiet", "--no-tags", "--no-write-fetch-head")
             self._git.remote(target, "fetch", *options, "origin", *blobs, cwd=mirror)
 
-        return read_change(local, fetch, base, head)
+        return read_change(local, fetch, base, head, **limits)
 
     def _merge_base(self, target: str, mirror: Path, base: str, head: str) -> str:
         done = self._git.local("merge-base", base, head, cwd=mirror)

@@ -18,7 +18,7 @@ from bot.atomic_folders import make_once
 from bot.errors import (
     BrokenSourcesError,
     BuildFailedError,
-    ImportUnfinishedError,
+    CheckUnfinishedError,
     ProvisionError,
     RunnerError,
 )
@@ -53,7 +53,7 @@ def make_checked(spec: ToolchainSpec, data_dir: Path, progress: OnProgress, fill
     """The folder of a toolchain: filled and checked now, or found from before.
 
     Raises BrokenSourcesError, BuildFailedError: the commit's own fault, found again without a new attempt;
-    and ImportUnfinishedError and what `fill` raises, of which nothing stays.
+    and CheckUnfinishedError and what `fill` raises, of which nothing stays.
     """
 
     def make(partial: Path) -> dict[str, Any]:
@@ -151,13 +151,13 @@ def _check(
 
 def _import_once(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> ProbeResult:
     """What the environment holds; raises BrokenSourcesError if its compiler cannot be imported, and
-    ImportUnfinishedError as `probe`.
+    CheckUnfinishedError as `probe`.
     """
     progress(f"{spec.label}: importing it once")
     python, adapter = folder / "bin" / "python", backends.get(spec.backend)
     try:
         return probe(python, adapter.import_name, environment=adapter.environment, lines=_TRACEBACK_LINES)
-    except ImportUnfinishedError:
+    except CheckUnfinishedError:
         raise  # a busy machine must not make it a broken commit for good
     except ProvisionError as error:
         why = _public(str(error), folder)

@@ -29,6 +29,7 @@ from bot.toolchains.installer import Installer
 from bot.toolchains.probe import compile_bytecode
 from bot.toolchains.registry import Folder, OnProgress, ReadyToolchain, ToolchainSpec, provisioner
 from bot.toolchains.source_digests import checked_files, folder_digest, source_of
+from bot.toolchains.unreachable_sources import release_commit
 from bot.toolchains.wheel_pins import pin_release
 from fuzzing.file_trees import remove_tree
 
@@ -213,7 +214,8 @@ def _lay_over(folder: Path, spec: ToolchainSpec) -> list[Path]:
     commit = spec.commit
     assert commit is not None
     site = next(folder.glob(_ROOTS))
-    released = _release_commit(commit, spec)
+    # A file of the wheel that the commit lacks may as well be made by the build; the release's tree decides.
+    released = release_commit(spec)
     for one in spec.overlay:
         place = site / one.place
         if not place.is_dir():
@@ -238,16 +240,6 @@ def _has_bytecode(released: Path, folder: Path, source: Path) -> bool:
     """Whether a file is one that importing the released compiler loads, or is in its place."""
     place = released / source.relative_to(folder).parent / "__pycache__"
     return source.suffix == ".py" and any(place.glob(f"{source.stem}.*.pyc"))
-
-
-def _release_commit(commit: CommitFiles, spec: ToolchainSpec) -> str:
-    """The commit of the wheel's release, "" if the repository has no such tag: then no file is deleted.
-
-    A file of the wheel that the commit lacks may as well be made by the build; the release's tree decides.
-    """
-    version = spec.requirements[0].partition("==")[2].partition(".post")[0]
-    tags = (source_of(commit).tag(commit.target, commit.sha, tag) for tag in (f"v{version}", version))
-    return next(filter(None, tags), "")
 
 
 def _write(path: Path, content: bytes, *, executable: bool) -> bool:

@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from bot import processes
-from bot.errors import ImportUnfinishedError, ProvisionError
+from bot.errors import CheckUnfinishedError, ProvisionError
 from bot.toolchains import probe_script
 from fuzzing.execute.sandbox.launch import sandboxed_command
 
@@ -60,7 +60,7 @@ def probe(
     `probe_script.content`. That takes half a second for 30,000 files; reading them would take a minute.
 
     Raises ProvisionError with the last `lines` of its output: it cannot be started, or the import fails; and
-    ImportUnfinishedError if the import takes longer than PROBE_TIMEOUT_S, or is killed as by a machine that
+    CheckUnfinishedError if the import takes longer than PROBE_TIMEOUT_S, or is killed as by a machine that
     has no memory left.
     """
     with tempfile.TemporaryDirectory(prefix="assay-probe-") as home:
@@ -89,14 +89,14 @@ def probe(
                 max_output=_MAX_OUTPUT,
             )
         except subprocess.TimeoutExpired:
-            raise ImportUnfinishedError(
+            raise CheckUnfinishedError(
                 f"importing {import_name} with {python} did not end within {PROBE_TIMEOUT_S:g} s"
             ) from None
     for line in reversed(done.stdout.decode(errors="replace").splitlines()):
         if line.startswith(probe_script.MARK):
             return parse_answer(line.removeprefix(probe_script.MARK), python)
     ending = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
-    kind = ImportUnfinishedError if done.returncode in _KILLED else ProvisionError
+    kind = CheckUnfinishedError if done.returncode in _KILLED else ProvisionError
     raise kind(
         f"{python} cannot import {import_name} ({ending}):\n{processes.tail(done.stderr, lines, 8000)}"
     )

@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from bot.errors import CheckUnfinishedError
 from bot.runners import run_tool
 from bot.toolchains.registry import ToolchainSpec
 from fuzzing import backends
+from fuzzing.exhausted_resources import exhausted_resource
+from fuzzing.outcomes import Verdict
+
+#: Verdicts that a machine without time or memory gives. INVALID: our own reference does not run.
+_OF_MACHINE = frozenset({one.value for one in (Verdict.HANG, Verdict.OUT_OF_MEMORY, Verdict.INVALID)})
 
 
 def smoke_test(spec: ToolchainSpec, python: Path) -> str:
     """Why the toolchain fails, with the compiler's own message; "" if it works, or if nothing can be tested.
 
-    Raises RunnerError if that cannot be determined.
+    Raises RunnerError if that cannot be determined; and CheckUnfinishedError if the compiler is only slow or
+    short of memory, as on a busy machine. A case that hangs was run twice, in fresh processes.
     """
     results: list[dict[str, Any]] = []
     arguments = ("--backend", spec.backend, "--python", str(python))
     kinds = [word for kind in testable_kinds(spec) for word in ("--kind", kind)]
     if kinds:
         run_tool("fuzzing.smoke_test", (*arguments, *kinds), results.append)
-    failures = [
-        f"the compiler fails on {one['test']}: {one['verdict']} in phase {one['phase']}: {one['message']}"
-        for one in results
-        if one["verdict"] != "pass"
-    ]
-    return "\n".join(failures)
+    failures = [one for one in results if one["verdict"] != "pass"]
+    why = "\n".join(map(_describe, failures))
+    if failures and all(map(_may_be_the_machine, failures)):
+        raise CheckUnfinishedError(f"{spec.label}: whether the compiler works is not known: {why}")
+    return why
+
+
+def _describe(result: Mapping[str, Any]) -> str:
+    where = f"{result['verdict']} in phase {result['phase']}"
+    return f"the compiler fails on {result['test']}: {where}: {result['message']}"
+
+
+def _may_be_the_machine(result: Mapping[str, Any]) -> bool:
+    return result["verdict"] in _OF_MACHINE or bool(exhausted_resource(result["message"]))
 
 
 def testable_kinds(spec: ToolchainSpec) -> list[str]:

@@ -20,6 +20,7 @@ from bot.runners.reproducer_run import try_script
 from bot.runners.toolchain_archives import ToolchainArchives
 from bot.settings import Settings, report_url
 from bot.toolchains import provision, resolve
+from bot.toolchains.unreachable_sources import read_unreachable_sources
 from bot.wiring.github import repositories
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.shard import Shard
@@ -35,6 +36,7 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "restore_config": RepositoryConfig.from_json,
         "resolve": partial(resolve, data_dir=settings.data_dir),
         "provision": provision,
+        "unreachable_sources": read_unreachable_sources,
         "make_shard": make_shard,
         "try_script": try_script,
         "run_test": run_test,

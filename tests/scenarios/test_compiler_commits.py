@@ -18,6 +18,7 @@ from tests.scenarios.deployment import Deployment
 
 pytestmark = pytest.mark.network
 
+BINARY = "python/tvm/relax/op/binary.py"
 FRONTEND = "python/tvm/relax/frontend/onnx/onnx_frontend.py"
 SOURCE = "onnx-node-tests"
 OPERATORS = ("Sub", "Mul", "Max")
@@ -81,19 +82,22 @@ def compiler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deploym
         assert deployment.internal_errors() == []
 
 
-def edited(text: str, before: str, after: str) -> dict[str, str | None]:
+def edited(text: str, before: str, after: str, path: str = FRONTEND) -> dict[str, str | None]:
     assert before in text
-    return {FRONTEND: text.replace(before, after, 1)}
+    return {path: text.replace(before, after, 1)}
 
 
 def test_pull_requests_of_a_compiler(compiler: tuple[Deployment, RepositoryDouble]) -> None:
     deployment, repository = compiler
-    text = sources()[FRONTEND]
+    text, binary = (sources()[path] for path in (FRONTEND, BINARY))
     assert text is not None
+    assert binary is not None
     changes: dict[str, dict[str, str | None]] = {
         "broken": edited(text, "relax_op = relax.op.subtract", "relax_op = relax.op.add"),
         "formatted": {FRONTEND: f"# A comment.\n{text}\n\n"},
         "native": {"src/relax/op/op.cc": "int x;\n"},
+        "renamed": edited(binary, "_ffi_api.subtract(", "_ffi_api.subtract_elements(", BINARY)
+        | {"src/relax/op/tensor/binary.cc": '.def("relax.op.subtract_elements", subtract);\n'},
         "unusable": edited(text, "class Sub(BinaryBase)", "class Sub(NoSuchBase)"),
     }
     heads = {}
@@ -118,6 +122,13 @@ def test_pull_requests_of_a_compiler(compiler: tuple[Deployment, RepositoryDoubl
         flagged = [(one.case_id, one.classification) for one in found["broken"]]
     ids = {one.id: one.provenance.operator for one in Corpus(deployment.data_dir / "corpus")}
     assert [(ids[case], classification) for case, classification in flagged] == [("Sub", "regression")]
+
+    ((case, classification, reason),) = [
+        (ids[one.case_id], one.classification, one.reason) for one in found["renamed"]
+    ]
+    assert (case, classification) == ("Sub", "inconclusive")
+    assert "src/relax/op/tensor/binary.cc of the commit names it" in reason
+    assert "new bug" not in titles["renamed"]
 
     for branch in ("formatted", "native"):
         assert "Nothing here that a case could reach" in titles[branch]

@@ -45,6 +45,7 @@ class CaseResults:
 
     compared  whether the campaign has a base
     reruns    fresh runs at head
+    out_of_reach  why head may fail although the commit is right (`classify.out_of_reach`), "" if nothing does
     change    how head differs from base beside the verdict, if it repeats (`classify.changes`)
     """
 
@@ -56,6 +57,7 @@ class CaseResults:
     compared: bool
     reruns: tuple[Outcome, ...] = ()
     change: str = ""
+    out_of_reach: str = ""
 
 
 def make_finding(classified: ClassifiedCase, campaign_id: int, case_id: str, signature: str) -> Finding:
@@ -84,6 +86,8 @@ def classify(seen: CaseResults) -> ClassifiedCase | None:
     if seen.change:
         return _finding(seen, Classification.CHANGED, seen.change)
     if seen.head.verdict is Verdict.UNSUPPORTED and seen.base.verdict is Verdict.PASS:
+        if seen.out_of_reach:
+            return _finding(seen, Classification.INCONCLUSIVE, f"{_describe(seen.head)}: {seen.out_of_reach}")
         return _finding(seen, Classification.SUPPORT_LOST, SUPPORT_LOST)
     if seen.head.verdict is Verdict.PASS and seen.base.verdict.is_failure:
         reason = f"{_describe(seen.base)} at base, passes at head"
@@ -110,6 +114,8 @@ def _classify_failure(seen: CaseResults) -> ClassifiedCase:
         return _classify_unstable(seen)
     if not supported:
         return _finding(seen, Classification.INCONCLUSIVE, NEW_HERE)
+    if seen.out_of_reach:
+        return _finding(seen, Classification.INCONCLUSIVE, f"{_describe(seen.head)}: {seen.out_of_reach}")
     if total < seen.repeats:
         return _finding(seen, Classification.INCONCLUSIVE, NOT_REPEATED)
     if seen.base is None:

@@ -7,19 +7,13 @@ multiplies its timeouts by 3, later 20: pkg/repro; one step is enough for our li
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from fuzzing.exhausted_resources import exhausted_resource
 from fuzzing.outcomes import Outcome, Verdict
 
 #: By how much limits are multiplied for the run that must show a hang again.
 RETRY_LIMIT_FACTOR = 3.0
-
-#: Messages of the C library for ENOSPC, EDQUOT, EMFILE, ENFILE, EAGAIN of fork (errno(3)).
-_FULL = re.compile(
-    r"\b(No space left on device|Disk quota exceeded|Too many open files|Resource temporarily unavailable)\b"
-)
-
 
 _PAST = "above its limit, which `limits` can raise"
 
@@ -34,12 +28,6 @@ def exhausted_resource_of(outcome: Outcome) -> str:
     evidence = outcome.evidence
     found = exhausted_resource(f"{evidence.message}\n{evidence.log}\n{evidence.native}")
     return found if outcome.verdict is Verdict.CRASH else ""
-
-
-def exhausted_resource(words: str) -> str:
-    """The resource that the machine lacked, by this text, "" if none."""
-    found = _FULL.search(words)
-    return found[0] if found else ""
 
 
 def recovered_alone(first: Outcome, reruns: Sequence[Outcome]) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 
 import structlog
 
-from bot.campaigns.classify.resource_failures import exhausted_resource
 from bot.campaigns.context import Context
 from bot.campaigns.run.shards import Environment, write_shard
 from bot.campaigns.run_with_lease import EventSink, run_with_lease
@@ -22,6 +21,7 @@ from bot.campaigns.services import Config
 from bot.errors import InfrastructureError, RunnerError, UsageError
 from bot.store import campaigns, outcomes, reductions
 from bot.store.models import Reduction
+from fuzzing.exhausted_resources import exhausted_resource
 from fuzzing.outcomes import Outcome
 from fuzzing.triage.traits import Traits
 

@@ -14,6 +14,7 @@ from bot.campaigns.classify.classification import CaseResults, RerunCounts, clas
 from bot.campaigns.classify.resource_failures import RETRY_LIMIT_FACTOR, needs_rerun
 from bot.campaigns.context import Context
 from bot.campaigns.provenance import origin
+from bot.campaigns.run.out_of_reach import explain_failures
 from bot.campaigns.run.repeats import growing_groups, repeat, signature_key
 from bot.campaigns.run.shards import Environment, ShardOptions, load_outcomes, run_pending
 from bot.campaigns.services import Config
@@ -106,14 +107,16 @@ def confirmed_regressions(
 
 
 def _regressed_cases(context: Context, config: Config, head: Environment, base: Environment) -> list[str]:
-    """Runs base on what fails at head; the cases that pass there."""
+    """Runs base on what fails at head; the cases that pass there, and that head's toolchain can judge."""
     run_pending(context, config, ShardOptions(base, STEP, config.budget), head.key, ACCUSING)
     with context.reading() as (session, campaign):
-        return [
-            at_head.case
+        regressed = [
+            at_head
             for at_head, at_base in outcomes.outcome_pairs(session, campaign.id, head.key, base.key)
             if at_head.verdict.is_failure and at_base is not None and at_base.verdict is Verdict.PASS
         ]
+    out_of_reach = explain_failures(context, config, head, regressed)
+    return [one.case for one in regressed if one.case not in out_of_reach]
 
 
 def _by_signature(context: Context, head: Environment, cases: Sequence[str]) -> tuple[list[str], list[str]]:

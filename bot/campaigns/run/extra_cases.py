@@ -6,11 +6,12 @@ As planned cases: at head, then at base where head fails; failures are repeated 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.campaigns.classify.changes import describe_change
 from bot.campaigns.classify.classification import CaseResults, ClassifiedCase, RerunCounts, classify
 from bot.campaigns.context import Context
+from bot.campaigns.run.out_of_reach import explain_failures
 from bot.campaigns.run.repeats import repeat, repeated_change
 from bot.campaigns.run.shards import (
     Environment,
@@ -69,7 +70,12 @@ def run_extra_cases(
             if outcome.verdict is Verdict.PASS or describe_change(at_head[case], outcome)
         ]
         repeat(context, config, at_base, compared)
-    seen = (_case_results(context, config, head, base, case) for case in failing)
+    failures = load_outcomes(context, head, failing).values()
+    out_of_reach = {} if base is None else explain_failures(context, config, head, failures)
+    seen = (
+        replace(_case_results(context, config, head, base, case), out_of_reach=out_of_reach.get(case, ""))
+        for case in failing
+    )
     return {
         one.head.case: ExtraCase(one.head.case, one.head, found) for one in seen if (found := classify(one))
     }

@@ -14,6 +14,7 @@ from bot.campaigns.classify.classification import CaseResults, RerunCounts, clas
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.run.confirmation import needed_repeats
+from bot.campaigns.run.out_of_reach import find_out_of_reach
 from bot.campaigns.run.repeats import repeat, repeated_change, signature_key
 from bot.campaigns.run.shards import Environment, ShardOptions, load_environments, run_pending
 from bot.campaigns.services import Config
@@ -33,7 +34,8 @@ def compare(context: Context) -> None:
         for verdict in (Verdict.UNSUPPORTED, Verdict.PASS):
             run_pending(context, config, at_base, head.key, [verdict])
         runs = _repeat_changes(context, config, head, base)
-    found = list(_findings(context, config, head, base, runs))
+    out_of_reach = find_out_of_reach(context, config, head, base)
+    found = list(_findings(context, config, head, base, runs, out_of_reach))
     with context.transaction() as (session, campaign):
         findings.replace(session, campaign.id, found)
         context.move(campaign, CampaignState.REDUCING)
@@ -84,9 +86,18 @@ def _is_repeated(context: Context, config: Config, head: Environment, base: Envi
 
 
 def _findings(
-    context: Context, config: Config, head: Environment, base: Environment | None, runs: Mapping[str, int]
+    context: Context,
+    config: Config,
+    head: Environment,
+    base: Environment | None,
+    runs: Mapping[str, int],
+    out_of_reach: Mapping[str, str],
 ) -> Iterator[Finding]:
-    """The findings. `runs`: those that confirm a change, where they are not `config.repeats`."""
+    """The findings.
+
+    runs          those that confirm a change, where they are not `config.repeats`
+    out_of_reach  as `find_out_of_reach`
+    """
     with context.reading() as (session, campaign):
         head_runs = outcomes.agreement(session, campaign.id, Side.HEAD, head.key)
         base_runs = {} if base is None else outcomes.agreement(session, campaign.id, Side.BASE, base.key)
@@ -110,6 +121,7 @@ def _findings(
                 change=repeated_change(
                     session, campaign.id, runs.get(at_head.case, config.repeats), at_head, at_base
                 ),
+                out_of_reach=out_of_reach.get(at_head.case, ""),
             )
             finding = _finding(context, seen)
             if finding is not None:

@@ -7,8 +7,10 @@ is left out, which makes the findings inconclusive.
 
 from __future__ import annotations
 
+from bot.campaigns.classify.out_of_reach import explain_by_unreachable
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
+from bot.campaigns.run.out_of_reach import read_unreachable
 from bot.campaigns.run.toolchain_build import build_toolchain, toolchain_row
 from bot.campaigns.run.unchanged_compiler import (
     end_unchanged,
@@ -16,11 +18,11 @@ from bot.campaigns.run.unchanged_compiler import (
     join_notes,
     untested_files,
 )
-from bot.campaigns.services import Config, ReadyToolchain
+from bot.campaigns.services import Config, ReadyToolchain, ToolchainSpec
 from bot.commit_files import CommitFiles
 from bot.errors import BrokenSourcesError, BuildFailedError, ConfigError, ProvisionError
 from bot.store import campaigns
-from bot.store.models import CampaignState, Side, Toolchain
+from bot.store.models import Campaign, CampaignState, Side, Toolchain
 
 
 @step(CampaignState.PROVISIONING, to=(CampaignState.RUNNING, CampaignState.DONE))
@@ -35,7 +37,7 @@ def provision(context: Context) -> None:
     except BrokenSourcesError as error:
         if base is None:
             raise
-        native = untested_files(context, campaign, base.spec)
+        native = _native_need(context, config, campaign, base.spec, str(error))
         if native:  # the sources may need it: it is not known whether the change breaks anything
             end_without_report(context, "native", f"nothing was tested: {error}\n{native}")
         else:
@@ -55,6 +57,21 @@ def provision(context: Context) -> None:
         if base is not None:
             campaigns.set_toolchain(session, campaign, Side.BASE, _row(context, base))
         context.move(campaign, CampaignState.RUNNING, join_notes(notes))
+
+
+def _native_need(
+    context: Context, config: Config, campaign: Campaign, spec: ToolchainSpec, failure: str
+) -> str:
+    """What head may lack beside its own sources, "" if it has all that it needs.
+
+    Either the commit changes it, too, or one after the wheel did, and this is the first to use it.
+    """
+    if untested := untested_files(context, campaign, spec):
+        return untested
+    if not spec.overlay:
+        return ""
+    sources = read_unreachable(context, config, campaign.target, campaign.head, campaign.base)
+    return "" if sources is None else explain_by_unreachable(failure, "", sources)
 
 
 def _base(context: Context, config: Config, target: str, sha: str) -> tuple[ReadyToolchain | None, str]:

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from bot import toolchains
+from bot.campaigns.classify.out_of_reach import explain_by_unreachable
 from bot.cli.common.repositories import Repository
 from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig, resolve_config
 from bot.errors import BrokenSourcesError, BuildFailedError, ProvisionError, UsageError
 from bot.toolchains import ReadyToolchain, ToolchainSpec
 from bot.toolchains.registry import OnProgress
+from bot.toolchains.unreachable_sources import read_unreachable_sources
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,9 @@ class CommitPair:
         except BrokenSourcesError as error:
             if self.out_of_reach:
                 why = "head's sources do not work with the wheel's native code, which head changes as well"
+                raise ProvisionError(f"nothing was tested: {why}\n{error}") from None
+            unreachable = read_unreachable_sources(self.specs[self.head], self.base)
+            if why := explain_by_unreachable(str(error), "", unreachable):
                 raise ProvisionError(f"nothing was tested: {why}\n{error}") from None
             return str(error)
         except BuildFailedError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -23,6 +23,7 @@ from bot.runners.protocol import OnEvent
 from bot.store.campaigns import Session
 from bot.store.models import Classification, Effect
 from bot.toolchains.registry import Folder
+from bot.toolchains.unreachable_sources import UnreachableSources
 from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase
 from fuzzing.oracles.tolerance_profiles import format_configuration
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
@@ -183,6 +184,13 @@ class PlainSpec:
     backend: str = "standin"
     overlay: tuple[Folder, ...] = ()
     commit: object = None
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.label.removeprefix("standin=="))
+
+    def candidates(self) -> Iterator[PlainSpec]:
+        yield self
 
     def like(self, other: object) -> PlainSpec:
         return self
@@ -525,6 +533,7 @@ def services(**replaced: Any) -> Services:
         "restore_config": PlainConfig.from_json,
         "resolve": resolve,
         "provision": provision,
+        "unreachable_sources": lambda _spec, _base: UnreachableSources(),
         "make_shard": PlainShard,
         "runner": Runner(),
         "try_script": lambda text, python, ending="": 1,

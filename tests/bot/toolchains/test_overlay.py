@@ -18,7 +18,7 @@ from bot import toolchains
 from bot.commit_files import CommitFiles, TreeSource
 from bot.config import RepositoryConfig, parse_config
 from bot.config.layouts import layouts
-from bot.errors import BrokenSourcesError, ConfigError, ImportUnfinishedError, RunnerError, UsageError
+from bot.errors import BrokenSourcesError, CheckUnfinishedError, ConfigError, RunnerError, UsageError
 from bot.github.local_repository import WORKTREE, LocalRepository
 from bot.github.repositories import Repositories
 from bot.toolchains import ReadyToolchain, ToolchainSpec, commit_toolchain, overlay, probe, registry, smoke
@@ -197,7 +197,7 @@ def test_an_import_that_does_not_end_is_tried_again_later(
     monkeypatch.setattr(probe, "PROBE_TIMEOUT_S", 1.0)
     head = commit(checkout, {"python/tvm/__init__.py": source})
     for _attempt in range(2):
-        with pytest.raises(ImportUnfinishedError, match=message) as caught:
+        with pytest.raises(CheckUnfinishedError, match=message) as caught:
             make(LocalRepository(checkout, tmp_path / "objects"), head, tmp_path / "data", whole=True)
         assert caught.value.transient
         assert not list((tmp_path / "data" / "toolchains").glob("*/assay-*"))
@@ -242,6 +242,21 @@ def test_a_failed_smoke_test_is_no_toolchain(
             git(checkout, "rev-parse", "HEAD"),
             tmp_path / "d",
         )
+
+
+def test_a_smoke_test_that_does_not_end_leaves_nothing(
+    checkout: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(*_: object) -> str:
+        raise CheckUnfinishedError("whether the compiler works is not known")
+
+    repository, head = LocalRepository(checkout, tmp_path / "objects"), git(checkout, "rev-parse", "HEAD")
+    with monkeypatch.context() as patched:
+        patched.setattr(commit_toolchain, "smoke_test", hang)
+        with pytest.raises(CheckUnfinishedError):
+            make(repository, head, tmp_path / "data")
+    assert not list((tmp_path / "data" / "toolchains").glob("*/assay-*"))
+    assert make(repository, head, tmp_path / "data")[1].is_dir(), "it works once the machine does"
 
 
 def test_what_works_in_place_of_the_whole_package(checkout: Path, wheel: Path, tmp_path: Path) -> None:

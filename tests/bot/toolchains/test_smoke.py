@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from bot.errors import CheckUnfinishedError
 from bot.toolchains import ToolchainSpec, smoke
 
 
@@ -25,3 +27,38 @@ def test_a_compiler_for_gpus_alone_is_not_tried_where_it_is_installed(
 ) -> None:
     monkeypatch.setattr(smoke, "run_tool", lambda *_: pytest.fail("there may be no GPU here"))
     assert smoke.smoke_test(spec("tensorrt", "tensorrt==10.9"), Path(sys.executable)) == ""
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, *results: tuple[str, str]) -> None:
+    """The smoke test prints these verdicts and messages."""
+
+    def run_tool(_module: str, _arguments: object, on_event: Callable[[dict[str, str]], None]) -> None:
+        for verdict, message in results:
+            on_event({"test": "relu(x + 1)", "verdict": verdict, "phase": "compile", "message": message})
+
+    monkeypatch.setattr(smoke, "run_tool", run_tool)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        ("hang", "no end after 120 s"),
+        ("out_of_memory", "killed"),
+        ("invalid", "the reference does not run"),
+        ("crash", "OSError: [Errno 28] No space left on device"),
+    ],
+)
+def test_what_a_busy_machine_does_is_no_failure_of_the_commit(
+    monkeypatch: pytest.MonkeyPatch, result: tuple[str, str]
+) -> None:
+    answer(monkeypatch, ("pass", ""), result)
+    with pytest.raises(CheckUnfinishedError, match="not known") as caught:
+        smoke.smoke_test(spec("openvino", "openvino==2026.1"), Path(sys.executable))
+    assert caught.value.transient
+
+
+def test_a_crash_beside_a_hang_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, ("hang", "no end after 120 s"), ("crash", "KeyError: relu"))
+    why = smoke.smoke_test(spec("openvino", "openvino==2026.1"), Path(sys.executable))
+    assert "KeyError: relu" in why
+    assert "no end" in why
