@@ -88,22 +88,25 @@ def pending(
     limit: int,
     head: CacheKey | None = None,
     verdicts: Collection[Verdict] = (),
+    by_verdict: bool = False,
 ) -> list[str]:
     """At most `limit` planned cases without an outcome under `key`, in rank order.
 
-    With `head`, only those whose outcome under `head` is one of `verdicts`.
+    With `head`, only those whose outcome under `head` is one of `verdicts`; with `by_verdict`, those of the
+    first verdict before those of the next one.
     """
     query = (
         select(CampaignCase.case_id)
         .outerjoin(OutcomeRow, _at(OutcomeRow, key))
         .where(CampaignCase.campaign_id == campaign_id, OutcomeRow.case_id.is_(None))
-        .order_by(CampaignCase.rank)
-        .limit(limit)
     )
     if head is not None:
         other = aliased(OutcomeRow)
-        query = query.join(other, _at(other, head)).where(other.verdict.in_([v.value for v in verdicts]))
-    return list(session.scalars(query))
+        places = {verdict.value: place for place, verdict in enumerate(verdicts)}
+        query = query.join(other, _at(other, head)).where(other.verdict.in_(places))
+        if by_verdict:
+            query = query.order_by(case(places, value=other.verdict))
+    return list(session.scalars(query.order_by(CampaignCase.rank).limit(limit)))
 
 
 def cached(session: Session, campaign_id: int, key: CacheKey, before: datetime) -> int:

@@ -101,10 +101,12 @@ def run_pending(
     shard_options: ShardOptions,
     head: CacheKey | None = None,
     verdicts: Collection[Verdict] = (),
+    *,
+    by_verdict: bool = False,
 ) -> None:
     """Runs planned cases without an outcome there, until the budget is spent.
 
-    With `head`, only those whose outcome at head is one of `verdicts`.
+    With `head`, only those whose outcome at head is one of `verdicts`; as in `outcomes.pending`.
     """
     while remaining_budget(context, shard_options) > 0:
         with context.reading() as (session, campaign):
@@ -115,6 +117,7 @@ def run_pending(
                 limit=SHARD_CASES,
                 head=head,
                 verdicts=verdicts,
+                by_verdict=by_verdict,
             )
         if not cases:
             return

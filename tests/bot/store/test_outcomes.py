@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,17 @@ def test_pending_at_base_can_be_narrowed_by_the_verdict_at_head(database: Databa
         assert outcomes.pending(session, campaign_id, BASE, limit=9, head=HEAD, verdicts=[Verdict.PASS]) == [
             "c1"
         ]
+
+
+def test_pending_at_base_can_be_ordered_by_the_verdict_at_head(database: Database) -> None:
+    campaign_id = campaign(database, cases=["c3", "c2", "c1", "c0"])
+    verdicts = {"c0": "unsupported", "c1": "pass", "c2": "unsupported", "c3": "pass"}
+    record(database, *(outcome(case, verdict) for case, verdict in verdicts.items()))
+    wanted = [Verdict.UNSUPPORTED, Verdict.PASS]
+    with database.reading() as session:
+        narrowed = partial(outcomes.pending, session, campaign_id, BASE, limit=9, head=HEAD, verdicts=wanted)
+        assert narrowed() == ["c3", "c2", "c1", "c0"]
+        assert narrowed(by_verdict=True) == ["c2", "c0", "c3", "c1"]
 
 
 def test_counts_see_planned_cases_only(database: Database) -> None:
