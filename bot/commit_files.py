@@ -59,7 +59,15 @@ class TreeSource(FileSource, Protocol):
         ...
 
     def change(
-        self, target: str, base: str, head: str, /, *, paths: Sequence[str] = (), max_files: int = 300
+        self,
+        target: str,
+        base: str,
+        head: str,
+        /,
+        *,
+        paths: Sequence[str] = (),
+        max_files: int | None = None,
+        hunks: bool = True,
     ) -> Mapping[str, Any]:
         """The change between two commits, in the form of `bot.github.changes`."""
         ...

@@ -78,9 +78,9 @@ def _search(
     more: bool = False,
 ) -> dict[str, Any]:
     """The answer over these sources. more: commits that they leave out may be searched over others."""
-    reach = sources.reach(sources.revisions(between), progress)
+    reach = sources.reach(sources.revisions(between), progress, presumed=more)
     shas = reach.usable
-    why = "do not work with this wheel: left for later" if more else "work with no wheel: not searched"
+    why = "likely need what this wheel lacks: left for later" if more else "work with no wheel: not searched"
     for left_out in filter(None, (reach.before, reach.between)):
         ends = " to ".join(dict.fromkeys(left_out[at][:12] for at in (0, -1)))
         progress(f"{len(left_out)} commits, {ends}, {why}")

@@ -3,13 +3,17 @@
 Commits whose compiler sources are equal to those of the commit before are left out: nothing can tell them
 apart. All are laid over the wheel of the last commit, so that two of them differ in nothing else. Older
 commits with which that wheel does not work are laid over a wheel of their time, if the others do not show
-the change: to find which commits work takes more toolchains than to search them.
+the change: to find which commits work takes more toolchains than to search them. Which do is first read in
+their sources (`needed_names`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from math import floor, log2
 from pathlib import Path
 
 from bot import toolchains
@@ -22,10 +26,13 @@ from bot.errors import BrokenSourcesError, CheckUnfinishedError, UsageError
 from bot.toolchains import ToolchainSpec
 from bot.toolchains.overlay import find_layout
 from bot.toolchains.registry import OnProgress
+from bot.toolchains.unreachable_sources import needed_names
 
 #: As `toolchains.resolve` and `toolchains.provision`.
 Resolve = Callable[[RepositoryConfig, ReadFile, Path], ToolchainSpec]
 Provision = Callable[[ToolchainSpec, Path, OnProgress], object]
+#: As `bot.toolchains.unreachable_sources.needed_names`.
+Needs = Callable[[ToolchainSpec], frozenset[str]]
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,7 @@ class Sources:
     older: ToolchainSpec | None = None
     resolve: Resolve = toolchains.resolve
     provision: Provision = toolchains.provision
+    needs: Needs = needed_names
 
     def spec(self, sha: str, *, older: bool = False) -> ToolchainSpec:
         """The toolchain of a commit."""
@@ -88,18 +96,32 @@ class Sources:
 
         return [one.commit for one in revisions(shas, trees)]
 
-    def reach(self, shas: Sequence[str], progress: OnProgress) -> Reach:
+    def reach(self, shas: Sequence[str], progress: OnProgress, *, presumed: bool = False) -> Reach:
         """Which commits work over which wheel; the last one works.
 
         Where commits work again and again not, the search skips them.
+
+        presumed  whether commits that need names of missing sources are left out untried, which is enough if
+                  the change lies among the others
         """
-        begin = _first(shas, lambda sha: self.works(sha, progress))
+        guess = self.presumed(shas)
+        begin = _first(shas, lambda sha: self.works(sha, progress), guess, presumed=presumed)
         rest, newer = tuple(shas[:begin]), tuple(shas[begin:])
         window = _window(rest, lambda sha: self.works(sha, progress, older=True)) if self.older else None
         if window is None:
             return Reach(rest, (), (), newer)
         first, end = window
         return Reach(rest[:first], rest[first:end], rest[end:], newer)
+
+    def fits(self, sha: str, working: str) -> bool:
+        """Whether a commit needs no name of missing sources but those that a working one needs, too."""
+        return self.needs(self.spec(sha)) <= self.needs(self.spec(working))
+
+    def presumed(self, shas: Sequence[str]) -> int:
+        """The place of the first commit that most likely works, as it needs no name that the last one does
+        not need.
+        """
+        return bisect_left(shas, True, hi=len(shas) - 1, key=lambda sha: self.fits(sha, shas[-1]))
 
     def works(self, sha: str, progress: OnProgress, *, older: bool = False) -> bool:
         """Whether a commit passes the smoke test."""
@@ -139,9 +161,11 @@ def list_sources(
     progress: OnProgress,
     resolve: Resolve = toolchains.resolve,
     provision: Provision = toolchains.provision,
+    needs: Needs = needed_names,
 ) -> Iterator[Sources]:
-    """The folders and wheels with which the bad end of a range works, as they are found: the widest folders
-    and the nearest wheel first, and of other wheels only one with which both ends work, which is the last.
+    """The folders and wheels with which the bad end of a range works, as they are found: the nearest wheel
+    first, of its folders those that most likely work with most commits; and of other wheels only one with
+    which both ends work, which is the last.
 
     Raises UsageError if the repository is another compiler's, ProvisionError if no wheel works.
     """
@@ -151,18 +175,37 @@ def list_sources(
         raise UsageError(f"--repo is a repository of {layout.backend}: use --backend {layout.backend}")
     wanted = config.toolchain.model_copy(update={"provisioner": ["overlay"]})
     config = config.model_copy(update={"toolchain": wanted})
+    candidates = resolve(config, bad, data_dir).candidates()
+    found = [
+        Sources(repository, config, data_dir, one, False, None, resolve, provision, needs)
+        for one in candidates
+    ]
     working = set()
-    for candidate in resolve(config, bad, data_dir).candidates():
-        sources = Sources(repository, config, data_dir, candidate, resolve=resolve, provision=provision)
-        if sources.works(between.bad, progress):
-            if sources.works(between.good, progress):
+    for _, of_wheel in groupby(found, key=lambda one: _wheel(one.like)):
+        for sources in _likeliest_first(of_wheel, between):
+            if not sources.works(between.bad, progress):
+                continue
+            if sources.fits(between.good, between.bad) and sources.works(between.good, progress):
                 yield replace(sources, complete=True)
                 return
-            if _folders(candidate) not in working:
-                working.add(_folders(candidate))
+            if _folders(sources.like) not in working:
+                working.add(_folders(sources.like))
                 yield sources
     if not working:
         raise BrokenSourcesError(f"the sources of {between.bad[:12]} work with no wheel; see above")
+
+
+def _likeliest_first(found: Iterable[Sources], between: CommitRange) -> list[Sources]:
+    """Sources over one wheel, the widest folders first, unless twice as many commits most likely work with
+    less: to search twice as many takes one more toolchain.
+    """
+    listed = list(found)
+
+    def doublings(sources: Sources) -> int:
+        shas = sources.revisions(between)
+        return floor(log2(len(shas) / (len(shas) - sources.presumed(shas))))
+
+    return sorted(listed, key=doublings) if len(listed) > 1 else listed
 
 
 def over_two_wheels(found: Sequence[Sources], between: CommitRange, progress: OnProgress) -> Sources:
@@ -196,10 +239,22 @@ def _wheel(like: ToolchainSpec) -> str | None:
     return like.requirements[0].partition("==")[2] if like.overlay else None
 
 
-def _first(shas: Sequence[str], works: Callable[[str], bool]) -> int:
-    """The place of the first commit that works; the last one does. Tries the first one, then the middle."""
+def _first(
+    shas: Sequence[str], works: Callable[[str], bool], guess: int = 0, *, presumed: bool = False
+) -> int:
+    """The place of the first commit that works; the last one does. Tries the one at `guess` and the one
+    before, then the middle.
+
+    presumed  whether those before `guess` are known not to work if it does
+    """
     low, high = -1, len(shas) - 1
-    middle = 0
+    if guess > 0 and (guess == high or works(shas[guess])):
+        if presumed or not works(shas[guess - 1]):
+            return guess
+        high = guess - 1
+    elif guess > 0:
+        low = guess
+    middle = 0 if low < 0 else (low + high) // 2
     while high - low > 1:
         low, high = (low, middle) if works(shas[middle]) else (middle, high)
         middle = (low + high) // 2

@@ -53,24 +53,28 @@ def read_change(
     head: str,
     *,
     paths: Sequence[str] = (),
-    max_files: int = MAX_FILES,
+    max_files: int | None = None,
+    hunks: bool = True,
 ) -> dict[str, Any]:
     """The change from commit `base` to `head`.
 
     local  runs git in a repository with both commits: (arguments, stdin) → output
     fetch  fetches the contents of these ids if they are missing
     paths  the files and folders that are compared; none for all
+    max_files  files that are read, in place of MAX_FILES
+    hunks  whether the hunks of files of both commits are listed
     """
     options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames")
     raw = local("--literal-pathspecs", "diff-tree", *options, base, head, "--", *paths)
     found = list(_moved(_entries(raw.decode(errors="replace"))))
-    entries = _first(found, max_files)
+    entries = _first(found, max_files or MAX_FILES)
     ids = list(dict.fromkeys(one for entry in entries for one in (entry.old, entry.new) if one))
     for at in range(0, len(ids), _CHUNK):
         fetch(ids[at : at + _CHUNK])
     contents, complete = _contents(local, entries)
-    hunks = _hunks(local, base, head, [entry for entry in entries if _both(entry, contents)])
-    files = [_file(entry, contents, hunks) for entry in entries]
+    compared = [entry for entry in entries if hunks and _both(entry, contents)]
+    found_hunks = _hunks(local, base, head, compared)
+    files = [_file(entry, contents, found_hunks) for entry in entries]
     truncated = len(entries) < len(found) or not complete
     return {"base": base, "head": head, "files": files, "truncated": truncated}
 

@@ -9,23 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from bot.toolchains.registry import ToolchainSpec
 from bot.toolchains.source_digests import source_of
 
-#: Changed files that are read. Between two releases of TVM 740 native files differ, of 11 MB.
-MAX_FILES = 1000
+#: Changed files that are read. Between two releases of TVM 1,000 native files differ, and 500 of Python.
+MAX_FILES = 2000
 _REMEMBERED = 4  # campaigns run one after another
-_NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
+_REMEMBERED_NEEDS = 512  # commits of a bisection
+
+_File = Mapping[str, Any]  # as `bot.github.changes` has it
 
 
 @dataclass(frozen=True)
 class UnreachableSources:
     """Name → the first file that has it, of the compiler's files that its toolchain does not have.
 
-    A dotted name counts whole, and each of its parts alone.
+    Names are words; in quotes, or of modules of the compiler, also several joined by dots.
 
     wheel    what the toolchain has in their place, such as "apache-tvm 0.26.0"
     gained   names that those files have at the commit, and had not when the wheel was released
@@ -51,22 +53,15 @@ def read_unreachable_sources(spec: ToolchainSpec, base: str) -> UnreachableSourc
     return _read(spec, spec.commit.sha, base)
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _read(spec: ToolchainSpec, _sha: str, base: str) -> UnreachableSources:
-    """Of a spec and its commit: specs of commits with equal Python are equal."""
-    own = _differences(spec, base) if base else []
-    released = release_commit(spec)
-    since = _differences(spec, released) if released else own
-    before = set[str]()
-    for file in since:
-        before.update(_names(file["old"] or ""))
-    after = _by_file((file["path"], file["new"] or "") for file in since)
-    return UnreachableSources(
-        wheel=spec.requirements[0].replace("==", " "),
-        gained={name: path for name, path in after.items() if name not in before},
-        changed=_by_file((file["path"], text) for file in own for text in _changed_lines(file)),
-        touched=_by_file((file["path"], file["new"] or "") for file in own),
-    )
+def needed_names(spec: ToolchainSpec) -> frozenset[str]:
+    """Names that an overlay's Python has gained since its wheel was released, as has what it does not carry.
+
+    A commit that needs none that a working one does not need most likely works: of TVM's from v0.25.0 to
+    v0.26.0, over the wheel 0.26.0, exactly those work. None if the repository has no tag of the release.
+    """
+    if spec.commit is None or not spec.overlay or not spec.unreachable:
+        return frozenset()
+    return _needed(spec, spec.commit.sha)
 
 
 def release_commit(spec: ToolchainSpec) -> str:
@@ -78,17 +73,51 @@ def release_commit(spec: ToolchainSpec) -> str:
     return next(filter(None, tags), "")
 
 
-def _differences(spec: ToolchainSpec, before: str) -> list[dict[str, Any]]:
-    """The files out of reach that differ between `before` and the commit (`bot.github.changes`)."""
+@lru_cache(maxsize=_REMEMBERED)
+def _read(spec: ToolchainSpec, _sha: str, base: str) -> UnreachableSources:
+    """Of a spec and its commit: specs of commits with equal Python are equal."""
+    names = _Names(spec)
+    own = _unreachable(spec, _differences(spec, base, hunks=True)) if base else []
+    released = release_commit(spec)
+    since = _unreachable(spec, _differences(spec, released)) if released else own
+    return UnreachableSources(
+        wheel=spec.requirements[0].replace("==", " "),
+        gained=names.gained(since),
+        changed=names.by_file((file["path"], text) for file in own for text in _changed_lines(file)),
+        touched=names.by_file((file["path"], file["new"] or "") for file in own),
+    )
+
+
+@lru_cache(maxsize=_REMEMBERED_NEEDS)
+def _needed(spec: ToolchainSpec, _sha: str) -> frozenset[str]:
+    released = release_commit(spec)
+    if not released:
+        return frozenset()
+    names, files = _Names(spec), _differences(spec, released, laid=True)
+    missing = names.gained(_unreachable(spec, files))
+    laid = [file for file in files if any(file["path"].startswith(f"{one.path}/") for one in spec.overlay)]
+    return frozenset(missing.keys() & names.gained(laid).keys())
+
+
+def _differences(spec: ToolchainSpec, before: str, *, laid: bool = False, hunks: bool = False) -> list[_File]:
+    """The compiler's files that differ between `before` and the commit.
+
+    laid  those too that the overlay carries
+    """
     commit = spec.commit
     assert commit is not None
+    paths = [*spec.unreachable, *(one.path for one in spec.overlay if laid)]
     change = source_of(commit).change(
-        commit.target, before, commit.sha, paths=spec.unreachable, max_files=MAX_FILES
+        commit.target, before, commit.sha, paths=paths, max_files=MAX_FILES, hunks=hunks
     )
-    return [file for file in change["files"] if spec.is_out_of_reach(file["path"])]
+    return list(change["files"])
 
 
-def _changed_lines(file: Mapping[str, Any]) -> Iterator[str]:
+def _unreachable(spec: ToolchainSpec, files: Iterable[_File]) -> list[_File]:
+    return [file for file in files if spec.is_out_of_reach(file["path"])]
+
+
+def _changed_lines(file: _File) -> Iterator[str]:
     """The lines of both sides that differ, hunk by hunk."""
     old, new = ((file[side] or "").splitlines() for side in ("old", "new"))
     for old_start, old_count, new_start, new_count in file["hunks"]:
@@ -96,16 +125,46 @@ def _changed_lines(file: Mapping[str, Any]) -> Iterator[str]:
         yield "\n".join(new[new_start - 1 : new_start - 1 + new_count] if new_count else ())
 
 
-def _by_file(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for path, text in texts:
-        for name in _names(text):
-            found.setdefault(name, path)
-    return found
+@dataclass(frozen=True)
+class _Names:
+    """Reads names in the sources of a spec's commit."""
+
+    spec: ToolchainSpec
+
+    def gained(self, files: Iterable[_File]) -> dict[str, str]:
+        """Name → file, of the names that these files have, and had not before."""
+        before, after = set[str](), dict[str, str]()
+        for file in files:
+            before.update(self._of(file["old"] or ""))
+            module = self._module(file["path"]) if file["old"] is None else ""
+            for name in (*self._of(file["new"] or ""), module):
+                after.setdefault(name, file["path"])
+        return {name: path for name, path in after.items() if name and name not in before}
+
+    def by_file(self, texts: Iterable[tuple[str, str]]) -> dict[str, str]:
+        """Name → the first file whose text has it."""
+        found: dict[str, str] = {}
+        for path, text in texts:
+            for name in self._of(text):
+                found.setdefault(name, path)
+        return found
+
+    def _of(self, text: str) -> set[str]:
+        dotted = (joined[0].strip("\"'") for joined in self._joined.finditer(text))
+        return {*_WORD.findall(text), *dotted}
+
+    def _module(self, path: str) -> str:
+        """The module of a Python file that lies beside those which are laid, "" for any other file."""
+        root = next((one.path.removesuffix(one.place) for one in self.spec.overlay), "")
+        inside = path.startswith(root) and path.endswith(".py")
+        name = path[len(root) :].removesuffix(".py").removesuffix("/__init__") if inside else ""
+        return name.replace("/", ".")
+
+    @cached_property
+    def _joined(self) -> re.Pattern[str]:
+        """Names joined by dots: in quotes, as native functions are registered, and of modules."""
+        packages = "|".join(sorted({re.escape(one.place.partition("/")[0]) for one in self.spec.overlay}))
+        return re.compile(rf'["\'][A-Za-z_]\w*(?:\.\w+)+["\']|\b(?:{packages})(?:\.\w+)+')
 
 
-def _names(text: str) -> Iterator[str]:
-    for match in _NAME.finditer(text):
-        yield match[0]
-        if "." in match[0]:
-            yield from match[0].split(".")
+_WORD = re.compile(r"[A-Za-z_]\w*")

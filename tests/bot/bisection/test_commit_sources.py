@@ -79,7 +79,11 @@ class Wheels:
             lambda _line: None,
             self.resolve,
             cast("Provision", self.provision),
+            self.needs,
         )
+
+    def needs(self, _spec: ToolchainSpec) -> frozenset[str]:
+        return frozenset()
 
     @staticmethod
     def _spec(read: CommitFiles, wheel: str, folder: str) -> ToolchainSpec:
@@ -213,3 +217,50 @@ def test_a_change_between_two_wheels_may_be_of_the_wheels() -> None:
     answer, _asked = Change.since(15, two_wheels())
     assert (answer["kind"], answer["between"]) == ("range", COMMITS[13:15])
     assert answer["across_wheels"]
+
+
+@dataclass
+class Reading(Wheels):
+    """Wheels whose missing names are read: `needed` has the places of commits that need one."""
+
+    needed: dict[tuple[str, str], range] = field(default_factory=dict)
+
+    def needs(self, spec: ToolchainSpec) -> frozenset[str]:
+        assert isinstance(spec.commit, CommitFiles)
+        places = self.needed.get((spec.requirements[0].partition("==")[2], spec.overlay[0].path), range(0))
+        return frozenset({"missing"} if COMMITS.index(spec.commit.sha) in places else ())
+
+
+def places_made(wheels: Wheels) -> list[tuple[str, int]]:
+    return [(wheel, COMMITS.index(sha)) for wheel, sha in dict.fromkeys(wheels.made)]
+
+
+def test_commits_that_need_missing_names_are_not_tried() -> None:
+    wheels = Reading({("2", "all"): (15, 19), ("1", "all"): (0, 12)}, needed={("2", "all"): range(15)})
+    answer, asked = Change.since(17, wheels)
+    assert (answer["kind"], answer["release"]) == ("found", COMMITS[17])
+    assert asked == [COMMITS[15:]]
+    assert places_made(wheels) == [("2", 19), ("2", 15)]
+
+
+def test_of_one_wheel_what_most_commits_likely_work_with_comes_first() -> None:
+    reach = {("2", "all"): (17, 19), ("2", "part"): (8, 19), ("1", "part"): (0, 5)}
+    needed = {("2", "all"): range(17), ("2", "part"): range(8)}
+    wheels = Reading(reach, needed=needed)
+    assert Change.since(9, wheels)[1] == [COMMITS[8:]]
+    assert places_made(wheels) == [("2", 19), ("2", 8)]
+    assert Change.since(3, Reading(reach, needed=needed))[1] == [
+        COMMITS[8:],
+        COMMITS[17:],
+        COMMITS[:6] + COMMITS[8:],
+    ]
+
+
+def test_a_wrong_guess_costs_tries_and_no_commit() -> None:
+    reach = {("2", "all"): (9, 19), ("1", "all"): (0, 5)}
+    for needed in (range(13), range(4), range(19)):
+        wheels = Reading(reach, needed={("2", "all"): needed})
+        answer, asked = Change.since(11, wheels)
+        assert (answer["kind"], answer["release"]) == ("found", COMMITS[11]), needed
+        assert asked[-1][0] in (COMMITS[9], COMMITS[0]), needed
+        assert reached(Reading(reach, needed={("2", "all"): needed}).sources()) == (0, 6, 3, 11)

@@ -95,7 +95,7 @@ def test_what_the_shards_cost_is_summed_by_step(world: World) -> None:
     running = summary.costs["running"]
     assert (running.runs, running.seconds, running.busy) == (len(TESTS), 2.0, 1.5)
     assert running.overhead == 2.0 * world.settings.workers / 1.5
-    assert summary.costs["comparing"].phases == {"compile": 5.0}, "two shards at base, one of repeats at each"
+    assert summary.costs["comparing"].phases == {"compile": 3.75}, "a shard at base, one of repeats at each"
     assert summary.phases[Side.HEAD][Phase.COMPILE] == {
         Verdict.CRASH: 7,
         Verdict.HANG: 1,
@@ -129,10 +129,10 @@ def test_base_runs_what_failed_at_head_first(world: World) -> None:
     world.push()
     world.run()
     ordinary = [s for s in world.runner.shards if not s.fresh and s.toolchain == digest_of("1")]
-    failing, unsupported, rest = ({NAMES[case] for case in shard.cases} for shard in ordinary)
-    assert {TESTS[test][1][0] for test in failing} == {"crash", "hang", "wrong_result"}
-    assert {TESTS[test][1][0] for test in unsupported} == {"unsupported"}
-    assert {TESTS[test][1][0] for test in rest} == {"pass"}
+    failing, rest = ([TESTS[NAMES[case]][1][0] for case in shard.cases] for shard in ordinary)
+    assert set(failing) == {"crash", "hang", "wrong_result"}
+    assert rest == ["unsupported"] * rest.count("unsupported") + ["pass"] * rest.count("pass")
+    assert set(rest) == {"unsupported", "pass"}
 
 
 def test_a_second_campaign_on_the_same_toolchains_executes_nothing(world: World) -> None:

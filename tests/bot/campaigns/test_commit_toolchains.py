@@ -159,19 +159,6 @@ def test_a_second_pull_request_with_the_same_base_runs_nothing_at_base(world: Wo
     assert found[0] == found[1] != []
 
 
-def test_base_starts_once_for_what_head_refuses_and_what_it_passes(world: World) -> None:
-    """A start of the compiler is most of what a few cases cost; what head refuses comes first."""
-    world.push()
-    world.run()
-    at_base = [
-        [fakes.NAMES[case] for case in shard.cases]
-        for shard in world.runner.shards
-        if shard.toolchain == fakes.digest_of("1") and not shard.fresh
-    ]
-    assert at_base[-1] == ["Hann_support_lost", "If_never_supported", "Abs_fine", "Erf_fixed", "Max_fine"]
-    assert len(at_base) == 2, "another for what fails at head"
-
-
 def test_a_change_that_breaks_the_compiler_is_a_finding(world: World) -> None:
     world.use(
         resolve=lambda config, read: Complete(fakes.resolve(config, read).label),

@@ -10,8 +10,8 @@ import pytest
 from bot import toolchains
 from bot.commit_files import CommitFiles
 from bot.github.local_repository import LocalRepository
-from bot.toolchains import ToolchainSpec
-from bot.toolchains.unreachable_sources import read_unreachable_sources
+from bot.toolchains import ToolchainSpec, unreachable_sources
+from bot.toolchains.unreachable_sources import needed_names, read_unreachable_sources
 from tests.bot.toolchains.test_overlay import MARKER, TARGET, checkout, commit, config, git
 
 __all__ = ["checkout"]
@@ -26,6 +26,8 @@ def def_function(*names: str) -> str:
 @pytest.fixture
 def commits(checkout: Path) -> tuple[Path, str, str]:
     """A repository whose release has `subtract`; base has `later`, too, and head `subtract2` in its place."""
+    unreachable_sources._read.cache_clear()  # commits of one second have equal ids
+    unreachable_sources._needed.cache_clear()
     commit(checkout, {OPERATORS: def_function("subtract", "kept")})
     git(checkout, "tag", "--force", "v0.26.0")
     base = commit(checkout, {LATER: def_function("later"), "docs/index.md": "unread\n"})
@@ -98,3 +100,16 @@ def test_a_toolchain_that_has_all_lacks_nothing(commits: tuple[Path, str, str], 
     for spec in (replace(whole, overlay=()), replace(whole, unreachable=()), replace(whole, commit=None)):
         found = read_unreachable_sources(spec, base)
         assert (found.gained, found.changed, found.touched) == ({}, {}, {})
+
+
+def test_the_missing_names_that_a_commit_needs(commits: tuple[Path, str, str], tmp_path: Path) -> None:
+    repository, base, head = commits
+    assert needed_names(specs(repository, tmp_path, base)[0]) == frozenset(), "its Python does not use them"
+    assert needed_names(specs(repository, tmp_path, head)[0]) == {"subtract2", "relax.op.subtract2"}
+    module = commit(repository, {NEW: "value = 1\n", MARKER: "import tvm.relax.new\n\nNAME = 'released'\n"})
+    whole, frontend = specs(repository, tmp_path, module)
+    assert needed_names(whole) == frozenset(), "it has the module"
+    assert needed_names(frontend) == {"tvm.relax.new"}
+    git(repository, "tag", "--delete", "v0.26.0")
+    unreachable_sources._needed.cache_clear()
+    assert needed_names(specs(repository, tmp_path, head)[0]) == frozenset(), "it is not known since when"
