@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
-#: Messages of the C library for ENOSPC, EDQUOT, EMFILE, ENFILE, EAGAIN of fork (errno(3)).
+#: Messages of the C library for ENOSPC, EDQUOT, EMFILE, ENFILE, EAGAIN of fork (errno(3)); and of gcc and
+#: clang whose compiler proper was killed, as the kernel does for want of memory.
 _FULL = re.compile(
-    r"\b(No space left on device|Disk quota exceeded|Too many open files|Resource temporarily unavailable)\b"
+    r"\b(No space left on device|Disk quota exceeded|Too many open files|Resource temporarily unavailable"
+    r"|Killed signal terminated program|command failed due to signal 9)\b"
 )
 
 

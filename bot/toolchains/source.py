@@ -31,6 +31,7 @@ from bot.toolchains.wheel_pins import needed_beside
 from fuzzing import backends
 from fuzzing.execute.sandbox import launcher
 from fuzzing.execute.sandbox.launch import interpreter_folders, sandboxed_command
+from fuzzing.exhausted_resources import exhausted_resource
 
 _LINES = 50  # of a failed build that are shown
 _FILE_BYTES = 16 << 30  # the largest file of a build, such as a library with debug information
@@ -134,7 +135,9 @@ def _tools(root: Path, requirements: tuple[str, ...], progress: OnProgress) -> P
 
 
 def _run(spec: ToolchainSpec, command: str, tree: BuildTree, tools: Path, seconds: float) -> None:
-    """Runs one command in the sandbox; raises BuildFailedError with its last lines."""
+    """Runs one command in the sandbox; raises BuildFailedError with its last lines, or ProvisionError if the
+    machine lacks a resource.
+    """
     assert spec.config is not None
     build = spec.config.build
     line = f"exec 2>&1; cd {shlex.quote(str(tree.files))} && {command}"
@@ -160,9 +163,9 @@ def _run(spec: ToolchainSpec, command: str, tree: BuildTree, tools: Path, second
         raise ProvisionError(f"{spec.label}: {command}: ended by signal {-done.returncode}")
     if done.returncode:
         lines = processes.tail(done.stdout + done.stderr, _LINES, 16_000).replace(str(tree.files), ".")
-        raise BuildFailedError(
-            f"{spec.label}: the build fails in: {command} (exit status {done.returncode})\n{lines}"
-        )
+        # What the machine lacks says nothing of the commit; a build that failed for good is not repeated.
+        kind = ProvisionError if exhausted_resource(lines) else BuildFailedError
+        raise kind(f"{spec.label}: the build fails in: {command} (exit status {done.returncode})\n{lines}")
 
 
 def _environment(tree: BuildTree, tools: Path) -> dict[str, str]:

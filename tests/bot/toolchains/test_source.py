@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import subprocess
@@ -154,6 +155,21 @@ def test_a_failed_build_shows_its_last_lines_and_is_not_repeated(checkout: Path)
         make(checkout, spec, steps)
     assert str(again.value) == str(caught.value)
     assert not any("building" in step for step in steps)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "c++: fatal error: Killed signal terminated program cc1plus",
+        "/tmp/ccXyZ.s: fatal error: error writing to /tmp/ccXyZ.s: No space left on device",
+    ],
+)
+def test_a_build_for_which_the_machine_is_too_small_is_tried_again(checkout: Path, said: str) -> None:
+    spec = resolve(checkout, commands=(f"echo '{said}' >&2; exit 1",))
+    for _attempt in range(2):
+        with pytest.raises(ProvisionError, match=re.escape(said)) as caught:
+            make(checkout, spec)
+        assert not isinstance(caught.value, BuildFailedError)
 
 
 def test_a_kill_leaves_nothing_half_built(checkout: Path) -> None:
