@@ -208,7 +208,7 @@ class Worker:
             "error": caught.kind.__name__,
             "module": caught.kind.__module__,
             "message": caught.message,
-            "traceback": [f"{_relative(code.co_filename)}:{code.co_name}" for code in theirs[-50:]],
+            "traceback": [f"{_relative(code.co_filename)}:{_qualified(code)}" for code in theirs[-50:]],
             "log": list(caught.log),
             "sticky": caught.sticky,
         }
@@ -237,6 +237,11 @@ def _max_file_bytes() -> int:
 
     bound, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     return sys.maxsize if bound == resource.RLIM_INFINITY else bound
+
+
+def _qualified(code: CodeType) -> str:
+    """A function's name with its class, where Python knows it (3.11): converters may all have one name."""
+    return str(getattr(code, "co_qualname", code.co_name)).replace(".<locals>", "")
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ from fuzzing.triage.traits import read_traits
 _BRACKETED = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}")
 #: How frontends call the function of an operator: `convert_x` in TVM's older ones and Torch-TensorRT,
 #: `translate_x` in OpenVINO's.
-_CONVERTER = re.compile(r":_?(?:convert|translate)_\w+$")
+_CONVERTER = re.compile(r"[:.]_?(?:convert|translate)_\w+$")
 
 
 @register_strategy("opera")

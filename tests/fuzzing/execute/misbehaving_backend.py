@@ -109,10 +109,20 @@ def _until(path: str) -> None:
         time.sleep(0.01)
 
 
+class _Converter:
+    def convert(self, value: str) -> int:
+        def number() -> int:
+            return int(value)
+
+        return number()
+
+
 def _do(action: str) -> None:
     kind, _, rest = action.partition(" ")
     if kind == "raise":
         raise ValueError(rest)
+    if kind == "convert":
+        _Converter().convert(rest)
     if kind == "mumble":
         raise _MumbledError
     if kind == "segfault":

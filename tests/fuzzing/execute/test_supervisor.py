@@ -110,6 +110,12 @@ def test_an_exception_is_reported_with_its_phase(phase: str) -> None:
     assert execution.traceback[-1] == "misbehaving_backend.py:_do"
 
 
+def test_the_functions_of_a_traceback_have_their_classes() -> None:
+    execution = one("convert:convert nothing")
+    inner = "misbehaving_backend.py:_Converter.convert"
+    assert execution.traceback[-2:] == (inner, f"{inner}.number")
+
+
 @pytest.mark.parametrize("phase", ["convert", "compile", "run"])
 def test_a_native_crash_is_charged_to_its_case_and_costs_one_respawn(phase: str) -> None:
     supervisor: Supervisor[int] = Supervisor(command())
