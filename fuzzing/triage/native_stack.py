@@ -82,3 +82,13 @@ def exception_frames(traceback: tuple[str, ...]) -> tuple[str, ...]:
     if traceback and _BINDING_FRAME.search(traceback[-1]):
         return ()
     return python_frames(traceback)
+
+
+def refused_what_python_built(traceback: tuple[str, ...]) -> bool:
+    """Whether native code of the compiler raised where Python code of the compiler called it.
+
+    traceback  entries "file:function", outermost first; TVM's has its C++ functions, too
+    """
+    innermost = traceback[-1].partition(":")[0] if traceback else ".py"
+    callers = (frame for frame in traceback if not _ENTRY_FRAME.search(frame))
+    return not innermost.endswith(".py") and any(".py:" in frame for frame in callers)

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from fuzzing.triage.native_stack import exception_frames, native_frames, python_frames, runtime_message
+from fuzzing.triage.native_stack import (
+    exception_frames,
+    native_frames,
+    python_frames,
+    refused_what_python_built,
+    runtime_message,
+)
 
 DUMP = """Fatal Python error: Segmentation fault
 
@@ -57,6 +63,18 @@ def test_what_native_code_raises_has_no_place_in_python() -> None:
         "engine.py:run",
     )
     assert exception_frames(()) == ()
+
+
+def test_native_code_under_a_converter_in_python() -> None:
+    converter = (
+        "tvm/relax/frontend/onnx/onnx_frontend.py:Elu._impl_v1",
+        "op_common.h:InferBinary(const Call&)",
+    )
+    assert refused_what_python_built(converter)
+    assert not refused_what_python_built(converter[:1])
+    assert not refused_what_python_built(converter[1:])
+    assert not refused_what_python_built(("openvino/_ov_api.py:compile_model", "core.cpp:read(const Model&)"))
+    assert not refused_what_python_built(())
 
 
 @pytest.mark.parametrize(

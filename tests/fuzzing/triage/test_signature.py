@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from fuzzing.triage.signature import compute_signature
 from fuzzing.triage.title import MAX_TITLE
+from fuzzing.triage.traits import Traits
 
 
 def outcome(
@@ -253,3 +254,32 @@ def test_the_title_of_a_pair_names_what_its_one_side_raises() -> None:
     assert compute_signature(seen, "torch.exp by vmap").title == (
         "[ONNX] torch.exp by vmap: only one of two equal programs runs: TypeError: no such axis"
     )
+
+
+MIXED = (
+    "Binary operators must have the same datatype for both operands. However, R.subtract(R.const(1.0), lv)"
+)
+
+
+def test_what_converters_build_wrongly_is_a_bug_of_each() -> None:
+    """Selu of float16 and Elu of float64: TVM's inference of types refuses what both of them build."""
+    python, native = "onnx_frontend.py:ONNXGraphImporter._convert_operator", "op_common.h:InferBinary(Call)"
+    keys = {
+        phase: {
+            compute_signature(raised(MIXED, "TypeError", phase=phase, traceback=trace), operator).key
+            for operator in ("Selu", "Elu")
+        }
+        for phase, trace in {Phase.CONVERT: (python, native), Phase.COMPILE: (python, native)}.items()
+    }
+    assert [len(keys[phase]) for phase in (Phase.CONVERT, Phase.COMPILE)] == [2, 1]
+    assert len({compute_signature(raised(MIXED, traceback=(python,)), op).key for op in ("Selu", "Elu")}) == 1
+
+
+def test_types_do_not_part_what_native_code_refuses() -> None:
+    """TVM's Pow of mixed types, once 16 bugs."""
+    seen = raised(MIXED, "TypeError", traceback=("x.py:Pow._impl_v13", "op_common.h:InferBinary(Call)"))
+    keys = {
+        compute_signature(seen, "Pow", reduced=Traits("Pow", (dtype,), ("rank 1",), ("Pow",))).key
+        for dtype in ("float", "int")
+    }
+    assert len(keys) == 1
