@@ -131,6 +131,24 @@ def test_a_scalar_of_a_type_that_numpy_lacks(tmp_path: Path) -> None:
     assert code == BUG_SHOWN, message
 
 
+@pytest.mark.compiler_onnxruntime
+def test_memory_that_nothing_wrote_to_is_filled_at_the_second_try(tmp_path: Path) -> None:
+    code, message = execute(tmp_path, addition(), wrong("onnxruntime"))
+    script = (tmp_path / "reproducer.py").read_text()
+    assert code == BUG_GONE, message
+    unwritten = script.replace(
+        "        say(faults=faults",
+        """        if os.environ.get("MALLOC_PERTURB_"):
+            faults.append("unwritten")
+        say(faults=faults""",
+    )
+    (tmp_path / "reproducer.py").write_text(unwritten)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "reproducer.py"], capture_output=True, text=True, timeout=600
+    )
+    assert (done.returncode, "THE BUG SHOWS: unwritten" in done.stdout) == (BUG_SHOWN, True)
+
+
 #: apache-tvm 0.27 returns all three results of a BatchNormalization in a branch for the one output.
 BRANCHES = """<ir_version: 8, opset_import: ["" : 15]>
 g (float[1,1] x, bool c) => (float[1,1] y) <float[1] o = {1}, float[1] n = {0}> {
