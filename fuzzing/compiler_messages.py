@@ -47,6 +47,11 @@ WRAPPERS: tuple[Rule, ...] = (
     (r"(?s)\bTo facilitate the conversion of unsupported operations, .*", "", "advice"),
     (r"(?m)^(?:Summary|Details|Not Implemented|Additional error message):?\s*$", "", "a heading"),
     (r"(?m)^-- ", "", "a list's dash"),
+    (
+        r"\n# Metadata omitted\. Use show_meta=True in script\(\) method to show it\.",
+        "",
+        "TVM's script printer",
+    ),
     (r"While validating ONNX node '<(?:(?!While validating )[^\n])*?>': ?", "", "tensors, of the test"),
     (
         r"While validating node '(?>(?:(?!While validating )[^\n])*?' with friendly_name ')"
@@ -59,6 +64,7 @@ WRAPPERS: tuple[Rule, ...] = (
 #: Parts that differ between two runs of one bug: (pattern, replacement, reason).
 VARIABLE_PARTS: tuple[Rule, ...] = (
     (r"https?://\S+", "URL", "documentation moves with the release"),
+    (r"\bmetadata\[\"[\w.]+\"\]\[\d+\]", "CONSTANT", "an array in TVM's Relax, as a variable is"),
     (r"\bR\.(\w++)\([\w, ]*\)", r"R.\1(…)", "variables of a call in TVM's Relax"),
     (
         r"\bR\.(\w++)\((?:\w++, R\.const\([^()\n]*+\)|R\.const\([^()\n]*+\), \w++)\)",

@@ -240,8 +240,12 @@ def _max_file_bytes() -> int:
 
 
 def _qualified(code: CodeType) -> str:
-    """A function's name with its class, where Python knows it (3.11): converters may all have one name."""
-    return str(getattr(code, "co_qualname", code.co_name)).replace(".<locals>", "")
+    """A function's name with its class, where Python knows it (3.11): converters may all have one name.
+
+    The code that stands for a C++ function in TVM's tracebacks has its name alone.
+    """
+    qualified = str(getattr(code, "co_qualname", code.co_name)).replace(".<locals>", "")
+    return qualified if qualified.endswith(code.co_name) else code.co_name
 
 
 @lru_cache(maxsize=4096)

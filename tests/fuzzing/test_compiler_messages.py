@@ -234,3 +234,14 @@ def test_words_are_compared_in_their_order() -> None:
     words = message_words("Concat: shape [3,4] of node 'a' and axis 7")
     assert has_words("Concat: shape [1] of node 'other' and axis 0", words)
     assert not has_words("axis 7 and shape of Concat", words)
+
+
+MIXED = "Binary operators must have the same datatype.  However, R.power({}) uses datatype T.{} on the LHS."
+
+
+def test_an_array_in_relax_is_an_operand_like_any() -> None:
+    """TVM prints a comment of its own line behind the call that has one."""
+    note = "# Metadata omitted. Use show_meta=True in script() method to show it."
+    array = MIXED.format('x, metadata["ir.GenericConst"][0]', "float16").replace(" uses", f"\n{note} uses")
+    assert parse_message(array).template == parse_message(MIXED.format("x, y", "float32")).template
+    assert "R.power(…) uses datatype T.TYPE" in parse_message(array).template

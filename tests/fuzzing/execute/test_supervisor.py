@@ -114,6 +114,7 @@ def test_the_functions_of_a_traceback_have_their_classes() -> None:
     execution = one("convert:convert nothing")
     inner = "misbehaving_backend.py:_Converter.convert"
     assert execution.traceback[-2:] == (inner, f"{inner}.number")
+    assert one("convert:foreign").traceback[-1].endswith("pass.cc:ns::Pass::run(int)")
 
 
 @pytest.mark.parametrize("phase", ["convert", "compile", "run"])
