@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from fuzzing.cases import EquivalentPair, OnnxModel, Tensor, TestCase
 from fuzzing.cases.values import Value, value_from_json
 from fuzzing.execute.reference_outputs import outputs_to_json
@@ -158,15 +156,13 @@ def _find_exact_inputs(case: TestCase) -> frozenset[str]:
     if not isinstance(case.program, OnnxModel):
         return frozenset()
     module = importlib.import_module("fuzzing.backends.onnx_reference.exact_inputs")
-    powers = [name for name, value in case.values() if isinstance(value, Tensor) and _has_powers(value)]
-    exact: frozenset[str] = module.find_exact_inputs(case.program.model, powers)
+    given = {
+        name: decode(value.dtype, value.array())
+        for name, value in case.values()
+        if isinstance(value, Tensor) and value.dtype in ROUNDING
+    }
+    exact: frozenset[str] = module.find_exact_inputs(case.program.model, given)
     return exact
-
-
-def _has_powers(value: Tensor) -> bool:
-    """Whether all numbers are powers of two."""
-    numbers = decode(value.dtype, value.array()) if value.dtype in ROUNDING else None
-    return numbers is not None and numbers.dtype.kind == "f" and bool((np.frexp(numbers)[0] == 0.5).all())
 
 
 def _move_windows_and_transforms(case: TestCase, how: str) -> TestCase:

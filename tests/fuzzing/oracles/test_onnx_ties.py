@@ -45,6 +45,12 @@ WRONG = {
         "(float[3] x) => (int64[2] y) <int64[1] k = {2}> { v, y = TopK(x, k) }", [5, 1, 5], [2, 0]
     ),
     "a number cast": Claim("(float[1] x) => (int64[1] y) { y = Cast<to = 7>(x) }", [3], [2]),
+    "a sample on the border": Claim(
+        "(float[1,4] x) => (float[1,1,1,1] y) <float[1,1,1,1] d = {1}, int64[1] b = {0}> "
+        "{ y = RoiAlign(d, x, b) }",
+        [[1, 1, 3, 3]],
+        [[[[0]]]],
+    ),
     "float64 that is not narrowed": Claim("(double[1] x) => (double[1] y) { y = Floor(x) }", [3], [2]),
 }
 LEFT_TO_ROUNDING = {
@@ -65,6 +71,12 @@ LEFT_TO_ROUNDING = {
         "else_branch = e () => (float[1] q) { q = Identity(x) }> }",
         [3],
         [8],
+    ),
+    "one of three samples on the border": Claim(
+        "(float[1,4] x) => (float[1,1,1,1] y) <float[1,1,1,1] d = {1}, int64[1] b = {0}> "
+        "{ y = RoiAlign(d, x, b) }",
+        [[1, 1, 4, 4]],
+        [[[[0]]]],
     ),
     "an attribute that is rounded to the type": Claim(
         "(float[1] x) => (float[1] y) { y = ThresholdedRelu<alpha = 2.0>(x) }", [2], [2]
