@@ -41,6 +41,12 @@ def reduction(given: Operands) -> bool:
     return vectors(1)(given) and axes_fit(given.shape(0), given.value(1) if axes is None else axes)
 
 
+def accumulation(given: Operands) -> bool:
+    """The axis, an input, is within the rank."""
+    shape, axis = given.shape(0), given.value(1)
+    return shape != () and axes_fit(shape, axis)
+
+
 def unsqueeze(given: Operands) -> bool:
     """Axes are a vector, within the rank of the result, each once."""
     shape, axes = given.shape(0), given.value(1)

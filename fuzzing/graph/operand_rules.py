@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from fuzzing.graph.axis_rules import (
+    accumulation,
     axes_fit,
     axis_fits,
     center_crop_pad,
@@ -438,6 +439,8 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "Conv": _convolution,
     "ConvInteger": _integer_convolution,
     "ConvTranspose": transposed_convolution_fits,
+    "CumProd": accumulation,
+    "CumSum": accumulation,
     "DeformConv": _kernel_fits,
     "DequantizeLinear": _dequantization,
     "Div": _division,

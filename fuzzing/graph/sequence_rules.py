@@ -6,6 +6,8 @@ The operators' pages in the ONNX reference (https://onnx.ai/onnx/operators/) hav
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
 
 from fuzzing.graph.operands import Operands
 
@@ -117,8 +119,19 @@ def scan(given: Operands) -> bool:
 
 
 def n_grams(given: Operands) -> bool:
-    """The shortest n-gram has a word, the longest is in the pool, no number of words or start is negative."""
+    """The shortest n-gram has a word, the longest is in the pool, no number of words or start is negative.
+
+    The pool holds whole n-grams, each once, and `ngram_indexes` is parallel to it.
+    """
     low, high = given.get("min_gram_length", 0), given.get("max_gram_length", 0)
-    counts = given.get("ngram_counts", ())
-    fits = 1 <= low <= high <= len(counts) and list(counts) == sorted(counts) and counts[0] >= 0
-    return fits and bool(given.get("max_skip_count", 0) >= 0)
+    counts = list(given.get("ngram_counts", ()))
+    pool = list(given.get("pool_int64s") or given.get("pool_strings") or ())
+    fits = 1 <= low <= high <= len(counts) and counts == sorted(counts) and counts[0] >= 0
+    if not fits or given.get("max_skip_count", 0) < 0 or counts[-1] > len(pool):
+        return False
+    found: list[tuple[Any, ...]] = []
+    for length, (begin, end) in enumerate(pairwise([*counts, len(pool)]), 1):
+        if (end - begin) % length:
+            return False
+        found += [tuple(pool[at : at + length]) for at in range(begin, end, length)]
+    return len(set(found)) == len(found) == len(given.get("ngram_indexes", ()))

@@ -16,6 +16,8 @@ LACKS = re.compile(
     r"|subgraph input \d+ has unknown shape|Subgraph must have the shape set for all outputs"
     # ONNX gives these attributes no meaning in other modes, and does not forbid them.
     r"|exclude_outside can be set to 1 when|when anti-aliasing is set, Resize only supports mode"
+    # ONNX's function of CenterCropPad, where the shape is int32.
+    r"|Type parameter \(T\) of Optype \(Max\) bound to different types \(tensor\(int64\) and tensor\(int32\) "
     r"|X_shape\.NumDimensions\(\) == 4 was false"  # LRN; ONNX has "N x C x D1 x D2, ... Dn"
 )
 #: Rows of docs/findings.md: operators of the model, and the message.

@@ -74,6 +74,10 @@ def scan(
         given = dict(context or {})
         given.update(zip(node.body.input_names, [*states, *items]))
         results = node._run_body(given, attributes=attributes, bindings=bindings)
+        if any(np.shape(old) != np.shape(new) for old, new in zip(states, results)):
+            # "All the output tensors (state_variables as well as scan_output_element tensors) are required to
+            # have the same shape in each iteration": what the first state may be is left open.
+            raise ValueError("the shape of a state changes in a Scan")
         states = list(results[:count])
         for kept, result in zip(collected, results[count:]):
             kept.append(result)

@@ -417,6 +417,18 @@ def test_corrections_reach_functions() -> None:
     np.testing.assert_array_equal(found, X3.max(axis=2, keepdims=True))
 
 
+def test_a_state_of_a_scan_keeps_its_shape() -> None:
+    """onnxruntime refuses another shape; ONNX requires one shape "in each iteration"."""
+    graph = (
+        "(float[1] s, float[2,3] x) => (float[3] t) { t = Scan<num_scan_inputs = 1, "
+        "body = b (float[n] a, float[3] c) => (float[3] d) { d = Add(a, c) }>(s, x) }"
+    )
+    inputs = [np.zeros(1, F), np.ones((2, 3), F)]
+    with pytest.raises(ValueError, match="the shape of a state changes"):
+        corrected(model(graph, 18), inputs)
+    assert corrected(model(graph, 18), [np.zeros(3, F), inputs[1]])[0].tolist() == [2, 2, 2]
+
+
 def test_loop_without_a_trip_has_outputs_of_the_body_s_shape() -> None:
     _, graph, _, _ = CASES["Loop"]
     kept, scanned = corrected(model(graph.replace("[3,2]", "[0,2]"), 13), [line(1, 2), np.array(0, I)])

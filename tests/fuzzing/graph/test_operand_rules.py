@@ -203,6 +203,16 @@ FORBIDDEN = {
     "other heads than those of the keys": heads(4, 1),
     "a negative number of heads": rotary(-1),
     "n-grams from before the pool": tf_idf(1, 2, 0).replace("[0, 1], ngram_i", "[-1, 1], ngram_i"),
+    "pairs of an odd number of words": tf_idf(1, 2, 0).replace("[1, 2, 3]", "[1, 2, 3, 4]"),
+    "a word twice": (
+        tf_idf(1, 2, 0)
+        .replace("[1, 2, 3]", "[1, 1, 2, 3]")
+        .replace("[0, 1], ngram_i", "[0, 2], ngram_i")
+        .replace("ngram_indexes = [0, 1]", "ngram_indexes = [0, 1, 1]")
+    ),
+    "fewer places than n-grams": tf_idf(1, 2, 0).replace("ngram_indexes = [0, 1]", "ngram_indexes = [0]"),
+    "sums along no axis": "(float x) => (float y) <int64 a = {0}> { y = CumSum(x, a) }",
+    "products along no axis": "(float x) => (float y) <int64 a = {0}> { y = CumProd(x, a) }",
     "a list of one step": stft("[1]"),
     "a window that is a matrix": stft("", "[1,2] w = {1, 1}"),
     "a window of another length than the frames": stft("", "[1] w = {1}"),
@@ -241,6 +251,7 @@ FORBIDDEN = {
 
 ALLOWED = (
     columns("3, 3"),
+    "(float[2] x) => (float[2] y) <int64 a = {-1}> { y = CumSum(x, a) }",
     top("[1] k = {2}"),
     align("[1,4] r = {0, 0, 1, 1}", "[1] b = {0}"),
     integers("[2] [4]"),
