@@ -7,10 +7,12 @@ from types import ModuleType
 
 import pytest
 
+from bot.campaigns.classify import out_of_reach
 from bot.config.pins import find_pins
 from bot.errors import ConfigError
 from bot.reports import text as report_text
-from fuzzing import backends, compiler_messages
+from bot.toolchains import unreachable_sources
+from fuzzing import backends, compiler_messages, exhausted_resources
 from fuzzing.oracles import out_of_memory
 from fuzzing.triage import native_stack, signature, similar_failures, title
 from tests.hostile_texts import UNITS, repeat
@@ -22,6 +24,7 @@ CHEAP = 12
 #: Modules whose patterns search what others wrote
 MODULES: tuple[ModuleType, ...] = (
     *(compiler_messages, native_stack, signature, similar_failures, title, out_of_memory, report_text),
+    *(exhausted_resources, out_of_reach, unreachable_sources),
 )
 #: Patterns that are tried at one position only, and so need not be linear at all of them together.
 ANCHORED = {compiler_messages._TRAILER}

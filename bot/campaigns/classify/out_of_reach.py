@@ -32,7 +32,7 @@ _MISSING = re.compile(
 #: What says that a call does not fit a native function: of tvm_ffi, and of pybind11 and nanobind.
 _MISMATCHED = re.compile(
     r"Mismatched (?:number of arguments|type on argument #\d+) when calling: `(?P<ffi>[\w.]+)"
-    r"|(?P<bound>\w+)\(\): incompatible (?:function|constructor) arguments"
+    r"|\b(?P<bound>\w+)\(\): incompatible (?:function|constructor) arguments"
     r"|Required field `\w+` not set in type `(?P<type>[\w.]+)"
 )
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
