@@ -46,9 +46,12 @@ def merged(found: Sequence[Failure]) -> Iterator[list[Failure]]:
 def main(argv: Sequence[str]) -> int:
     """The benchmark's exit code."""
     parser = argparse.ArgumentParser(description="Which findings one signature merges.")
-    parser.add_argument("compilers", nargs="*", default=sorted(TITLES), choices=sorted(TITLES))
+    parser.add_argument("compilers", nargs="*", metavar="COMPILER", help=f"of {', '.join(TITLES)}")
+    given = parser.parse_args(argv).compilers
+    if wrong := set(given) - set(TITLES):
+        parser.error(f"no section for {', '.join(sorted(wrong))}")
     bugs = labels = 0
-    for compiler in parser.parse_args(argv).compilers:
+    for compiler in given or sorted(TITLES):
         found = failures(compiler)
         groups = list(merged(found))
         bugs += len(found)
