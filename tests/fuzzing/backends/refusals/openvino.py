@@ -1,0 +1,194 @@
+"""Refusals of OpenVINO."""
+
+# ruff: noqa: E501 - what a compiler says is kept in one piece
+
+from __future__ import annotations
+
+from tests.fuzzing.backends.refusals.said import Said
+
+_OV_CORE = "Exception from src/inference/src/cpp/core.cpp:105:\n"
+_OV_REPORT = (
+    "Check 'false' failed at src/frontends/common_translators/src/unconverted_ops_report.cpp:151:\n"
+    "FrontEnd API failed with OpConversionFailure:\nModel wasn't fully converted."
+)
+_OV_LOG = f"{_OV_CORE}{_OV_REPORT} Failed operations detailed log:\n"
+
+SAID = [
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_CORE}Exception from src/frontends/onnx/frontend/src/core/tensor.hpp:426:\n"
+        "Invalid data type FLOAT8E4M3FNUZ expected: BOOL, BFLOAT16, FLOAT4E2M1, FLOAT8E4M3FN, FLOAT8E5M2",
+        "type FLOAT8E4M3FNUZ",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_CORE}Exception from src/frontends/onnx/frontend/src/core/tensor.hpp:214:\n"
+        "Invalid data type FLOAT expected: INT64, raw data",
+        None,
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Exception from src/inference/src/core.cpp:104:\n[ GENERAL_ERROR ] "
+        "data has zero dimension which is not allowed",
+        "no tensors without elements",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_LOG}-- Col2Im-18 with a message:\nCheck '(dilations.size() == spatial_rank)' failed at "
+        "src/frontends/onnx/frontend/src/op/col2im.cpp:37:\nWhile validating ONNX node '<Node(Col2Im): v>':\n"
+        "Col2Im 'dilations' attribute must have size [2]. Got: 3\n",
+        "Col2Im 'dilations' attribute must have size [2]. Got: 3",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Exception from src/inference/src/core.cpp:104:\nCheck 'error_message.empty()' failed at src/frontends/"
+        "onnx/frontend/src/frontend.cpp:124:\nOpenVINO does not support the following ONNX operations: Det\n\n",
+        "no Det",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_REPORT}\nSummary:\n-- No conversion rule found for operations: aten::i0\n",
+        "no aten::i0",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Exception from src/inference/src/cpp/core.cpp:117:\nException from src/inference/src/dev/plugin.cpp:54:\n"
+        "Check '!shape.rank().is_dynamic()' failed at src/plugins/intel_cpu/src/node.cpp:108:\nUnexpected: CPU "
+        "plug-in doesn't support Parameter operation with dynamic rank. Operation name: x\n\n\n",
+        "the CPU plugin lacks Parameter operation with dynamic rank. Operation name: x",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_CORE}Exception from src/frontends/onnx/frontend/src/utils/common.cpp:81:\nUnsupported data type "
+        "INT2 expected: BOOL, BFLOAT16\n\n",
+        "type INT2 expected: BOOL, BFLOAT16",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_LOG}-- GridSample-22 with a message:\nCheck '(data_rank.is_dynamic() || data_rank.get_length() == "
+        "4)' failed at src/frontends/onnx/frontend/src/op/grid_sample.cpp:23:\nWhile validating ONNX node "
+        "'<Node(GridSample): Y>':\nGridSample is only supported for 4D input tensors. Got rank: 5\n\n",
+        "GridSample is only supported for 4D input tensors. Got rank: 5",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_LOG}-- Dropout-22 with a message:\nNon-constant training_mode input is not supported.\n\n",
+        "Non-constant training_mode input is not supported.",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_LOG}-- SplitToSequence-24 with a message:\nWhile validating ONNX node '<Node(SplitToSequence): "
+        "seq>': Check 'split_const != nullptr' failed at src/frontends/onnx/frontend/src/op/split_to_sequence.cpp"
+        ":65:\nSplitToSequence: 'split' input must be a constant\n\n",
+        "SplitToSequence: 'split' input must be a constant",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Exception from src/inference/src/cpp/core.cpp:117:\nException from src/inference/src/dev/plugin.cpp:54:\n"
+        "Exception from src/plugins/intel_cpu/src/nodes/kernels/x64/jit_uni_eltwise_generic.cpp:602:\n"
+        "unsupported src_prc: string\n\n\n",
+        "unsupported src_prc: string",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_LOG}-- Upsample-17 with a message:\nWhile validating ONNX node '<Node(Upsample): y>': "
+        "vector::_M_range_check: __n (which is 1) >= this->size() (which is 1)\n",
+        None,
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten.linalg_cross.default with a message:\nException happened during conversion of operation "
+        "linalg_cross/aten.linalg_cross.default with schema NONE\nCheck 'num_inputs >= min_inputs' failed at "
+        "src/frontends/pytorch/src/utils.cpp:55:\nGot less inputs 2 than expected 3\n",
+        None,
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten.linalg_vector_norm.default with a message:\nException happened during conversion of "
+        "operation linalg_vector_norm/aten.linalg_vector_norm.default with schema NONE\nCheck '(input_rank."
+        "is_dynamic() || input_rank.get_length() == 1)' failed at src/frontends/pytorch/src/op/norm.cpp:58:\n"
+        "FrontEnd API failed with OpConversionFailure:\n[PyTorch Frontend] ord=0 supported only for vector norm\n",
+        "[PyTorch Frontend] ord=0 supported only for vector norm",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten.std.correction with a message:\nException happened during conversion of operation "
+        "std/aten.std.correction with schema NONE\nCheck '(correction == 1)' failed at src/frontends/pytorch/src/"
+        "op/var_mean.cpp:53:\nFrontEnd API failed with OpConversionFailure:\n[PyTorch Frontend] Unexpected value "
+        "of correction.\n",
+        "value of correction",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- <built-in function getitem> with a message:\nException happened during conversion of "
+        "operation getitem_2/<built-in function getitem> with schema NONE\nCheck '(getitem_idx < static_cast<"
+        "int64_t>(list_elems.size()))' failed at src/frontends/pytorch/src/op/getitem.cpp:34:\nFrontEnd API failed "
+        "with OpConversionFailure:\n[PyTorch Frontend] Index: 2 is out of bounds of input list of len: 1\n",
+        None,
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten.min.default with a message:\nException happened during conversion of operation min_1/"
+        "aten.min.default with schema NONE\nCheck 'data_et.is_real() || data_et.is_integral_number()' failed at "
+        "src/core/src/op/util/arithmetic_reductions_keep_dims.cpp:27:\nElement type of data input must be numeric. "
+        "Got: boolean\n",
+        None,
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Exception from src/inference/src/core.cpp:114:\n[ GENERAL_ERROR ] Interpolate layer only supports resize "
+        "on spatial dimensions(depth, height and width)\n",
+        "[ GENERAL_ERROR ] Interpolate layer only supports resize on spatial dimensions(depth, height and width)",
+    ),
+    Said(
+        "openvino",
+        "GeneralFailure",
+        "Check 'm_axis == -1' failed at src/core/src/op/util/rnn_cell_base.cpp:66:\nDequantizeLinear doesn't "
+        "support case when dimension of X at axis 1 differs",
+        "DequantizeLinear doesn't support case when dimension of X at axis 1 differs",
+    ),
+    Said(
+        "openvino",
+        "GeneralFailure",
+        "Check 'ok' failed at src/core/src/op/fft.cpp:9:\nFFT op input element type must be f32, f16, or bf16",
+        "FFT op input element type must be f32, f16, or bf16",
+    ),
+    Said(
+        "openvino",
+        "GeneralFailure",
+        "Check 'ok' failed at src/common/snippets/x.cpp:9:\nRound emitter doesn't support ngraph operation",
+        None,
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten.bernoulli with a message:\naten::bernoulli expects a constant representing a generator seed",
+        "aten::bernoulli expects a constant representing a generator seed",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten._fft_c2c with a message:\nOnly forward, backward and ortho are supported.",
+        "Only forward, backward and ortho are supported.",
+    ),
+    Said("openvino", "RuntimeError", "DepthToSpace executor supports only 'nspc' or 'ncsp' layouts.", None),
+]

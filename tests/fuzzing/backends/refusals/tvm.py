@@ -1,0 +1,132 @@
+"""Refusals of TVM."""
+
+# ruff: noqa: E501 - what a compiler says is kept in one piece
+
+from __future__ import annotations
+
+from tests.fuzzing.backends.refusals.said import Said
+
+SAID = [
+    Said("tvm", "InternalError", "Check failed: dtype.bits % 8 == 0 (4 vs. 0) : ", "no tensors of 4 bits"),
+    Said(
+        "tvm",
+        "TypeError",
+        "one_hot op requires the input indices to have integer dtype. However, the given indices dtype is T.float32",
+        "one_hot op requires the input indices to have integer dtype",
+    ),
+    Said(
+        "tvm",
+        "AssertionError",
+        "Only resize1d/resize2d/resize3d are supported.",
+        "Only resize1d/resize2d/resize3d are supported.",
+    ),
+    Said(
+        "tvm",
+        "InternalError",
+        "Check failed: (IsFloatType(x.ty())) is false: power only applies to float",
+        "Check failed: (IsFloatType(x.ty())) is false: power only applies to float",
+    ),
+    Said(
+        "tvm",
+        "OpNotImplemented",
+        "The following operators are not supported for frontend ONNX: DFT",
+        "no DFT",
+    ),
+    Said("tvm", "AssertionError", "Unsupported function types ['min.dim']", "no 'min.dim'"),
+    Said("tvm", "NotImplementedError", "Position must be a constant.", "Position must be a constant."),
+    Said("tvm", "ValueError", "unknown dtype `object`", "no string tensors"),
+    Said("tvm", "ValueError", "unknown dtype `complex64`", "no complex64 tensors"),
+    Said(
+        "tvm",
+        "ValueError",
+        "Node  cannot handle ShapeExpr inputs.",
+        "a computed shape as this operator's input",
+    ),
+    Said("tvm", "ValueError", "TopK k must be a constant", "no k known only when it runs"),
+    Said("tvm", "ValueError", "TopK sorted must be 1 for Relax frontend", "TopK sorted must be 1"),
+    Said(
+        "tvm",
+        "TypeError",
+        "Prelu requires the input tensor to have float dtype. However, the given input dtype is T.int64",
+        "Prelu requires the input tensor to have float dtype",
+    ),
+    Said(
+        "tvm",
+        "ValueError",
+        "Slice requires a statically known starts length.",
+        "Slice requires a statically known starts length.",
+    ),
+    Said(
+        "tvm", "AssertionError", "Only constant axes currently supported", "no axes known only when they run"
+    ),
+    Said(
+        "tvm",
+        "TypeError",
+        "zero_point param datatype should be one of ['int8', 'uint8'], but got T.float8_e5m2",
+        "zero_point param datatype should be one of ['int8', 'uint8'], but got T.float8_e5m2",
+    ),
+    Said("tvm", "ValueError", "Dynamic Split not yet supported", "Dynamic Split not yet supported"),
+    Said(
+        "tvm",
+        "ValueError",
+        "LRN only supports 3D or 4D input, got 2D.",
+        "LRN only supports 3D or 4D input, got 2D.",
+    ),
+    Said("tvm", "KeyError", "'num_heads'", None),
+    Said(
+        "tvm",
+        "TypeError",
+        "Binary operators must have the same datatype for both operands.  However, R.power(x, y) uses datatype "
+        "T.float32 on the LHS and T.int64 on the RHS.",
+        None,
+    ),
+    Said("tvm", "ValueError", "no value in Constant", None),
+    Said(
+        "tvm",
+        "InternalError",
+        "Check failed: (from.MatchesCode(DLDataTypeCode::kDLFloat) && "
+        "to.MatchesCode(DLDataTypeCode::kDLFloat)) is false: ",
+        None,
+    ),
+    Said(
+        "tvm",
+        "AssertionError",
+        "Missing outputs during conversion. Expected 2 but Got 1 in MaxPool.",
+        None,
+    ),
+    Said(
+        "tvm",
+        "ValueError",
+        "Squeeze axis 1 has a symbolic extent that cannot be proven to be 1 at import time",
+        "Squeeze axis 1 has a symbolic extent that cannot be proven to be 1 at import time",
+    ),
+    Said(
+        "tvm",
+        "OpAttributeInvalid",
+        'Value wrap in attribute "mode" is invalid for operator Pad.',
+        'Value wrap in attribute "mode" is invalid for operator Pad.',
+    ),
+    Said(
+        "tvm",
+        "ValueError",
+        "scaled_dot_product_attention expects 2D or 4D inputs, but got 3D input",
+        "scaled_dot_product_attention expects 2D or 4D inputs, but got 3D input",
+    ),
+    Said(
+        "tvm",
+        "TypeError",
+        'ir.Op(span=None, ty=ir.Type(span=None), name="relax.sqrt", description="", arguments=(ir.ArgumentInfo(name="x", '
+        'type_info="Tensor", description="The input tensor."),), attrs_type_key="", num_inputs=1, support_level=10) '
+        "requires the input tensor to have float dtype. However, the given input dtype is T.int64",
+        "sqrt requires the input tensor to have float dtype",
+    ),
+    Said(
+        "tvm",
+        "KeyError",
+        "'Unregonized approximate algorithm for gelu: x.'",
+        "Unregonized approximate algorithm for gelu",
+    ),
+    Said(
+        "tvm", "ValueError", "Slice expects starts and ends to have the same length, but got 1 and 2.", None
+    ),
+]
