@@ -34,6 +34,12 @@ _BINDING_FRAME, _ENTRY_FRAME = (
     re.compile("|".join(pattern for pattern, _ in frames)) for frames in (_BINDING_FRAMES, _ENTRY_FRAMES)
 )
 
+#: Functions that call the converters of all operators: of TVM's frontends for ONNX and torch, of tinygrad's.
+_DISPATCHER = re.compile(
+    r"[.:](?:from_onnx|_construct_nodes|_convert_operator|from_exported_program|_translate_fx_graph"
+    r"|OnnxRunner\.__call__)$"
+)
+
 _PYTHON_FRAME = re.compile(r'^  File "([^"\n]+)", line \d+ in (\S+)', re.MULTILINE)
 _C_FRAME = re.compile(r'^  Binary file "[^"\n]*/([^"/\n]+)", at ([A-Za-z_]\w*)', re.MULTILINE)
 _CURRENT = re.compile(r"^Current thread [^\n]*:\n((?:  [^\n]*\n?)*)", re.MULTILINE)
@@ -84,11 +90,25 @@ def exception_frames(traceback: tuple[str, ...]) -> tuple[str, ...]:
     return python_frames(traceback)
 
 
-def refused_what_python_built(traceback: tuple[str, ...]) -> bool:
-    """Whether native code of the compiler raised where Python code of the compiler called it.
+def calling_converter(traceback: tuple[str, ...]) -> str:
+    """The frontend's innermost frame, as "file:function", where code outside the frontend raised; else "".
+
+    A check deep in the compiler refuses what several converters build, each of which is wrong by itself. The
+    frontend is the folder of the outermost frame of the compiler.
 
     traceback  entries "file:function", outermost first; TVM's has its C++ functions, too
     """
-    innermost = traceback[-1].partition(":")[0] if traceback else ".py"
-    callers = (frame for frame in traceback if not _ENTRY_FRAME.search(frame))
-    return not innermost.endswith(".py") and any(".py:" in frame for frame in callers)
+    frames = [frame for frame in traceback if not _ENTRY_FRAME.search(frame)]
+    if not frames or _folder(frames[-1]) == _folder(frames[0]):
+        return ""
+    inside = [frame for frame in frames if _folder(frame) == _folder(frames[0])]
+    return inside[-1].rsplit("/", 1)[-1]
+
+
+def is_dispatcher(frame: str) -> bool:
+    """Whether a frontend's function calls the converters of all operators, and so names none of them."""
+    return bool(_DISPATCHER.search(frame))
+
+
+def _folder(frame: str) -> str:
+    return frame.partition(":")[0].rpartition("/")[0]

@@ -13,9 +13,10 @@ from fuzzing.compiler_messages import normalize_message, parse_message
 from fuzzing.oracles.pair_sides import raised_error
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from fuzzing.triage.native_stack import (
+    calling_converter,
     exception_frames,
+    is_dispatcher,
     native_frames,
-    refused_what_python_built,
     runtime_message,
 )
 from fuzzing.triage.title import choose_subject, title
@@ -106,8 +107,9 @@ def compute_signature(
         root           the symptom upstream, where the case only shows what was computed wrongly before
 
     An exception whose message and innermost frame identify it has neither operator nor these fields: what
-    calls the failing function is the test's. It has the operator where native code refuses what a converter
-    in Python has built: each converter that builds such a thing is wrong by itself.
+    calls the failing function is the test's. Where a check outside the frontend refuses what a converter has
+    built, the converter's frame is the second one: each that builds such a thing is wrong by itself. If the
+    stack does not name the converter, the operator stays.
     """
     symptom = _SYMPTOMS.get(outcome.verdict, _other_symptom)(outcome)
     fields: dict[str, Any] = {
@@ -133,11 +135,12 @@ def compute_signature(
         }
         fields |= {} if reduced.root is None else {"root": dict(reduced.root)}
     if symptom.identifies and outcome.verdict is Verdict.CRASH and "root" not in fields:
-        unnamed: dict[str, Any] = {"dtypes": [], "needs": [], "component": ""}
-        if outcome.phase is not Phase.CONVERT or not refused_what_python_built(outcome.evidence.traceback):
-            unnamed["operator"] = ""
+        converter = calling_converter(outcome.evidence.traceback) if outcome.phase is Phase.CONVERT else ""
+        unnamed: dict[str, Any] = {"operator": "", "dtypes": [], "needs": [], "component": ""}
+        if converter and is_dispatcher(converter):
+            del unnamed["operator"]
         fields |= {name: value for name, value in unnamed.items() if name in fields}
-        fields["frames"] = fields["frames"][:1]
+        fields["frames"] = [*fields["frames"][:1], *([converter] if converter else ())]
     return Signature(compute_key(fields), _build_title(outcome, subject, frontend, symptom), fields)
 
 

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from fuzzing.triage.native_stack import (
+    calling_converter,
     exception_frames,
+    is_dispatcher,
     native_frames,
     python_frames,
-    refused_what_python_built,
     runtime_message,
 )
 
@@ -65,16 +66,32 @@ def test_what_native_code_raises_has_no_place_in_python() -> None:
     assert exception_frames(()) == ()
 
 
-def test_native_code_under_a_converter_in_python() -> None:
-    converter = (
-        "tvm/relax/frontend/onnx/onnx_frontend.py:Elu._impl_v1",
-        "op_common.h:InferBinary(const Call&)",
-    )
-    assert refused_what_python_built(converter)
-    assert not refused_what_python_built(converter[:1])
-    assert not refused_what_python_built(converter[1:])
-    assert not refused_what_python_built(("openvino/_ov_api.py:compile_model", "core.cpp:read(const Model&)"))
-    assert not refused_what_python_built(())
+ONNX = "tvm/relax/frontend/onnx/onnx_frontend.py:"
+NATIVE = "op_common.h:tvm::relax::InferBinary(const tvm::Call&)"
+
+
+@pytest.mark.parametrize(
+    ("trace", "converter"),
+    [
+        ((f"{ONNX}from_onnx", f"{ONNX}Elu._impl_v1", "tvm/relax/op/binary.py:add"), f"{ONNX}Elu._impl_v1"),
+        (
+            (f"{ONNX}from_onnx", f"{ONNX}Importer._convert_operator", NATIVE),
+            f"{ONNX}Importer._convert_operator",
+        ),
+        ((f"{ONNX}from_onnx", f"{ONNX}Elu._impl_v1"), ""),
+        ((NATIVE,), ""),
+        (("openvino/_ov_api.py:compile_model", "core.cpp:read(const Model&)"), ""),
+        ((), ""),
+    ],
+)
+def test_the_converter_that_calls_what_raises(trace: tuple[str, ...], converter: str) -> None:
+    assert calling_converter(trace) == converter.rpartition("/")[2]
+
+
+def test_dispatchers_name_no_converter() -> None:
+    assert is_dispatcher("onnx_frontend.py:ONNXGraphImporter._convert_operator")
+    assert is_dispatcher("onnx.py:OnnxRunner.__call__")
+    assert not is_dispatcher("onnx_frontend.py:Elu._impl_v1")
 
 
 @pytest.mark.parametrize(

@@ -262,17 +262,21 @@ MIXED = (
 
 
 def test_what_converters_build_wrongly_is_a_bug_of_each() -> None:
-    """Selu of float16 and Elu of float64: TVM's inference of types refuses what both of them build."""
-    python, native = "onnx_frontend.py:ONNXGraphImporter._convert_operator", "op_common.h:InferBinary(Call)"
-    keys = {
-        phase: {
-            compute_signature(raised(MIXED, "TypeError", phase=phase, traceback=trace), operator).key
-            for operator in ("Selu", "Elu")
-        }
-        for phase, trace in {Phase.CONVERT: (python, native), Phase.COMPILE: (python, native)}.items()
-    }
-    assert [len(keys[phase]) for phase in (Phase.CONVERT, Phase.COMPILE)] == [2, 1]
-    assert len({compute_signature(raised(MIXED, traceback=(python,)), op).key for op in ("Selu", "Elu")}) == 1
+    """TVM infers types of what Selu's and Elu's converters have built, and refuses it."""
+    file, native = "tvm/frontend/onnx/onnx_frontend.py", "op_common.h:InferBinary(Call)"
+    dispatcher = f"{file}:ONNXGraphImporter._convert_operator"
+
+    def keys(phase: Phase, *traces: tuple[str, ...]) -> int:
+        seen = [raised(MIXED, "TypeError", phase=phase, traceback=trace) for trace in traces]
+        pairs = zip(seen, ("Selu", "Elu"), strict=True)
+        return len({compute_signature(outcome, operator).key for outcome, operator in pairs})
+
+    assert keys(Phase.CONVERT, (dispatcher, native), (dispatcher, native)) == 2
+    assert keys(Phase.CONVERT, (f"{file}:Selu.f", native), (f"{file}:Elu.f", native)) == 2
+    shared = (dispatcher, f"{file}:Activation.f", native)  # the converter of both
+    assert keys(Phase.CONVERT, shared, shared) == 1
+    assert keys(Phase.CONVERT, (dispatcher,), (dispatcher,)) == 1
+    assert keys(Phase.COMPILE, (dispatcher, native), (dispatcher, native)) == 1
 
 
 def test_types_do_not_part_what_native_code_refuses() -> None:
