@@ -61,6 +61,7 @@ PATHS: dict[str, dict[str, str]] = {
         "bugs/reproduction.py:_resolve_build": "require_approval",
         "bugs/release_bisection.py:_resolve_approved": "require_approval",
         "campaigns/run/toolchain_build.py:build_toolchain": "its callers, above",
+        "campaigns/run/out_of_reach.py:read_unreachable": "the campaign, by its CampaignIntent",
         "campaigns/run/unchanged_compiler.py:find_unchanged": "the campaign, by its CampaignIntent",
     },
     "Approval": {
