@@ -51,6 +51,12 @@ class ApiSignatures:
 
 
 @cache
+def api_signatures() -> ApiSignatures:
+    """The signatures of all libraries, shared by this process."""
+    return ApiSignatures()
+
+
+@cache
 def _library(name: str) -> Any:
     if name == "keras":  # it needs the same backend as Assay's programs
         for variable, value in KERAS_ENVIRONMENT.items():

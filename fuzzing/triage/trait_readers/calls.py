@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fuzzing.cases import KerasLayer, Recipe, Tensor, TestCase, TorchCall
-from fuzzing.cases.arguments import TensorArg
+from fuzzing.prioritize.api_signatures import api_signatures
+from fuzzing.prioritize.instances import extract_instance
 from fuzzing.triage.traits import Traits, dtypes_of, register_traits, shape_needs
 
 
@@ -17,7 +17,7 @@ def traits(case: TestCase) -> Traits:
     assert isinstance(program, (TorchCall, KerasLayer))
     given = [given for _, given in case.inputs]
     shapes = [item.shape for item in given if isinstance(item, (Tensor, Recipe))]
-    needs = {*_parameters(program), *shape_needs(shapes)}
+    needs = {*_parameters(case, program), *shape_needs(shapes)}
     return Traits(_name(program), dtypes_of(given), tuple(sorted(needs)), (_name(program),))
 
 
@@ -25,16 +25,18 @@ def _name(program: TorchCall | KerasLayer) -> str:
     return program.layer if isinstance(program, KerasLayer) else program.api
 
 
-def _parameters(program: TorchCall | KerasLayer) -> Iterator[str]:
-    """The names of parameters given by name, and the places of plain ones given by place."""
+def _parameters(case: TestCase, program: TorchCall | KerasLayer) -> Iterator[str]:
+    """The names of parameters given by name, and of plain ones given by place.
+
+    A place whose parameter is not known (the library is not installed, say) is `parameter 1`.
+    """
     if isinstance(program, KerasLayer):
-        yield from (name for name, _ in (*program.kwargs, *program.call))
-        return
-    yield from _given("", program.args, program.kwargs)
-    if program.init is not None:
-        yield from _given("init ", program.init.args, program.init.kwargs)
-
-
-def _given(where: str, args: tuple[Any, ...], kwargs: tuple[tuple[str, Any], ...]) -> Iterator[str]:
-    yield from (f"{where}parameter {n}" for n, item in enumerate(args) if not isinstance(item, TensorArg))
-    yield from (f"{where}{name}" for name, _ in kwargs)
+        by_name = {name for name, _ in (*program.kwargs, *program.call)}
+    else:
+        made = () if program.init is None else program.init.kwargs
+        by_name = {name for name, _ in (*program.kwargs, *made)}
+    instance = extract_instance(case, api_signatures())
+    for name, value in instance.parameters:
+        plain = not (isinstance(value, dict) and "tensor" in value)
+        if name in instance.explicit and (plain or name in by_name):
+            yield f"parameter {name}" if name.isdigit() else name

@@ -11,8 +11,12 @@ import ast
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from fuzzing.cases import Recipe, Tensor, TestCase, TorchProgram
+from fuzzing.cases.arguments import argument_to_json
+from fuzzing.errors import CaseFormatError
+from fuzzing.prioritize.api_signatures import api_signatures
 from fuzzing.triage.traits import Traits, dtype_class, dtypes_of, register_traits, shape_needs
 
 #: Characters of a pattern; longer ones are digests, as for graphs.
@@ -42,6 +46,8 @@ _OPERATORS: dict[type[ast.AST], str] = {
     ast.Gt: "gt",
     ast.GtE: "ge",
 }
+#: Where functions and methods are looked for by their bare name.
+_NAMESPACES = ("torch", "torch.nn.functional", "torch.Tensor")
 #: What a statement with a body is called, where it is part of the pattern.
 _BLOCKS: dict[type[ast.AST], str] = {
     ast.If: "if",
@@ -211,9 +217,9 @@ class _Reader:
 
     def _note_arguments(self, name: str, given: list[ast.expr], named: Mapping[str, ast.expr]) -> None:
         """Notes what a call is given beside tensors."""
-        for place, item in enumerate(given):
+        for item, parameter in zip(given, _parameters_by_place(name, given, named), strict=True):
             if not _may_be_tensor(item):
-                self.needs.add(f"{name} parameter {place}")
+                self.needs.add(f"{name}{parameter}")
         for keyword, value in named.items():
             word = (
                 f"={value.value}" if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
@@ -233,6 +239,38 @@ class _Reader:
     def _nested_pattern(self, made: str, fed: Iterable[str]) -> str:
         inside = ", ".join(sorted({*filter(None, fed)}))
         return _format_pattern(made, [inside]) if inside else made
+
+
+def _parameters_by_place(name: str, given: list[ast.expr], named: Mapping[str, ast.expr]) -> list[str]:
+    """What the places of a call stand for: `.dim`, as if given by name; ` parameter 1` where that is unknown.
+
+    Functions and methods of torch are bound by the signatures of the installed library, so that the same
+    parameter is one need in both spellings.
+    """
+    places = [f" parameter {place}" for place in range(len(given))]
+    try:
+        args = [_argument(item) for item in given]
+        kwargs = {keyword: _argument(value) for keyword, value in named.items()}
+    except ValueError:  # a type or another name of torch, or arithmetic
+        return places
+    for space in _NAMESPACES:
+        bound = api_signatures().call(f"{space}.{name}", args, kwargs)
+        names = [found for found in bound.explicit if found not in kwargs]
+        if names and not names[0].isdigit():
+            names += names[-1:] * (len(given) - len(names))  # `x.view(2, 3)`: one parameter takes the rest
+            return [f".{found}" for found in names]
+    return places
+
+
+def _argument(node: ast.expr) -> Any:
+    """An argument as `fuzzing.prioritize.call_binding` has it; ValueError if it is neither written out nor
+    a tensor."""
+    if _may_be_tensor(node):
+        return {"tensor": ["float32", [1]]}
+    try:
+        return argument_to_json(ast.literal_eval(node))
+    except (CaseFormatError, TypeError) as error:
+        raise ValueError(str(error)) from None
 
 
 def _format_pattern(name: str, fed: Iterable[str]) -> str:

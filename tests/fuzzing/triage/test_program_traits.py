@@ -57,10 +57,13 @@ def test_a_model_is_read_with_its_parts() -> None:
 
 NEEDS = [
     ("return torch.add(x, x, alpha=2)", {"add.alpha", "add given one tensor twice"}),
-    ("return x.sum(1)", {"sum parameter 1"}),
-    ("return torch.nn.functional.pad(x, (1, 1), mode='reflect')", {"pad parameter 1", "pad.mode=reflect"}),
+    ("return x.sum(1)", {"sum.dim"}),
+    ("return torch.sum(x, dim=1)", {"sum.dim"}),
+    ("return x.reshape(3, 2)", {"reshape.shape"}),
+    ("return x.unknown(1)", {"unknown parameter 1"}),
+    ("return torch.nn.functional.pad(x, (1, 1), mode='reflect')", {"pad.pad", "pad.mode=reflect"}),
     ("return x.to(torch.float16)", {"torch.float", "to parameter 1"}),
-    ("x.mul_(2)\n    return x", {"mul in place", "mul parameter 1"}),
+    ("x.mul_(2)\n    return x", {"mul in place", "mul.other"}),
     ("x[0] = 1.0\n    return x", {"assigned in part"}),
     ("return x", set()),
 ]

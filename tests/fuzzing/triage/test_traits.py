@@ -173,8 +173,34 @@ def test_of_a_call_the_api_and_what_parameters_are_left() -> None:
     assert read_traits(call(x, x)) == Traits(
         "torch.cdist", ("float",), ("rank 1", "rank 2"), ("torch.cdist",)
     )
-    left = set(read_traits(call(x, x, 2.0, mode=1.0)).needs) - set(read_traits(call(x, x)).needs)
-    assert left == {"parameter 2", "mode"}
+    left = set(read_traits(call(x, x, 2.0, compute_mode=1.0)).needs) - set(read_traits(call(x, x)).needs)
+    assert left == {"p", "compute_mode"}
+
+
+@pytest.mark.parametrize("api", ["torch.kthvalue", "torch.Tensor.kthvalue"])
+def test_a_parameter_given_by_place_is_that_given_by_name(api: str) -> None:
+    x = TensorArg("x")
+    given = (("x", Tensor.of(np.ones(2, np.float32))),)
+    by_place, by_name = (
+        read_traits(TestCase(program, given, ORIGIN)).needs
+        for program in (TorchCall(api, (x, 1)), TorchCall(api, (x,), (("k", 1),)))
+    )
+    assert by_place == by_name == ("k", "rank 1")
+
+
+def test_a_parameter_that_a_list_takes_is_named_once() -> None:
+    given = (("x", Tensor.of(np.ones(4, np.float32))),)
+    x = TensorArg("x")
+    spread, listed = (
+        read_traits(TestCase(TorchCall("torch.Tensor.view", args), given, ORIGIN)).needs
+        for args in ((x, 2, 2), (x, [2, 2]))
+    )
+    assert spread == listed
+
+
+def test_a_place_of_an_api_that_is_not_there_keeps_its_number() -> None:
+    case = TestCase(TorchCall("torch.no_such_api", (TensorArg("x"), 1)), call(TensorArg("x")).inputs, ORIGIN)
+    assert "parameter 1" in read_traits(case).needs
 
 
 def test_of_a_layer_the_class_and_its_parameters() -> None:
