@@ -61,6 +61,25 @@ def _variants(node: Node, graph: Graph) -> Iterator[Node]:
             yield node._replace(inputs=tuple(inputs))
 
 
+def name_cast_types(attempt: Attempt[GraphState]) -> None:
+    """A Cast for a CastLike: ONNX defines the one by the other, so a failure that does not need the CastLike
+    shows the Cast's bug, and has its signature.
+    """
+    while attempt.any(_cast_candidates(attempt.best)):
+        pass
+
+
+def _cast_candidates(state: GraphState) -> Iterator[GraphState]:
+    for number, node in enumerate(state.graph.nodes):
+        if node.op == "CastLike" and not node.domain and node.inputs[1] is not None:
+            code = DTYPES.get(state.graph.types[node.inputs[1]].dtype)
+            if code is not None:
+                cast = node._replace(
+                    op="Cast", inputs=node.inputs[:1], attributes={**node.attributes, "to": code}
+                )
+                yield from _replace_node(state, number, cast)
+
+
 def _replace_node(state: GraphState, number: int, node: Node) -> Iterator[GraphState]:
     """The state with one node changed, if its types can be inferred."""
     graph = state.graph

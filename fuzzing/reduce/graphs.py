@@ -21,6 +21,7 @@ from fuzzing.reduce.graph_cuts import (
 from fuzzing.reduce.graph_simplification import (
     drop_optional,
     fill_empty_inputs,
+    name_cast_types,
     separate_operands,
     shrink_inputs_together,
     simplify_values,
@@ -43,6 +44,7 @@ SPEC = ReductionSpec[GraphState](
         Pass("unfold", inline_branches),
         Pass("inside", shrink_subgraphs),
         Pass("plain", drop_optional),
+        Pass("casts", name_cast_types),
         Pass("usual", use_common_types),
         Pass("fill", fill_empty_inputs),
         Pass("separate", separate_operands),

@@ -251,6 +251,34 @@ def test_types_become_common_where_the_bug_lets_them_and_casts_go_with_them() ->
     assert kept_operators(by(["Exp"], start)) == {"float32"}
 
 
+LIKE_AN_INPUT = "(float[2] x, double[1] t) => (double[2] y) { y = CastLike(x, t) }"
+LIKE_A_CONSTANT = "(float[2] x) => (double[2] y) <double[1] t = {1}> { y = CastLike(x, t) }"
+
+
+@pytest.mark.parametrize("graph", [LIKE_AN_INPUT, LIKE_A_CONSTANT])
+@pytest.mark.parametrize("needs_tensor", [False, True])
+def test_a_cast_is_by_a_tensor_only_if_the_failure_needs_that(graph: str, needs_tensor: bool) -> None:
+    case = onnx_case(graph, x=(2,))
+    if graph == LIKE_AN_INPUT:
+        case = replace(case, inputs=(*case.inputs, ("t", Tensor.of(np.ones(1, np.float64)))))
+
+    def classify(candidates: Sequence[GraphState]) -> list[str]:
+        found = [
+            [(node.op, candidate.graph.types[node.outputs[0]].dtype) for node in candidate.graph.nodes]
+            for candidate in candidates
+        ]
+        wanted = (
+            [("CastLike", "float64")] if needs_tensor else [("Cast", "float64")],
+            [("CastLike", "float64")],
+        )
+        return [SAME if nodes in wanted else CLEAN for nodes in found]
+
+    best = reduce(state_of(case), SPEC, classify).best
+    onnx.checker.check_model(best.case().program.to_bytes(), full_check=True)
+    assert [node.op for node in best.graph.nodes] == ["CastLike" if needs_tensor else "Cast"]
+    assert len(best.graph.inputs) == (2 if needs_tensor and graph == LIKE_AN_INPUT else 1)
+
+
 def test_a_type_that_matters_stays() -> None:
     model = onnx_case("(float16[2] x) => (float16[2] y) { y = Exp(x) }")
     start = state_of(replace(model, inputs=(("x", Tensor.of(np.ones(2, np.float16))),)))
