@@ -160,7 +160,8 @@ def explains(one: Signature, other: Signature) -> bool:
     They are alike but for needs, and whatever the one bug needs, the other case has. A case whose bug is
     upstream counts as what is wrong there would; the part of the compiler with its symptom is no evidence.
     Of an ONNX graph the other case may have inputs of further types: in the one, such operands (axes, sizes)
-    are initializers, whose types are no field.
+    are initializers, whose types are no field. It may not need a textual attribute more: that chooses the
+    algorithm, and the reduction found that the default one is right on its inputs.
     """
     left = {"needs", "root"} | ({"component"} if "root" in one.fields or "root" in other.fields else set())
     mine, others = (_comparable_fields(each.fields, left) for each in (one, other))
@@ -169,7 +170,10 @@ def explains(one: Signature, other: Signature) -> bool:
     types, further = (set(each.get("dtypes", ())) for each in (mine, others))
     if one.fields.get("frontend") == _GRAPHS and types and types <= further:
         others["dtypes"] = mine["dtypes"]
-    return mine == others and set(one.fields.get("needs", ())) <= set(other.fields.get("needs", ()))
+    needs, more = (set(each.fields.get("needs", ())) for each in (one, other))
+    if one.fields.get("frontend") == _GRAPHS and any("=" in need for need in more - needs):
+        return False
+    return mine == others and needs <= more
 
 
 def _without_alias(api: str) -> str:
