@@ -1,8 +1,8 @@
 """Checks that the findings in `docs/findings.md` still reproduce: `python -m tests.sweeps.findings [WORD]`.
 
 Each line of a table runs after its prelude, as pasted, in its own fork, since some kill their process. It
-reproduces if the compiler's output differs from the library's. WORD selects sections by title. Exit code 1 if
-a line no longer reproduces. Takes minutes.
+reproduces if the compiler's output differs from the library's, or if it takes 100 s of processor time. WORD
+selects sections by title. Exit code 1 if a line no longer reproduces. Takes minutes.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ class Section(NamedTuple):
 
 #: Runs each line in a fork of one process that imported the compiler; prints results as JSON.
 _EACH = """
-import json as _json, os as _os, sys as _sys, tempfile as _tempfile, traceback as _traceback
+import json as _json, os as _os, resource as _resource, sys as _sys, tempfile as _tempfile, traceback as _traceback
 for _row in _json.loads(_sys.argv[1]):
     with _tempfile.TemporaryFile("w+") as _out, _tempfile.TemporaryFile("w+") as _err:
         if (_pid := _os.fork()) == 0:
+            _resource.setrlimit(_resource.RLIMIT_CPU, (100, 100))
             _os.dup2(_out.fileno(), 1), _os.dup2(_err.fileno(), 2)
             _code = 0
             try:
