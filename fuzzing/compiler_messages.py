@@ -123,6 +123,11 @@ _PLACE = re.compile(
 )
 _SOURCE = re.compile(r"\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|hxx|inl)$")
 
+#: Begins what OpenVINO says of one of the operators that it could not convert, in the order of their names.
+_FAILED_OPERATOR = re.compile(r"^-- [\w.:]+-\d+ with a message:", re.MULTILINE)
+#: The number of a node, as `fuzzing.graph.onnx_writer` names those without a name: operands come first.
+_NODE_NUMBER = re.compile(r"\bvn(\d+)_\w")
+
 #: OpenVINO's text before the reason of a failed check: the node's outputs and their shapes.
 _PREAMBLE = re.compile(r"^(?:NAME,? )+(?=\w)|^Shape inference input shapes .*")
 
@@ -166,7 +171,7 @@ def normalize_message(text: str) -> str:
 @lru_cache(maxsize=1024)  # a campaign meets the same few messages again and again
 def parse_message(message: str) -> ParsedMessage:
     """Parses the innermost place that `message` names, and the complaint there."""
-    message = message[:MAX_TEXT]
+    message = _first_failed_operator(message[:MAX_TEXT])
     place = _find_innermost_place(message)
     if place is None:
         return _parse_complaint("", _complaint(message))
@@ -183,6 +188,19 @@ def parse_message(message: str) -> ParsedMessage:
         return _parse_complaint(file, complaint)
     # A heading may follow the place; then it is the only reason.
     return _parse_complaint(file, _complaint(message[: place.start()]), normalize_message(after))
+
+
+def _first_failed_operator(message: str) -> str:
+    """What `message` says of the first of several operators that failed: the later ones may fail for lack of
+    its output. All of it, if the nodes have no numbers.
+    """
+    begins = [found.start() for found in _FAILED_OPERATOR.finditer(message)]
+    if len(begins) < 2:
+        return message
+    parts = [message[begin:end] for begin, end in zip(begins, [*begins[1:], len(message)], strict=True)]
+    numbers = [_NODE_NUMBER.search(part) for part in parts]
+    numbered = [(int(found[1]), part) for found, part in zip(numbers, parts, strict=True) if found]
+    return min(numbered)[1] if len(numbered) == len(parts) else message
 
 
 def _line_before_frames(text: str) -> str:

@@ -245,3 +245,31 @@ def test_an_array_in_relax_is_an_operand_like_any() -> None:
     array = MIXED.format('x, metadata["ir.GenericConst"][0]', "float16").replace(" uses", f"\n{note} uses")
     assert parse_message(array).template == parse_message(MIXED.format("x, y", "float32")).template
     assert "R.power(…) uses datatype T.TYPE" in parse_message(array).template
+
+
+def _failed(*operators: str) -> str:
+    said = {
+        "QLinearConv": "Check 'a == b' failed at src/op/dequantize_linear.cpp:139:\nFrontEnd API failed with "
+        "GeneralFailure:\nThe number of zero point elements '5' must match\n",
+        "Trilu": "Exception from src/core/element_visitor.hpp:150:\nElement not supported\n",
+        "DepthToSpace": "Exception from src/core/element_visitor.hpp:150:\nElement not supported\n",
+    }
+    parts = [
+        f"-- {op}-18 with a message:\nWhile validating ONNX node '<Node({op}): {name}>': {said[op]}"
+        for op, name in (operator.split() for operator in operators)
+    ]
+    heading = "Model wasn't fully converted. Failed operations detailed log:\n"
+    names = ", ".join(f"{operator.split()[0]}-18" for operator in operators)
+    return f"{heading}{''.join(parts)}\nSummary:\n-- Conversion is failed for: {names}\n"
+
+
+def test_of_several_operators_that_failed_the_first_in_the_model_counts() -> None:
+    """OpenVINO sorts them by name, and what reads a failed operator may fail for that reason."""
+    alone = parse_message(_failed("QLinearConv vn0_QLinearConv"))
+    assert (alone.frame, alone.template) == ("dequantize_linear.cpp", "Check 'a == b'")
+    first, last = "QLinearConv vn9_QLinearConv", "QLinearConv vn12_QLinearConv"
+    assert parse_message(_failed(first, "Trilu vn10_Trilu")) == alone
+    assert parse_message(_failed("DepthToSpace vn10_DepthToSpace", first)) == alone
+    assert parse_message(_failed("DepthToSpace vn10_DepthToSpace", last)) != alone
+    unnumbered = parse_message(_failed("QLinearConv a", "Trilu b"))
+    assert unnumbered.frame == "element_visitor.hpp", "the last one, where the order is unknown"
