@@ -268,11 +268,15 @@ def _quantized_product(given: Operands) -> bool:
 
 
 def _quantized_matrix_product(given: Operands) -> bool:
-    """Besides, "scale and zero point must have same shape", where one number may be in a list."""
+    """Besides, each scale has a zero point of its shape."""
+    return _scales_have_zero_points(given) and _quantized_product(given)
+
+
+def _scales_have_zero_points(given: Operands) -> bool:
+    """ "Each scale and zero-point pair must have same shape", where one number may be in a list."""
     pairs = [(given.shape(at), given.shape(at + 1)) for at in (1, 4, 6)]
     single = {(), (1,)}
-    agree = all(None in pair or pair[0] == pair[1] or single.issuperset(pair) for pair in pairs)
-    return agree and _quantized_product(given)
+    return all(None in pair or pair[0] == pair[1] or single.issuperset(pair) for pair in pairs)
 
 
 def _dequantization(given: Operands) -> bool:
@@ -367,9 +371,11 @@ def _integer_convolution(given: Operands) -> bool:
 
 
 def _quantized_convolution(given: Operands) -> bool:
-    """Besides, scales of the filters are for all or for each, too, and that of the result is not 0."""
+    """Besides, scales of the filters are for all or for each, too, as their zero points are, and that of the
+    result is not 0.
+    """
     agree = _convolution(given, filters=3, bias=8) and _for_all_or_each(given, 3, (4, 5))
-    return agree and _quantized_product(given)
+    return agree and _scales_have_zero_points(given) and _quantized_product(given)
 
 
 def _for_all_or_each(given: Operands, filters: int, places: Iterable[int]) -> bool:

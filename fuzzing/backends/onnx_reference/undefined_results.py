@@ -11,6 +11,8 @@ which elements of the outputs depend on one: those that differ. Needs onnx; runs
     Add, Sub, Mul, Neg, Abs, Pow, Sum, ReduceSum, ReduceSumSquare, ReduceL1, ReduceProd, CumSum, MatMul
                     signed integers whose result does not fit; unsigned ones wrap by definition
     ReduceMean      over nothing
+    QLinearConv     a tie, by an odd zero point: rounded before it is added, as QuantizeLinear does and
+                    onnxruntime, or after, as ONNX's evaluator; its text does not say
     RoiAlign        mode "max": of the interpolated values, as in the text, OpenVINO and TVM, or of the
                     weighted corners, as in ONNX's evaluator and onnxruntime (onnx issue 4764)
     TopK            with `sorted` 0: the order
@@ -28,6 +30,7 @@ _OVERFLOWING = frozenset(
     | {"CumSum", "MatMul"}
 )
 _SHIFTS_DEFINED = 28  # the first opset whose BitShift defines every shift
+_FINER = 1 << 20  # parts of one, by which half of one is told from a number beside it; exact in float32
 _WATCHED = _OVERFLOWING | {
     "Div",
     "Mod",
@@ -35,6 +38,7 @@ _WATCHED = _OVERFLOWING | {
     "Cast",
     "CastLike",
     "BitShift",
+    "QLinearConv",
     "ReduceMean",
     "RoiAlign",
     "TopK",
@@ -68,6 +72,8 @@ def _filling(implementation: Any, op_type: str, fill: int) -> Any:
                 return _in_another_order(results, attributes) if fill else tuple(results)
             if op_type == "RoiAlign" and attributes.get("mode") == "max":
                 return (result + result.dtype.type(fill),)
+            if op_type == "QLinearConv":
+                return (_ties_after_zero(implementation, self, given, attributes, result) if fill else result,)
             if result.dtype.kind not in "iu":
                 return tuple(results)
             open_ = _left_open(implementation, self, op_type, inputs, attributes, result)
@@ -83,6 +89,26 @@ def _in_another_order(results: Any, attributes: Any) -> Tuple[Any, ...]:
     if attributes.get("sorted", 1):
         return tuple(results)
     return tuple([np.roll(result, 1, attributes.get("axis", -1)) for result in results])
+
+
+def _ties_after_zero(
+    implementation: Any, node: Any, inputs: Tuple[Any, ...], attributes: Any, result: Any
+) -> Any:
+    """What QLinearConv gives where ties are rounded to even after the zero point is added."""
+    scale, zero = inputs[6], np.asarray(inputs[7])
+    finer = scale / scale.dtype.type(_FINER)
+    [parts] = implementation._run(node, *inputs[:6], finer, np.int64(0), *inputs[8:], **attributes)
+    # A rounding's neighbor is another number with an odd zero point only.
+    ties = (parts % _FINER == _FINER // 2) & (zero.astype(np.int64) % 2 == 1)
+    limits = _range(zero.dtype)
+    other = np.clip(_to_odd(parts) + zero.astype(np.int64), *limits).astype(zero.dtype)
+    return np.where(ties, other, result)
+
+
+def _to_odd(parts: Any) -> Any:
+    """The odd neighbor of each tie, which a number of `_FINER` parts is."""
+    below = parts // _FINER
+    return np.where(below % 2 == 1, below, below + 1)
 
 
 def _defined_inputs(op_type: str, inputs: Tuple[Any, ...]) -> Tuple[Any, ...]:

@@ -260,3 +260,18 @@ def test_the_two_readings_of_roi_aligns_maximum_are_both_open(mode: str, want: b
     image = np.array([[[[1, 2], [3, 4]]]], np.float32)
     given = image, np.array([[0, 0, 1, 1]], np.float32), np.zeros(1, int)
     assert np.ravel(open_(graph, *given)).tolist() == [want]
+
+
+@pytest.mark.parametrize(("zero", "want"), [(5, [True, False, True, False]), (4, [False] * 4)])
+def test_ties_of_qlinear_conv_are_open_where_the_zero_point_is_odd(zero: int, want: list[bool]) -> None:
+    """8.5 becomes 8 or 9, 9.5 becomes 10 or 9; what is no tie is not open."""
+    graph = (
+        "(uint8[1,1,4] x, float s, uint8 z, uint8[1,1,1] w, float h, uint8 o) => (uint8[1,1,4] y) "
+        "{ y = QLinearConv(x, s, z, w, s, z, h, o) }"
+    )
+    one, two = np.array(1, np.float32), np.array(2, np.float32)
+    given = np.array([[[7, 8, 9, 10]]], np.uint8), one, np.uint8(0), np.ones((1, 1, 1), np.uint8), two
+    assert open_(graph, *map(np.asarray, (*given, np.uint8(zero)))) == want
+    kept = run(model(graph), *map(np.asarray, (*given, np.uint8(zero))), how=evaluator("float64", "0"))[0]
+    assert isinstance(kept, Tensor)
+    assert kept.array().ravel().tolist() == [4 + zero, 4 + zero, 4 + zero, 5 + zero]

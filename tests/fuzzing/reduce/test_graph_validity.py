@@ -195,6 +195,10 @@ OUTSIDE = {
         "(uint8[2,2] x, float s, uint8 z) => (uint8[2,2] y) <float t = {0}> "
         "{ y = QLinearMatMul(x, s, z, x, s, z, t, z) }"
     ),
+    "filters of which each has a zero point, and all one scale": state_of(
+        "(uint8[1,1,1] x, uint8[2,1,1] w) => (uint8[1,2,1] y) "
+        + CONVOLUTION.replace("float[2] t = {1, 1}", "float[1] t = {1}")
+    ),
     "integers divided by 0": state_of(
         "(int64[2] x, int64[2] d) => (int64[2] y) { y = Div(x, d) }", d=np.array([1, 0])
     ),
