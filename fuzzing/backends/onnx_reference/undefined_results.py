@@ -73,7 +73,9 @@ def _filling(implementation: Any, op_type: str, fill: int) -> Any:
             if op_type == "RoiAlign" and attributes.get("mode") == "max":
                 return (result + result.dtype.type(fill),)
             if op_type == "QLinearConv":
-                return (_ties_after_zero(implementation, self, given, attributes, result) if fill else result,)
+                return (
+                    _ties_after_zero(implementation, self, given, attributes, result) if fill else result,
+                )
             if result.dtype.kind not in "iu":
                 return tuple(results)
             open_ = _left_open(implementation, self, op_type, inputs, attributes, result)
