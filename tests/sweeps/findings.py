@@ -29,7 +29,8 @@ class Section(NamedTuple):
 
 #: Runs each line in a fork of one process that imported the compiler; prints results as JSON.
 _EACH = """
-import json as _json, os as _os, resource as _resource, sys as _sys, tempfile as _tempfile, traceback as _traceback
+import json as _json, os as _os, resource as _resource, sys as _sys
+import tempfile as _tempfile, traceback as _traceback
 for _row in _json.loads(_sys.argv[1]):
     with _tempfile.TemporaryFile("w+") as _out, _tempfile.TemporaryFile("w+") as _err:
         if (_pid := _os.fork()) == 0:
