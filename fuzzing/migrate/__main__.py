@@ -8,7 +8,8 @@ Prints one JSON object a line on stdout, progress on stderr:
     {"event": "end", "cases": N, "new": N, "skipped": {REASON: COUNT}, "library": …, "version": …}
 An instance is what ranking uses: `fuzzing.prioritize.instances`. Cases already in the corpus are listed and
 counted, not rewritten. --part 2/4 migrates the second of four parts, which together are the source; several
-parts are migrated in turn, with an end event each.
+parts are migrated in turn, with an end event each. --change FILE migrates the tests of the operators that a
+change names (`fuzzing.prioritize.change.diff`).
 Exit codes: 0 done, 2 usage error, 3 infrastructure error.
 """
 
@@ -25,7 +26,8 @@ from fuzzing.cases import Corpus, TestCase
 from fuzzing.entry_point import emit_event, note, run_main
 from fuzzing.errors import InfrastructureError
 from fuzzing.migrate import sources
-from fuzzing.migrate.source_parts import Part, migrate_source
+from fuzzing.migrate.source_parts import OperatorsOfChange, Part, Selection, migrate_source
+from fuzzing.prioritize import change
 from fuzzing.prioritize.api_signatures import ApiSignatures
 from fuzzing.prioritize.instances import extract_instance
 
@@ -42,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--part", action="append", default=[], metavar="I/N", help="only part I of N, by the tests' names"
     )
+    parser.add_argument("--change", type=Path, help="only tests of operators that this change names")
     parser.add_argument("--seed", type=int, help="of a generated source [default: 0]")
     parser.add_argument("--count", type=int, help="of a generated source: models, or calls of each API")
     parser.add_argument("--blocks", type=int, help="of each model of graph-search [default: 1 to 10]")
@@ -55,9 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = {name: value for name, value in wanted.items() if value is not None}
 
     def work() -> None:
-        parts: list[Part | None] = [Part.parse(text) for text in given.part]
+        parts: list[Selection] = [Part.parse(text) for text in given.part]
+        if given.change:
+            parts.append(OperatorsOfChange.of(change.read(given.change)))
         source = sources.get(given.source)
-        for part in parts or [None]:
+        for part in parts or (None,):
             run(source, Corpus(given.corpus), part, options=options)
 
     return run_main(parser.prog, work)
@@ -66,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(
     source: sources.Source,
     corpus: Corpus,
-    part: Part | None = None,
+    part: Selection | None = None,
     closing: Callable[[], Mapping[str, object]] = dict,
     options: Mapping[str, int | str] | None = None,
 ) -> None:

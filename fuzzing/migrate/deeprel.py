@@ -14,7 +14,7 @@ from fuzzing.entry_point import note
 from fuzzing.generate.deeprel.api_pairs import LibraryBug
 from fuzzing.generate.deeprel.search import Search, SearchSettings
 from fuzzing.migrate.deeprel_seeds import list_sampled_apis, sample_calls
-from fuzzing.migrate.source_parts import Part
+from fuzzing.migrate.source_parts import Selection
 from fuzzing.migrate.sources import Skip, register_source
 
 NAME = "deeprel"
@@ -22,7 +22,7 @@ LIBRARY = "torch"
 
 
 @register_source(NAME, library=LIBRARY, needs="expecttest")
-def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+def migrate(part: Selection | None = None) -> Iterator[TestCase | Skip]:
     """New calls of torch's APIs; a call that crashes the library is a skip.
 
     A part begins with the recorded calls of some families of APIs and continues with the APIs reached. A call
@@ -52,7 +52,7 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     note(search.totals.text())
 
 
-def _part_contains(part: Part, api: str) -> bool:
+def _part_contains(part: Selection, api: str) -> bool:
     return part.contains(family_name(api))
 
 

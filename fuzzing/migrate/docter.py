@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from fuzzing.cases import TestCase
 from fuzzing.errors import InfrastructureError, InternalError
-from fuzzing.migrate.source_parts import Part
+from fuzzing.migrate.source_parts import Selection
 from fuzzing.migrate.sources import Skip, register_source
 
 NAME = "docter"
@@ -32,7 +32,9 @@ REASONS = {
 
 
 @register_source(NAME, library=LIBRARY)
-def migrate(part: Part | None = None, seed: int = SEED, count: int = PER_API) -> Iterator[TestCase | Skip]:
+def migrate(
+    part: Selection | None = None, seed: int = SEED, count: int = PER_API
+) -> Iterator[TestCase | Skip]:
     """Conforming draws of every documented API of the installed torch; a part has whole APIs."""
     try:
         import torch

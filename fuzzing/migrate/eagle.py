@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fuzzing.cases import TestCase
 from fuzzing.errors import InfrastructureError
 from fuzzing.migrate.docter import REASONS
-from fuzzing.migrate.source_parts import Part
+from fuzzing.migrate.source_parts import Selection
 from fuzzing.migrate.sources import Skip, register_source
 
 NAME = "eagle"
@@ -19,7 +19,7 @@ PER_PAIR = 400
 
 @register_source(NAME, library=LIBRARY)
 def migrate(
-    part: Part | None = None, seed: int = SEED, count: int = PER_PAIR, rules: str = "all"
+    part: Selection | None = None, seed: int = SEED, count: int = PER_PAIR, rules: str = "all"
 ) -> Iterator[TestCase | Skip]:
     """Pairs of the named rules, by commas; a part has whole APIs."""
     try:

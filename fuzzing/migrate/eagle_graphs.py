@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fuzzing.cases import TestCase
 from fuzzing.errors import InfrastructureError
-from fuzzing.migrate.source_parts import Part
+from fuzzing.migrate.source_parts import Selection
 from fuzzing.migrate.sources import Skip, register_source
 
 NAME = "eagle-graphs"
@@ -16,7 +16,9 @@ MODELS = 1000
 
 
 @register_source(NAME, library=LIBRARY, needs="egglog")
-def migrate(part: Part | None = None, seed: int = SEED, count: int = MODELS) -> Iterator[TestCase | Skip]:
+def migrate(
+    part: Selection | None = None, seed: int = SEED, count: int = MODELS
+) -> Iterator[TestCase | Skip]:
     """The pairs of the seed, in order."""
     try:
         import onnx  # noqa: F401

@@ -13,7 +13,7 @@ from fuzzing.cases import TestCase
 from fuzzing.errors import InfrastructureError
 from fuzzing.generate.isra import GeneratorSettings, Solver
 from fuzzing.graph.types import ANY
-from fuzzing.migrate.source_parts import Part
+from fuzzing.migrate.source_parts import Selection
 from fuzzing.migrate.sources import Skip, register_source
 from fuzzing.rng import Rng, derive_seed
 
@@ -45,7 +45,9 @@ SPECIAL_DIMENSIONS = ("BlackmanWindow",)
 
 
 @register_source(NAME, library=LIBRARY)
-def migrate(part: Part | None = None, seed: int = SEED, count: int = MODELS) -> Iterator[TestCase | Skip]:
+def migrate(
+    part: Selection | None = None, seed: int = SEED, count: int = MODELS
+) -> Iterator[TestCase | Skip]:
     """The models of the seed, in order."""
     try:
         import onnx  # noqa: F401

@@ -22,7 +22,7 @@ from fuzzing.errors import InfrastructureError
 from fuzzing.migrate import keras_runner
 from fuzzing.migrate.recorders import recording
 from fuzzing.migrate.recorders.base import instance_key
-from fuzzing.migrate.source_parts import Part
+from fuzzing.migrate.source_parts import Selection
 from fuzzing.migrate.sources import Skip, register_source
 
 NAME = "keras-tests"
@@ -37,7 +37,7 @@ _NO_TESTS = 5
 
 
 @register_source(NAME, library=LIBRARY, needs="torch pytest absl-py")
-def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+def migrate(part: Selection | None = None) -> Iterator[TestCase | Skip]:
     """Every distinct call of an operator in Keras' own tests, or in those of a part, that Keras repeats."""
     yield from record_files([file for file in test_files() if part is None or part.contains(file)])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fuzzing.cases import OnnxModel, Provenance, TestCase
-from fuzzing.migrate.source_parts import Part
+from fuzzing.migrate.source_parts import Selection
 from fuzzing.migrate.sources import Skip, register_source
 from fuzzing.rng import Rng, derive_seed
 
@@ -18,7 +18,9 @@ SEED = 0
 
 
 @register_source(NAME, library="onnx", needs="nnsmith z3-solver torch")
-def migrate(part: Part | None = None, seed: int = SEED, count: int = MODELS) -> Iterator[TestCase | Skip]:
+def migrate(
+    part: Selection | None = None, seed: int = SEED, count: int = MODELS
+) -> Iterator[TestCase | Skip]:
     """Models of seeds derived from one; a part has some of them."""
     tests = (f"{NAME}/{seed}/{number}" for number in range(count))
     yield from generate_cases(test for test in tests if part is None or part.contains(test))

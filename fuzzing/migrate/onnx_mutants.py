@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fuzzing.cases import OnnxModel, Provenance, TestCase
 from fuzzing.migrate import onnx_files, onnx_node_tests
-from fuzzing.migrate.source_parts import Part
+from fuzzing.migrate.source_parts import Selection
 from fuzzing.migrate.sources import Skip, register_source
 from fuzzing.rng import Rng, derive_seed
 
@@ -25,7 +25,7 @@ MUTANTS = 4
 
 @register_source(NAME, library="onnx")
 def migrate(
-    part: Part | None = None, seed: int = SEED, count: int = MUTANTS, models: str = ""
+    part: Selection | None = None, seed: int = SEED, count: int = MUTANTS, models: str = ""
 ) -> Iterator[TestCase | Skip]:
     """The mutants of each model, after one another.
 

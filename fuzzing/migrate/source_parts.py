@@ -1,4 +1,4 @@
-"""Parts of a source, migrated by several processes at once and assigned by name."""
+"""Parts of a source, assigned by name: several processes migrate them at once, or one those of a change."""
 
 from __future__ import annotations
 
@@ -6,12 +6,21 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 from fuzzing.cases import TestCase
 from fuzzing.errors import UsageError
 from fuzzing.migrate.sources import Skip, Source
+from fuzzing.prioritize.change import Change, spelled_operators
+from fuzzing.prioritize.change.operator_names import name as operator_name
+
+
+class Selection(Protocol):
+    """The tests of a source that are migrated."""
+
+    def contains(self, name: str) -> bool:
+        """Whether it has the tests of this name: of an operator, an API or a file of tests."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +44,35 @@ class Part:
         return crc32(name.encode()) % self.count == self.number - 1
 
 
+@dataclass(frozen=True)
+class OperatorsOfChange:
+    """The tests of the operators that the changed code names; `names` are `OperatorName.bare`."""
+
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, change: Change) -> OperatorsOfChange:
+        """Those of a change; without names if its code is every operator's, or none's."""
+        return cls(frozenset(operator_name(spelling).bare for spelling in spelled_operators(change)))
+
+    def contains(self, name: str) -> bool:
+        """Whether a test is of such an operator; `layers/conv_test.py` is conv's, `fft.rfft` is torch's."""
+        last = name.rpartition("/")[2].removesuffix(".py")
+        return any(operator_name(spelling).bare in self.names for spelling in (last, f"torch.{last}"))
+
+
 def migrate_source(
-    source: Source, part: Part | None, options: Mapping[str, int | str] | None = None
+    source: Source, part: Selection | None, options: Mapping[str, int | str] | None = None
 ) -> Iterator[TestCase | Skip]:
-    """The source's cases, or those of one part.
+    """The source's cases, or those of one part or of some operators.
 
     A source whose function takes a `part` skips the others' work; any other builds all tests, filtered by
     name.
 
     options  of a generated source, such as seed and count; raises UsageError for one that it does not have
     """
+    if isinstance(part, OperatorsOfChange) and not part.names:
+        return iter(())  # before the library is imported
     taken = inspect.signature(source.migrate).parameters
     given: dict[str, Any] = dict(options or {})
     unknown = sorted(given.keys() - taken.keys())

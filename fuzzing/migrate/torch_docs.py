@@ -21,7 +21,7 @@ from typing import IO, Any
 from fuzzing.cases import TestCase
 from fuzzing.errors import InfrastructureError, InternalError
 from fuzzing.migrate.recorders import recording_file
-from fuzzing.migrate.source_parts import Part
+from fuzzing.migrate.source_parts import Selection
 from fuzzing.migrate.sources import Skip, register_source
 from fuzzing.migrate.torch_doctests import LIMIT_S
 
@@ -51,7 +51,7 @@ _SHOWN = 2000  # bytes of what a process printed that are shown
 
 
 @register_source(NAME, library=LIBRARY)
-def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+def migrate(part: Selection | None = None) -> Iterator[TestCase | Skip]:
     """The calls of the examples of every docstring of the installed torch, docstring after docstring."""
     names = [name for name in list_documented() if part is None or part.contains(name)]
     yield from _drop_duplicates(run(names))

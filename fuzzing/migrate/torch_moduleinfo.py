@@ -16,7 +16,7 @@ from typing import Any
 from fuzzing.backends.base import Unsupported
 from fuzzing.cases import Init, Provenance, TestCase, TorchCall
 from fuzzing.migrate.recorders.torch_constructors import ConstructorRecorder
-from fuzzing.migrate.source_parts import Part
+from fuzzing.migrate.source_parts import Selection
 from fuzzing.migrate.sources import Skip, register_source
 from fuzzing.torch_api.samples import (
     SEED,
@@ -32,7 +32,7 @@ LIBRARY = "torch"
 
 
 @register_source(NAME, library=LIBRARY, needs="expecttest")
-def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+def migrate(part: Selection | None = None) -> Iterator[TestCase | Skip]:
     """Every input of every module of the installed torch, in its order; a part has whole modules."""
     import torch
 

@@ -21,7 +21,7 @@ from fuzzing.backends.base import Named, Unsupported
 from fuzzing.cases import Argument, Provenance, Tensor, TestCase, TorchCall, Value
 from fuzzing.cases.values import RAW_DTYPES
 from fuzzing.errors import CaseFormatError, InternalError
-from fuzzing.migrate.source_parts import Part
+from fuzzing.migrate.source_parts import Selection
 from fuzzing.migrate.sources import Skip, register_source
 from fuzzing.torch_api.samples import (
     SEED,
@@ -51,7 +51,7 @@ _DTYPE_PREFERENCE = (
 
 
 @register_source(NAME, library=LIBRARY, needs="expecttest")
-def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+def migrate(part: Selection | None = None) -> Iterator[TestCase | Skip]:
     """Every sample of every operator of the installed torch, in its order; a part has whole operators."""
     import torch
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fuzzing.cases import Provenance, TestCase, TorchProgram
 from fuzzing.entry_point import note
 from fuzzing.errors import UsageError
-from fuzzing.migrate.source_parts import Part
+from fuzzing.migrate.source_parts import Selection
 from fuzzing.migrate.sources import Skip, register_source
 from fuzzing.rng import Rng, derive_seed
 
@@ -34,7 +34,7 @@ _GARBAGE = 50_000
 
 @register_source(NAME, library=LIBRARY, needs="libcst expecttest")
 def migrate(
-    part: Part | None = None,
+    part: Selection | None = None,
     seed: int = SEED,
     count: int = MUTANTS,
     reward: str = "",

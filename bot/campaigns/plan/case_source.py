@@ -16,6 +16,7 @@ class CatalogPart:
     number, of   "3 of 16", counted from 1
     path         its catalog; exists once the part is complete
     options      further arguments for `python -m fuzzing.migrate`: seed and count of a generated source
+    what         of the source it has, where that is no numbered part
     """
 
     source: str
@@ -23,6 +24,13 @@ class CatalogPart:
     of: int
     path: Path
     options: tuple[str, ...] = ()
+    what: str = ""
+
+    @property
+    def name(self) -> str:
+        """As in messages: "torch-opinfo, part 3 of 16"."""
+        what = self.what or (f"part {self.number} of {self.of}" if self.of > 1 else "")
+        return f"{self.source}, {what}" if what else self.source
 
     @property
     def partial(self) -> Path:

@@ -2,6 +2,7 @@
 
     corpus/catalogs/SOURCE-DIGEST.jsonl           a source that is migrated in one go
     corpus/catalogs/SOURCE-DIGEST.03-16.jsonl     the third of sixteen parts of one
+    corpus/catalogs/SOURCE-DIGEST.change-1f….jsonl    the operators of one change, migrated before the parts
     corpus/catalogs/….partial                     an incomplete part, cut off by the time limit
 
 JSON lines: the cases in the source's order, each with test, operator and ranking data, then one line with the
@@ -16,6 +17,7 @@ import re
 import site
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from bot.errors import UsageError
 from bot.toolchains import probe_script
 from fuzzing.cases import Corpus
 
+_OF_CHANGE = "operators of the change"
 _SOURCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Parts of `fuzzing` whose code decides what a source's cases and catalog lines are.
 _CODE = (
@@ -63,7 +66,7 @@ class SourceCatalog:
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """One dict per case, streamed: `id`, `test`, `operator`, `instance` if known."""
-        return (line for part in self._parts for line in part.read()[0] if "id" in line)
+        return (line for part in self._readable_parts() for line in part.read()[0] if "id" in line)
 
     def tests(self) -> Iterator[tuple[str, str]]:
         """(case id, name of its test, "" if unknown), streamed."""
@@ -80,7 +83,7 @@ class SourceCatalog:
         library, whole, begun = "", 0, 0
         search: dict[str, Any] = {}
         distinct_ids: set[bytes] = set()  # parts may overlap
-        for part in self._parts:
+        for part in self._readable_parts():
             lines, complete = part.read()
             count = 0
             for line in lines:
@@ -89,8 +92,9 @@ class SourceCatalog:
                     distinct_ids.add(short_id(line["id"]))
                 library = line.get("library", library)
                 search = line.get("search", search)
-                skipped.update(line.get("skipped", {}))
-            whole, begun = whole + complete, begun + (count > 0 and not complete)
+                skipped.update({} if part.what else line.get("skipped", {}))
+            if not part.what:
+                whole, begun = whole + complete, begun + (count > 0 and not complete)
         cases, parts = len(distinct_ids), len(self._parts)
         return SourceReport(
             self._source, library, cases, dict(skipped), parts, whole, begun, search=search, seed=self._seed()
@@ -107,10 +111,31 @@ class SourceCatalog:
         """All parts."""
         return self._parts
 
+    def _readable_parts(self) -> Sequence[CatalogPart]:
+        """All parts and, while one is incomplete, what was migrated for a change; those repeat cases."""
+        if all(part.path.exists() for part in self._parts):
+            return self._parts
+        first = self._parts[0]
+        stem, _, _ = first.path.name.partition(".")
+        found = {path.with_suffix(".jsonl") for path in first.path.parent.glob(f"{stem}.change-*")}
+        return (*self._parts, *(replace(first, path=path, what=_OF_CHANGE) for path in sorted(found)))
+
     def arguments(self) -> list[str]:
         """Its catalogs, as arguments."""
-        files = (part.path if part.path.exists() else part.partial for part in self._parts)
+        files = (part.path if part.path.exists() else part.partial for part in self._readable_parts())
         return [word for path in files if path.exists() for word in ("--catalog", str(path))]
+
+
+def part_of_change(part: CatalogPart, change: Path, digest: str) -> CatalogPart:
+    """The tests of the operators that a change names, of the source of which `part` is one.
+
+    change  the file with the change, as `fuzzing.prioritize` reads it; its `digest` names the catalog
+    """
+    stem, _, _ = part.path.name.partition(".")
+    path = part.path.with_name(f"{stem}.change-{digest[:16]}.jsonl")
+    return replace(
+        part, number=1, of=1, path=path, options=(*part.options, "--change", str(change)), what=_OF_CHANGE
+    )
 
 
 class CorpusCases:

@@ -231,7 +231,7 @@ class _CollectionRun:
         """Counts a part as done."""
         with self._lock:
             self._done += 1
-        self.report(f"{_part_name(part)} migrated: {count} cases")
+        self.report(f"{part.name} migrated: {count} cases")
 
     def report(self, note: str) -> None:
         """Sends a progress event."""
@@ -299,7 +299,7 @@ class _PartsInTurn:
         if self._writer.add(event):
             self._work.note_case(part.source)
             if self._writer.count % _PROGRESS_EVERY == 0:
-                self._work.report(f"{self._writer.count} cases migrated from {_part_name(part)}")
+                self._work.report(f"{self._writer.count} cases migrated from {part.name}")
         if self._writer.ended:
             self._writer.keep()
             self._left.popleft()
@@ -311,7 +311,7 @@ class _PartsInTurn:
         if self._writer is not None:
             if not self._stop.is_set():
                 raise InfrastructureError(
-                    f"the migration of {_part_name(self._left[0])} ended without an end event; see its log"
+                    f"the migration of {self._left[0].name} ended without an end event; see its log"
                 )
             self._writer.keep_partial(self._monotonic() - self._begun)
         self._left.clear()
@@ -324,10 +324,6 @@ class _PartsInTurn:
             self._writer = self._files.enter_context(_CatalogWriter(self._left[0]))
         elif self._left:
             self._stop.set()
-
-
-def _part_name(part: CatalogPart) -> str:
-    return part.source if part.of == 1 else f"{part.source}, part {part.number} of {part.of}"
 
 
 class _CatalogWriter:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import structlog
 
 from bot.campaigns.context import Context
 from bot.campaigns.plan import collection
-from bot.campaigns.plan.case_source import CaseSource, SourceReport
+from bot.campaigns.plan.case_source import CaseSource, CatalogPart, SourceReport
+from bot.campaigns.plan.catalog import part_of_change
 from bot.campaigns.plan.collection import Collector, last_line
 from bot.campaigns.plan.ranking import (
     CaseOrder,
@@ -44,11 +46,12 @@ RANKING_TIMEOUT_S = 120.0
 
 
 def collect_cases(
-    context: Context, config: Config, seconds: float
+    context: Context, config: Config, seconds: float, change: Change | None
 ) -> tuple[list[CaseSource], list[SourceReport]]:
     """The sources of a configuration after collecting for at most `seconds`, and how far each is.
 
-    With a sample, of its cases only. Half of the budget may be spent until each source has a case.
+    The operators that the change names come first. With a sample, its cases only, drawn from all alike. Half
+    of the budget may be spent until each source has a case.
 
     Raises ProvisionError if a source needs a missing library, unless it is one of several default sources;
     the failure of a source if there is no case at all.
@@ -64,14 +67,38 @@ def collect_cases(
         context.services.clock.monotonic,
         patience=dict.fromkeys(sources_without_cases(cases), config.budget / 2),
     )
-    parts = collection.missing(cases)
+    end = context.services.clock.monotonic() + seconds
+    if change is not None and context.services.sample is None:
+        with change.file() as path:
+            _collect(context, collector, missing_of_change(cases, change, path), end)
+    _collect(context, collector, collection.missing(cases), end)
+    return cases, [*collector.accounts(cases), *left_out]
+
+
+def _collect(context: Context, collector: Collector, parts: Sequence[CatalogPart], end: float) -> None:
+    """Migrates the parts, until the clock shows `end`."""
+    seconds = end - context.services.clock.monotonic()
     if parts and seconds > 0:
         run_with_lease(
             context,
             lambda on_event, stop: collector.collect(parts, seconds, on_event, stop),
             _TimeCharge(context),
         )
-    return cases, [*collector.accounts(cases), *left_out]
+
+
+def missing_of_change(cases: Iterable[CaseSource], change: Change, file: Path) -> list[CatalogPart]:
+    """For each incomplete source of several parts, its tests of the operators that the change names.
+
+    Cases of generated sources are not of one operator.
+    """
+    firsts = (
+        parts[0]
+        for one in cases
+        if len(parts := one.parts()) > 1 and not all(part.path.exists() for part in parts)
+    )
+    digest = change.to_json()["digest"]
+    found = (part_of_change(part, file, digest) for part in firsts if not names.is_generated(part.source))
+    return [part for part in found if not part.path.exists()]
 
 
 def sources_without_cases(cases: Iterable[CaseSource]) -> set[str]:
@@ -135,7 +162,11 @@ class _TimeCharge(EventSink):
 
 @contextmanager
 def rank_cases(
-    context: Context, config: Config, cases: Sequence[CaseSource], known: Iterable[str] = ()
+    context: Context,
+    config: Config,
+    cases: Sequence[CaseSource],
+    change: Change | None,
+    known: Iterable[str] = (),
 ) -> Iterator[tuple[CaseOrder, Ranking]]:
     """Each case not in `known`, in the order of `fuzzing.prioritize`, and the ranking.
 
@@ -143,16 +174,18 @@ def rank_cases(
     opened, which would block others.
     """
     with CaseOrder() as order, CaseOrder() as complete:
-        ranking = _rank(context, config, cases, order)
+        ranking = _rank(context, config, cases, change, order)
         for case_id in merge_order(order.ids(), cases, known):
             complete.put(case_id)
         yield complete, ranking
 
 
-def _rank(context: Context, config: Config, cases: Sequence[CaseSource], order: CaseOrder) -> Ranking:
+def _rank(
+    context: Context, config: Config, cases: Sequence[CaseSource], change: Change | None, order: CaseOrder
+) -> Ranking:
     ranking = Ranking("", asked=config.strategy or "")
     try:
-        with _ranking_input(context, config, cases).arguments() as (words, ranking):
+        with _ranking_input(context, config, cases, change).arguments() as (words, ranking):
             context.progress(0, 0, f"ranking the cases: {ranking.strategy}")
             _run_ranking(context, words, order)
     except (LeaseLost, Interrupted):
@@ -196,7 +229,9 @@ class _LimitedSink(EventSink):
         self._order.close()
 
 
-def _ranking_input(context: Context, config: Config, cases: Sequence[CaseSource]) -> RankingInput:
+def _ranking_input(
+    context: Context, config: Config, cases: Sequence[CaseSource], change: Change | None
+) -> RankingInput:
     with context.reading() as (session, campaign):
         past = case_history.past(session, campaign.target, config.backend, campaign.created_at)
         known = {one.case: one for one in past}
@@ -207,15 +242,17 @@ def _ranking_input(context: Context, config: Config, cases: Sequence[CaseSource]
         seed=campaign.seed,
         cases=cases,
         corpus=context.corpus,
-        change=_read_change(context, campaign.target, campaign.base, campaign.head)
-        if campaign.base
-        else None,
+        change=change,
         past=known,
     )
 
 
-def _read_change(context: Context, target: str, base: str, head: str) -> Change | None:
-    """The difference of two commits; None if it cannot be read, which affects the ranking only."""
+def read_change(context: Context) -> Change | None:
+    """What head changes; None without a base, or if it cannot be read: then the order alone is another."""
+    with context.reading() as (_, campaign):
+        target, base, head = campaign.target, campaign.base, campaign.head
+    if not base:
+        return None
     read = context.services.repositories.change
     try:
         content = run_with_lease(context, lambda *_: read(target, base, head))
@@ -251,11 +288,12 @@ def plan_more_cases(context: Context, config: Config) -> int:
         left = collection.limit(config.budget) - campaigns.seconds_spent(campaign, COLLECTING)
         if left <= 0 or not any(account.missing_parts for account in read_source_reports(campaign.plan)):
             return 0
-    cases, accounts = collect_cases(context, config, left)
+    change = read_change(context)
+    cases, accounts = collect_cases(context, config, left, change)
     with context.reading() as (session, campaign):
         known = set(campaigns.planned_cases(session, campaign.id))
     with (
-        rank_cases(context, config, cases, known) as (order, ranking),
+        rank_cases(context, config, cases, change, known) as (order, ranking),
         context.transaction() as (session, campaign),
     ):
         added = campaigns.extend_plan(session, campaign.id, order.ids())

@@ -50,6 +50,14 @@ class Change:
         """The change as one line."""
         return json.dumps(self.content, sort_keys=True)
 
+    @contextmanager
+    def file(self) -> Iterator[Path]:
+        """A file with the change, which exists within the context."""
+        with tempfile.TemporaryDirectory(prefix="assay-change-") as name:
+            path = Path(name, "change.json")
+            path.write_text(self.text(), encoding="utf-8")
+            yield path
+
 
 @dataclass(frozen=True)
 class Ranking:

@@ -42,9 +42,10 @@ def plan(context: Context) -> None:
     seconds = limit(config.budget) - campaigns.seconds_spent(campaign, planner.COLLECTING)
     if context.services.sample is None:  # which is drawn from all cases, so none runs before they are there
         seconds = min(FIRST_CASES_S, seconds)
-    cases, accounts = planner.collect_cases(context, config, seconds)
+    change = planner.read_change(context)
+    cases, accounts = planner.collect_cases(context, config, seconds, change)
     with (
-        planner.rank_cases(context, config, cases) as (order, ranking),
+        planner.rank_cases(context, config, cases, change) as (order, ranking),
         context.transaction() as (session, campaign),
     ):
         count = campaigns.write_plan(session, campaign.id, order.ids())

@@ -11,6 +11,14 @@ history         past results of cases, and the expectations from them
 """
 
 from fuzzing.prioritize.change.diff import Change, FileChange, Hunk, read
-from fuzzing.prioritize.change.touched import TouchedOperators, find_touched_operators
+from fuzzing.prioritize.change.touched import TouchedOperators, find_touched_operators, spelled_operators
 
-__all__ = ["Change", "FileChange", "Hunk", "TouchedOperators", "find_touched_operators", "read"]
+__all__ = [
+    "Change",
+    "FileChange",
+    "Hunk",
+    "TouchedOperators",
+    "find_touched_operators",
+    "read",
+    "spelled_operators",
+]

@@ -25,6 +25,9 @@ _PART_OF_NAME = 0.3
 #: Smaller weights are noise and are left out.
 _LEAST = 0.02
 _MOST_REASONS = 4
+#: Spellings of a change without known operators, and the least weight of each: less is a guess.
+_MOST_SPELLINGS = 100
+_LEAST_SPELLED = 0.2
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,19 @@ def find_touched_operators(change: Change, operators: Iterable[str]) -> TouchedO
         {operator: _nearest(there) for operator, there in sorted(places.items())},
         dict(sorted(pass_places.items())),
     )
+
+
+def spelled_operators(change: Change) -> tuple[str, ...]:
+    """What the changed code calls the operators that it serves, the strongest first; () if it names none.
+
+    Needs no cases, and so also finds names of helpers that are no operator's.
+    """
+    weights: dict[str, float] = {}
+    for file in change.files:
+        for hint in collect_evidence(file).hints:
+            if hint.weight >= _LEAST_SPELLED:
+                weights[hint.spelling] = max(hint.weight, weights.get(hint.spelling, 0.0))
+    return tuple(sorted(weights, key=lambda spelling: (-weights[spelling], spelling))[:_MOST_SPELLINGS])
 
 
 def _nearest(there: Mapping[ChangedLine, float]) -> tuple[ChangedLine, ...]:

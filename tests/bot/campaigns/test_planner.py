@@ -277,23 +277,36 @@ def test_the_same_campaign_is_planned_alike(world: World, tmp_path: Path) -> Non
 
 
 class InParts(Tools):
-    """A source of four parts, each of which costs `seconds` of the world's clock."""
+    """A source of four parts, each of which costs `seconds` of the world's clock.
 
-    def __init__(self, world: World, seconds: float) -> None:
+    of_change  the cases of the operators that any change names, which cost nothing
+    changes    the changes for which it was asked
+    """
+
+    def __init__(self, world: World, seconds: float, of_change: Sequence[str] = ()) -> None:
         super().__init__()
-        self._world, self._seconds = world, seconds
+        self._world, self._seconds, self._of_change = world, seconds, of_change
         self.parts: list[str] = []
+        self.changes: list[dict[str, Any]] = []
 
     def migrate(self, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
+        if "--change" in args:
+            self.changes.append(json.loads(Path(args[args.index("--change") + 1]).read_text()))
+            self._give(self._of_change, on_event)
+            return
         for part in args[4::2]:
             if stop.is_set():
                 return
             self.parts.append(part)
             self._world.clock.advance(self._seconds)
             number, of = map(int, part.split("/"))
-            for case_id in IN_ORDER[number - 1 :: of]:
-                on_event({"event": "case", "id": case_id, "operator": NAMES[case_id].split("_")[0]})
-            on_event({"event": "end", "library": "standin", "version": "1", "skipped": {}})
+            self._give(IN_ORDER[number - 1 :: of], on_event)
+
+    @staticmethod
+    def _give(ids: Sequence[str], on_event: OnEvent) -> None:
+        for case_id in ids:
+            on_event({"event": "case", "id": case_id, "operator": NAMES[case_id].split("_")[0]})
+        on_event({"event": "end", "library": "standin", "version": "1", "skipped": {"odd": 1}})
 
 
 @pytest.fixture
@@ -323,6 +336,39 @@ def test_cases_run_before_everything_is_collected(world: World) -> None:
     assert campaign.plan["sources"][0]["whole"] == 4
     assert campaign.clock[COLLECTING] == 2 * FIRST_CASES_S
     assert world.reports.published[0].planned == len(IDS)
+
+
+@pytest.mark.usefixtures("four_parts")
+def test_what_a_change_names_is_collected_first(world: World) -> None:
+    """A part holds a sixteenth of a library's operators: the one that was changed may be in the last."""
+    configure(world, budget=300.0)
+    last = IN_ORDER[3::4]
+    tools = InParts(world, FIRST_CASES_S / 2, of_change=last[:2])
+    world.settings = fakes.PlainSettings(world.settings.data_dir, workers=1)
+    world.use(run_tool=tools)
+    campaign_id = world.push()
+    assert world.engine.run_once()
+    assert (len(tools.changes), tools.parts) == (1, ["1/4", "2/4"])
+    assert planned(world, campaign_id) == IN_ORDER[0::4] + IN_ORDER[1::4] + last[:2]
+    [source] = world.campaign(campaign_id).plan["sources"]
+    assert (source["whole"], source["parts"], source["cases"]) == (2, 4, len(planned(world, campaign_id)))
+    assert source["skipped"] == {"odd": 2}, "a test that a part skips counts once"
+
+
+@pytest.mark.usefixtures("four_parts")
+def test_a_source_that_is_complete_has_what_a_change_names(world: World) -> None:
+    configure(world, budget=3000.0)
+    tools = InParts(world, 1.0, of_change=IN_ORDER[:1])
+    world.settings = fakes.PlainSettings(world.settings.data_dir, workers=1)
+    world.use(run_tool=tools)
+    campaign_id = world.push()
+    world.run()
+    assert planned(world, campaign_id) == IN_ORDER[0::4] + IN_ORDER[1::4] + IN_ORDER[2::4] + IN_ORDER[3::4]
+    assert world.campaign(campaign_id).plan["sources"][0]["cases"] == len(IDS)
+    configure(world, "3" * 40, budget=3000.0)
+    world.push(head="3" * 40)
+    world.run()
+    assert len(tools.changes) == 1
 
 
 @pytest.mark.usefixtures("four_parts")

@@ -10,9 +10,10 @@ from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase
 from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.migrate import sources
 from fuzzing.migrate.__main__ import main, run
-from fuzzing.migrate.source_parts import Part, migrate_source
+from fuzzing.migrate.source_parts import OperatorsOfChange, Part, Selection, migrate_source
 from fuzzing.migrate.sources import Skip, Source
 from fuzzing.prioritize.api_signatures import ApiSignatures
+from fuzzing.prioritize.change import Change, FileChange
 from fuzzing.prioritize.instances import extract_instance
 
 
@@ -73,6 +74,40 @@ def test_a_source_that_knows_parts_is_told_which(tmp_path: Path, capsys: pytest.
 
     run(Source("toy", "onnx", migrate), Corpus(tmp_path), Part(2, 3))
     assert '"test_7"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("test", "line", "serves"),
+    [
+        ("nn.functional.hardswish", "@register_decomposition(aten.hardswish)", True),
+        ("nn.Hardswish", "@register_decomposition(aten.hardswish)", True),
+        ("torch.nn.functional.hardswish", "@register_lowering(aten.hardswish.default)", True),
+        ("linalg.norm", "@register_decomposition(aten.linalg_norm)", True),
+        ("keras/src/layers/activations/softmax_test.py", "@register_lowering(aten._softmax)", True),
+        ("nn.functional.hardtanh", "@register_decomposition(aten.hardswish)", False),
+        ("cumsum", "@register_decomposition(aten.sum)", False),
+        ("add", "", False),
+    ],
+)
+def test_a_change_selects_the_tests_of_what_it_names(test: str, line: str, serves: bool) -> None:
+    old = f"{line}\ndef changed(self):\n    return self * 6\n" if line else "LIMIT = 1\n"
+    change = Change((FileChange("torch/_decomp/decompositions.py", None, old, old.replace("6", "5")),))
+    assert OperatorsOfChange.of(change).contains(test) is serves
+
+
+def test_a_change_that_names_no_operator_imports_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library takes seconds to import."""
+
+    def migrate(part: Selection | None = None) -> Iterator[TestCase | Skip]:
+        raise AssertionError("the source was asked")
+
+    monkeypatch.setattr(sources, "get", lambda _name: Source("toy", "onnx", migrate))
+    path = tmp_path / "change.json"
+    path.write_text(json.dumps({"files": [{"path": "docs/index.md", "old": "a", "new": "b"}]}))
+    assert main(["toy", "--corpus", str(tmp_path), "--change", str(path)]) == 0
+    assert [json.loads(line)["event"] for line in capsys.readouterr().out.splitlines()] == ["end"]
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "4", "a/b", "1/0", "-1/4"])
