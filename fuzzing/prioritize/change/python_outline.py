@@ -27,6 +27,8 @@ _LIBRARY_ROOTS = frozenset({"torch", "nn", "F", "keras"})
 _ROOTS = _OPERATOR_ROOTS | _LIBRARY_ROOTS
 _NAME = re.compile(r"[A-Za-z_][\w.:]{1,60}\Z")
 
+_WITHOUT_BLOCK = re.compile(r"expected an indented block after .* on line (\d+)")
+_MAX_UNREADABLE = 40  # lines of a source; each costs another attempt, of 100 ms for the longest file
 _KEPT = 64  # outlines: a change is read once for its order and once for its explanation
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -34,16 +36,49 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @lru_cache(maxsize=_KEPT)
 def outline(text: str) -> Outline | None:
-    """The outline of a Python source; None if this interpreter cannot parse it."""
+    """The outline of a Python source, without the statements that this interpreter cannot parse.
+
+    Those are a newer Python's, or cut off in a source of which only a diff's lines are known. None if there
+    are too many.
+    """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about invalid escapes in its strings
-            tree = ast.parse(text)
+        tree = _parse(text)
+        if tree is None:
+            return None
         symbols = list(_symbols(tree.body, ""))
         registrations = list(_registrations(tree))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        code = _code(text, tree)
+    except (ValueError, RecursionError, MemoryError):
         return None
-    return Outline(tuple(symbols), tuple(registrations), _code(text, tree))
+    if code and not tree.body:
+        return None  # nothing could be parsed
+    return Outline(tuple(symbols), tuple(registrations), code)
+
+
+def _parse(text: str) -> ast.Module | None:
+    """The tree of a source without its unreadable lines; None after too many of them."""
+    lines = text.split("\n")
+    for _ in range(_MAX_UNREADABLE + 1):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about invalid escapes in its strings
+                return ast.parse("\n".join(lines))
+        except SyntaxError as error:
+            if not _repair(lines, error):
+                return None
+    return None
+
+
+def _repair(lines: list[str], error: SyntaxError) -> bool:
+    """Makes the line that cannot be parsed empty, or closes a statement whose block is not there."""
+    opened = _WITHOUT_BLOCK.search(error.msg)
+    at = int(opened[1]) if opened else min(error.lineno or 0, len(lines))
+    while at and not lines[at - 1].strip():
+        at -= 1  # the error shows at the next statement, or at the end
+    if not at:
+        return False
+    lines[at - 1] = f"{lines[at - 1]} pass" if opened and lines[at - 1].rstrip().endswith(":") else ""
+    return True
 
 
 def _symbols(body: Iterable[ast.stmt], owner: str) -> Iterator[Symbol]:

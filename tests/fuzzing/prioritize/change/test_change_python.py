@@ -140,8 +140,39 @@ def test_comments_and_docstrings_are_no_code() -> None:
     assert {3, 5, 18} <= code
 
 
+CUT_OFF = """\
+def before_the_hunk(
+    return 1
+
+@register_decomposition(aten.glu)
+def glu(self):
+    if self.dim():
+        return self * 5
+    if not self:
+
+class After(Base):
+@classmethod
+"""
+
+
+def test_statements_that_a_diff_cuts_off_are_left_out() -> None:
+    """The lines of a diff begin and end anywhere; its heading may be the first line of a longer one."""
+    outline = python_outline.outline(CUT_OFF)
+    assert outline is not None
+    assert {symbol.name for symbol in outline.symbols} == {"glu", "After"}
+    assert [entry.operator for entry in outline.registrations] == ["aten.glu"]
+    assert 2 in outline.code, "what cannot be parsed may still be what changed"
+
+
+def test_the_syntax_of_a_newer_python_costs_only_its_statement() -> None:
+    outline = python_outline.outline("type Pair[T] = tuple[T, T]\n\ndef f():\n    return 1\n")
+    assert outline is not None
+    assert [symbol.name for symbol in outline.symbols] == ["f"]
+
+
 def test_what_is_no_python_has_no_outline() -> None:
     assert python_outline.outline("def f(:") is None
+    assert python_outline.outline("){\n" * 100) is None
     assert python_outline.outline("a = \0") is None
     assert python_outline.outline("(" * 5_000) is None
     assert python_outline.outline("-" * 100_000 + "1") is None
