@@ -227,10 +227,11 @@ def _symptom(outcome: Outcome) -> str:
         return f"Does not return {phase}."
     if outcome.verdict is Verdict.OUT_OF_MEMORY:
         return f"Runs out of memory {phase}."
-    if outcome.evidence.signal:
-        return f"The process dies of {text.one_line(outcome.evidence.signal)} {phase}."
-    raised = outcome.verdict is Verdict.CRASH and outcome.evidence.error
     tool = _TOOLS.get((outcome.backend, outcome.phase))
+    if outcome.evidence.signal:
+        died = f"dies of {text.one_line(outcome.evidence.signal)} {phase}"
+        return f"The tool {died}: {tool.error}." if tool else f"The process {died}."
+    raised = outcome.verdict is Verdict.CRASH and outcome.evidence.error
     if raised and tool and tool.quotes:  # what the script itself raises, and not our own class
         summary = f"{tool.error}: {summary.partition(': ')[2]}"
     return text.cut(f"{'Raises ' if raised else ''}{summary}", _WIDTH)

@@ -35,6 +35,7 @@ TIMEOUT_S = 400  # as `bot.runners.reproducer_run.TIMEOUT_S`
 _PIP = re.compile(r"^#\s+pip install (?P<packages>[^\n&]+)$", re.MULTILINE)
 _RAISES = re.compile(r"^# Raises (?P<name>\w+)(?:: (?P<text>.*?))?…?$", re.MULTILINE)
 _DIES = re.compile(r"^# The process dies of (?P<name>SIG\w+) \(", re.MULTILINE)
+_TOOL_DIES = re.compile(r"^# The tool dies of (?P<name>SIG\w+) \(\w+\): (?P<error>\w+)\.$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z]{3,}")
 #: Share of a comment's words that a message has: names of nodes and the numbers beside them differ.
 _SAME = 2 / 3
@@ -111,6 +112,10 @@ def _show_short(text: str, code: int, stderr: str) -> str:
     last = (stderr.strip().splitlines() or [""])[-1][:200]
     if died := _DIES.search(text):
         return "shows" if code == -signal.Signals[died["name"]] else f"exit code {code}: {last}"
+    if tool := _TOOL_DIES.search(text):
+        number = f"-{signal.Signals[tool['name']].value}"
+        met = code == 1 and tool["error"] in stderr and (number in stderr or tool["name"] in stderr)
+        return "shows" if met else f"exit code {code}: {last}"
     if raises := _RAISES.search(text):
         if raises["name"] not in stderr:
             return f"exit code {code}, no {raises['name']}: {last}"

@@ -176,6 +176,8 @@ def test_a_failure_is_told_as_the_tool_of_the_script_tells_it(text: str) -> None
     outcome = replace(crash, phase=Phase.COMPILE, evidence=UNCOMPILED[text], summary=summary)
     script = script_of("iree", "OnnxModel", case, outcome)
     assert "IreeError" not in script  # it is a class of ours
+    assert "CompilerToolError" in script
+    assert "The process dies" not in script, "a tool that it starts does"
     assert try_script(script, sys.executable, ending(outcome)) == BUG_SHOWN
     other = next(seen for seen in UNCOMPILED.values() if seen != outcome.evidence)
     assert try_script(script, sys.executable, ending(replace(outcome, evidence=other))) != BUG_SHOWN

@@ -12,6 +12,10 @@ from tests.sweeps.reproducers import Script, instead, scripts, show
 HEAD = "# pip install tool==1 numpy\n# tool 1 fails\n"
 WRONG = HEAD + "# output y: 1 of 1 elements are wrong\ngot = {got}\n\nassert got == 1, got\n"
 RAISES = HEAD + "# Raises ValueError: node n3 lacks an attribute…\nraise {error}\n"
+TOOL = (
+    HEAD + "# The tool dies of SIGABRT (compile): CalledProcessError.\nimport subprocess, sys\n"
+    "subprocess.run([sys.executable, '-c', {tool!r}], check=True)\n"
+)
 GUARDED = "# Exit code: 1 the bug shows, 0 it does not\nprint({said!r})\nraise SystemExit({code})\n"
 
 
@@ -26,6 +30,9 @@ GUARDED = "# Exit code: 1 the bug shows, 0 it does not\nprint({said!r})\nraise S
         (RAISES.format(error="KeyError('node lacks an attribute')"), False),
         (HEAD + "# The process dies of SIGABRT (run).\nimport os\nos.abort()\n", True),
         (HEAD + "# The process dies of SIGSEGV (run).\nimport os\nos.abort()\n", False),
+        (TOOL.format(tool="import os; os.abort()"), True),
+        (TOOL.format(tool="raise SystemExit(3)"), False),
+        (TOOL.format(tool=""), False),
         (GUARDED.format(said="THE BUG SHOWS: x", code=1), True),
         (GUARDED.format(said="Traceback", code=1), False),
         (GUARDED.format(said="the bug does not show", code=0), False),
