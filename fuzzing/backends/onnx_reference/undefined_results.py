@@ -13,6 +13,8 @@ which elements of the outputs depend on one: those that differ. Needs onnx; runs
     ReduceMean      over nothing
     QLinearConv     a tie, by an odd zero point: rounded before it is added, as QuantizeLinear does and
                     onnxruntime, or after, as ONNX's evaluator; its text does not say
+    Resize, Upsample, GridSample
+                    integers between two integers: how they are rounded
     RoiAlign        mode "max": of the interpolated values, as in the text, OpenVINO and TVM, or of the
                     weighted corners, as in ONNX's evaluator and onnxruntime (onnx issue 4764)
     TopK            with `sorted` 0: the order
@@ -31,18 +33,24 @@ _OVERFLOWING = frozenset(
 )
 _SHIFTS_DEFINED = 28  # the first opset whose BitShift defines every shift
 _FINER = 1 << 20  # parts of one, by which half of one is told from a number beside it; exact in float32
-_WATCHED = _OVERFLOWING | {
-    "Div",
-    "Mod",
-    "Pow",
-    "Cast",
-    "CastLike",
-    "BitShift",
-    "QLinearConv",
-    "ReduceMean",
-    "RoiAlign",
-    "TopK",
-}
+#: Operators that interpolate, by the mode that they have without one.
+_INTERPOLATING = {"GridSample": "linear", "Resize": "nearest", "Upsample": "nearest"}
+_WATCHED = (
+    _OVERFLOWING
+    | set(_INTERPOLATING)
+    | {
+        "Div",
+        "Mod",
+        "Pow",
+        "Cast",
+        "CastLike",
+        "BitShift",
+        "QLinearConv",
+        "ReduceMean",
+        "RoiAlign",
+        "TopK",
+    }
+)
 
 
 def evaluator(base: Any, fill: int) -> Any:
@@ -132,6 +140,9 @@ def _left_open(
             return None
         by = inputs[1]
         return np.broadcast_to((by < 0) | (by >= 8 * first.dtype.itemsize), result.shape)
+    if op_type in _INTERPOLATING:
+        mode = attributes.get("mode") or _INTERPOLATING[op_type]
+        return None if mode == "nearest" else _between_integers(implementation, node, inputs, attributes)
     if op_type in ("Div", "Mod"):
         least = (first == _range(first.dtype)[0]) & (inputs[1] == -1) if first.dtype.kind == "i" else False
         return (inputs[1] == 0) | least
@@ -141,6 +152,15 @@ def _left_open(
             return negative | _beyond(np.power(first.astype(np.float64), inputs[1]), result.dtype)
         return None
     return _overflow(implementation, node, inputs, attributes, result)
+
+
+def _between_integers(implementation: Any, node: Any, inputs: Tuple[Any, ...], attributes: Any) -> Any:
+    """Mask of the elements that are no integers before they are rounded, in float64 or in float32."""
+    found = np.False_
+    for dtype in (np.float64, np.float32):
+        [exact, *_] = implementation._run(node, inputs[0].astype(dtype), *inputs[1:], **attributes)
+        found = found | (exact != np.rint(exact))
+    return found
 
 
 def _overflow(implementation: Any, node: Any, inputs: Tuple[Any, ...], attributes: Any, result: Any) -> Any:

@@ -275,3 +275,19 @@ def test_ties_of_qlinear_conv_are_open_where_the_zero_point_is_odd(zero: int, wa
     kept = run(model(graph), *map(np.asarray, (*given, np.uint8(zero))), how=evaluator("float64", "0"))[0]
     assert isinstance(kept, Tensor)
     assert kept.array().ravel().tolist() == [4 + zero, 4 + zero, 4 + zero, 5 + zero]
+
+
+@pytest.mark.parametrize(("mode", "want"), [("linear", [False, True, True, False]), ("nearest", [False] * 4)])
+def test_how_integers_are_rounded_that_lie_between_two_is_open(mode: str, want: list[bool]) -> None:
+    graph = (
+        "(int32[1,1,1,2] x) => (int32[1,1,1,4] y) <float[4] s = {1, 1, 1, 2}> "
+        f'{{ y = Resize<mode = "{mode}">(x, , s) }}'
+    )
+    assert open_(graph, np.array([[[[0, 3]]]], INT)) == want
+    assert open_(graph, np.array([[[[0, 4]]]], INT)) == [False] * 4, "a quarter of 4 is an integer"
+    sampled = (
+        "(int32[1,1,1,2] x, float[1,1,4,2] g) => (int32[1,1,1,4] y) "
+        f'{{ y = GridSample<align_corners = 1, mode = "{mode}">(x, g) }}'
+    )
+    grid = np.array([[[[place, 0] for place in (-1, -0.5, 0.5, 1)]]], np.float32)
+    assert open_(sampled, np.array([[[[0, 3]]]], INT), grid) == want
