@@ -13,8 +13,8 @@ which elements of the outputs depend on one: those that differ. Needs onnx; runs
     ReduceMean      over nothing
     QLinearConv     a tie, by an odd zero point: rounded before it is added, as QuantizeLinear does and
                     onnxruntime, or after, as ONNX's evaluator; its text does not say
-    Resize, Upsample, GridSample
-                    integers between two integers: how they are rounded
+    GridSample, Resize, Upsample, Gemm, Pow, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceMean, Shrink
+                    integers that are no integers before: how they are rounded
     RoiAlign        mode "max": of the interpolated values, as in the text, OpenVINO and TVM, or of the
                     weighted corners, as in ONNX's evaluator and onnxruntime (onnx issue 4764)
     TopK            with `sorted` 0: the order
@@ -33,20 +33,29 @@ _OVERFLOWING = frozenset(
 )
 _SHIFTS_DEFINED = 28  # the first opset whose BitShift defines every shift
 _FINER = 1 << 20  # parts of one, by which half of one is told from a number beside it; exact in float32
-#: Operators that interpolate, by the mode that they have without one.
-_INTERPOLATING = {"GridSample": "linear", "Resize": "nearest", "Upsample": "nearest"}
+#: Operators that may compute fractions of integers, by how many operands they compute with.
+_ROUNDING = {
+    "Gemm": 3,
+    "GridSample": 1,
+    "Pow": 1,
+    "ReduceL2": 1,
+    "ReduceLogSum": 1,
+    "ReduceLogSumExp": 1,
+    "ReduceMean": 1,
+    "Resize": 1,
+    "Shrink": 1,
+    "Upsample": 1,
+}
 _WATCHED = (
     _OVERFLOWING
-    | set(_INTERPOLATING)
+    | set(_ROUNDING)
     | {
         "Div",
         "Mod",
-        "Pow",
         "Cast",
         "CastLike",
         "BitShift",
         "QLinearConv",
-        "ReduceMean",
         "RoiAlign",
         "TopK",
     }
@@ -140,25 +149,28 @@ def _left_open(
             return None
         by = inputs[1]
         return np.broadcast_to((by < 0) | (by >= 8 * first.dtype.itemsize), result.shape)
-    if op_type in _INTERPOLATING:
-        mode = attributes.get("mode") or _INTERPOLATING[op_type]
-        return None if mode == "nearest" else _between_integers(implementation, node, inputs, attributes)
     if op_type in ("Div", "Mod"):
         least = (first == _range(first.dtype)[0]) & (inputs[1] == -1) if first.dtype.kind == "i" else False
         return (inputs[1] == 0) | least
-    if op_type == "Pow":
-        if inputs[1].dtype.kind in "iu" and first.dtype.kind in "iu":
-            negative = np.broadcast_to(inputs[1] < 0, result.shape)
-            return negative | _beyond(np.power(first.astype(np.float64), inputs[1]), result.dtype)
-        return None
+    if op_type == "Pow" and inputs[1].dtype.kind in "iu" and first.dtype.kind in "iu":
+        negative = np.broadcast_to(inputs[1] < 0, result.shape)
+        return negative | _beyond(np.power(first.astype(np.float64), inputs[1]), result.dtype)
+    if op_type in _ROUNDING:
+        return _between_integers(implementation, node, inputs, attributes, _ROUNDING[op_type])
     return _overflow(implementation, node, inputs, attributes, result)
 
 
-def _between_integers(implementation: Any, node: Any, inputs: Tuple[Any, ...], attributes: Any) -> Any:
+def _between_integers(
+    implementation: Any, node: Any, inputs: Tuple[Any, ...], attributes: Any, operands: int
+) -> Any:
     """Mask of the elements that are no integers before they are rounded, in float64 or in float32."""
     found = np.False_
     for dtype in (np.float64, np.float32):
-        [exact, *_] = implementation._run(node, inputs[0].astype(dtype), *inputs[1:], **attributes)
+        given = [
+            array.astype(dtype) if array is not None and place < operands else array
+            for place, array in enumerate(inputs)
+        ]
+        [exact, *_] = implementation._run(node, *given, **attributes)
         found = found | (exact != np.rint(exact))
     return found
 

@@ -291,3 +291,19 @@ def test_how_integers_are_rounded_that_lie_between_two_is_open(mode: str, want: 
     )
     grid = np.array([[[[place, 0] for place in (-1, -0.5, 0.5, 1)]]], np.float32)
     assert open_(sampled, np.array([[[[0, 3]]]], INT), grid) == want
+
+
+ROOT = "f = Cast<to = 1>(b) h = Constant<value = float {0.5}>() g = Mul(f, h) y = Pow(a, g)"
+FRACTIONS = {
+    "(int32[2,2] a) => (int32[2] y) { y = ReduceMean<axes = [1], keepdims = 0>(a) }": ([[1, 2], [1, 3]],),
+    "(int32[2,2] a) => (int32[2] y) { y = ReduceL2<axes = [1], keepdims = 0>(a) }": ([[1, 2], [3, 4]],),
+    f"(int32[2] a, int32[2] b) => (int32[2] y) {{ {ROOT} }}": ([2, 4], [1, 1]),
+    "(int32[2,1] a, int32[1,1] b) => (int32[2,1] y) { y = Gemm<alpha = 0.5>(a, b) }": ([[1], [2]], [[1]]),
+    "(int32[2] a) => (int32[2] y) { y = Shrink<bias = 0.5>(a) }": ([1, 0],),
+}
+
+
+@pytest.mark.parametrize("graph", FRACTIONS, ids=["mean", "norm", "root", "product", "shrink"])
+def test_how_fractions_of_integers_are_rounded_is_open(graph: str) -> None:
+    """The first element is one, the second is not."""
+    assert open_(graph, *(np.array(item, INT) for item in FRACTIONS[graph]), opset=13) == [True, False]
