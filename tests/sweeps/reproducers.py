@@ -114,8 +114,8 @@ def _show_short(text: str, code: int, stderr: str) -> str:
         return "shows" if code == -signal.Signals[died["name"]] else f"exit code {code}: {last}"
     if tool := _TOOL_DIES.search(text):
         number = f"-{signal.Signals[tool['name']].value}"
-        met = code == 1 and tool["error"] in stderr and (number in stderr or tool["name"] in stderr)
-        return "shows" if met else f"exit code {code}: {last}"
+        told = tool["error"] in stderr and (number in stderr or tool["name"] in stderr)
+        return "shows" if code == 1 and told else f"exit code {code}: {last}"
     if raises := _RAISES.search(text):
         if raises["name"] not in stderr:
             return f"exit code {code}, no {raises['name']}: {last}"
