@@ -111,9 +111,10 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Runs a program; returns its output, whatever its exit status.
 
-    A program that prints more than `max_output` bytes is killed by SIGKILL, and the last line of its `stderr`
-    says so. Raises subprocess.TimeoutExpired after `timeout` seconds, when its process group has been killed;
-    OSError if it cannot be started.
+    No process of its group is left on return: what it has started and not waited for is killed. A program
+    that prints more than `max_output` bytes is killed by SIGKILL, and the last line of its `stderr` says so.
+    Raises subprocess.TimeoutExpired after `timeout` seconds, when it has been killed; OSError if it cannot be
+    started.
     """
     with subprocess.Popen(
         killed_with_parent(command) if kill_with_parent else list(command),
@@ -127,9 +128,9 @@ def run(
         exchange = _Exchange(process, stdin, max_output)
         try:
             exchange.run(timeout)
-        except BaseException:
+        finally:
+            # It is not reaped yet: until then its id, which is the group's, cannot become another's.
             kill_group(process.pid, signal.SIGKILL)
-            raise
     stdout, stderr = exchange.outputs
     return subprocess.CompletedProcess(list(command), process.returncode, bytes(stdout), bytes(stderr))
 
@@ -157,25 +158,39 @@ class _Exchange:
             self._stdin.close()
 
     def run(self, timeout: float) -> None:
-        """Returns when the program has ended and its output is read. Raises subprocess.TimeoutExpired."""
-        end = time.monotonic() + timeout
-        with self._selector:
-            while self._selector.get_map():
-                left = end - time.monotonic()
-                if left < 0:
-                    raise subprocess.TimeoutExpired(self._process.args, timeout)
-                for key, _ in self._selector.select(left):
-                    if key.data is None:
-                        self._write()
-                    else:
-                        self._read(key.fd, key.data)
-                if sum(map(len, self.outputs)) > self._max_output:
-                    kill_group(self._process.pid, signal.SIGKILL)
-                    self.outputs[1].extend(
-                        f"\nkilled: it printed more than {self._max_output:,} bytes\n".encode()
-                    )
-                    break
-        self._process.wait(max(0.0, end - time.monotonic()))
+        """Returns when the program has ended or was killed. Raises subprocess.TimeoutExpired."""
+        end, exited = time.monotonic() + timeout, os.pidfd_open(self._process.pid)
+        try:
+            self._selector.register(exited, selectors.EVENT_READ)
+            with self._selector:
+                self._read_all(end, exited, timeout)
+        finally:
+            os.close(exited)
+
+    def _read_all(self, end: float, exited: int, timeout: float) -> None:
+        """Until the program has ended and its output is read: a process that it left may hold the pipes."""
+        running = True
+        while running or self._selector.get_map():
+            left = end - time.monotonic()
+            if running and left < 0:
+                raise subprocess.TimeoutExpired(self._process.args, timeout)
+            ready = self._selector.select(left if running else 0)
+            if not ready and not running:
+                return
+            for key, _ in ready:
+                if key.fd == exited:
+                    running = False
+                    self._selector.unregister(exited)
+                elif key.data is None:
+                    self._write()
+                else:
+                    self._read(key.fd, key.data)
+            if sum(map(len, self.outputs)) > self._max_output:
+                kill_group(self._process.pid, signal.SIGKILL)
+                self.outputs[1].extend(
+                    f"\nkilled: it printed more than {self._max_output:,} bytes\n".encode()
+                )
+                return
 
     def _write(self) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot import processes
+from tests.support.process_ends import assert_ends
 
 
 def test_only_named_variables_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,6 +38,43 @@ def test_a_program_that_takes_too_long_is_killed(tmp_path: Path) -> None:
     code = "import time; time.sleep(600)"
     with pytest.raises(subprocess.TimeoutExpired):
         processes.run([sys.executable, "-c", code], env={}, cwd=tmp_path, timeout=0.05, kill_with_parent=True)
+
+
+#: Starts a program that would live for ten minutes with the pipes of its parent, and prints its id.
+_PARENT = """
+import os, signal, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print(child.pid, flush=True)
+"""
+_ENDS = {
+    "in time": ("", 0),
+    "with an error": ("sys.exit(3)", 3),
+    "by a signal": ("os.kill(os.getpid(), signal.SIGSEGV)", -signal.SIGSEGV),
+}
+
+
+@pytest.mark.parametrize("end", _ENDS)
+def test_what_a_program_leaves_behind_ends_with_it(tmp_path: Path, end: str) -> None:
+    line, code = _ENDS[end]
+    done = processes.run([sys.executable, "-c", _PARENT + line], env={}, cwd=tmp_path, timeout=600)
+    assert done.returncode == code
+    assert_ends(int(done.stdout))
+
+
+def test_what_a_program_has_started_is_killed_with_it(tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    code = f"{_PARENT}open({str(told)!r}, 'w').write(str(child.pid)); child.wait()"
+    with pytest.raises(subprocess.TimeoutExpired):
+        # Long enough to start two interpreters on a busy machine.
+        processes.run([sys.executable, "-c", code], env={}, cwd=tmp_path, timeout=5)
+    assert_ends(int(told.read_text()))
+
+
+def test_what_left_the_group_is_not_waited_for(tmp_path: Path) -> None:
+    code = _PARENT.replace('600)"]', '600)"], start_new_session=True')
+    done = processes.run([sys.executable, "-c", code], env={}, cwd=tmp_path, timeout=600)
+    os.kill(int(done.stdout), signal.SIGKILL)
+    assert done.returncode == 0
 
 
 def test_a_tether_to_a_parent_that_is_gone_starts_nothing() -> None:

@@ -27,13 +27,31 @@ class Section(NamedTuple):
     rows: tuple[tuple[str, str], ...]
 
 
-#: Runs each line in a fork of one process that imported the compiler; prints results as JSON.
+#: Seconds of one line, which may wait for a program that it has started. Far more than those of its processor
+#: time take on a busy machine.
+LIMIT_S = 600
+#: Runs each line in a fork of one process that imported the compiler; prints results as JSON. A fork is a
+#: group of its own, of which nothing is left when it ends or this process is to: compilers start programs.
 _EACH = """
-import json as _json, os as _os, resource as _resource, sys as _sys
-import tempfile as _tempfile, traceback as _traceback
+import ctypes as _ctypes, json as _json, os as _os, resource as _resource, select as _select
+import signal as _signal, sys as _sys, tempfile as _tempfile, traceback as _traceback
+_pid = 0
+def _end_group(*_):
+    for _kill in (_os.killpg, _os.kill):
+        try:
+            _pid and _kill(_pid, _signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+def _end(*_):
+    _end_group()
+    _os._exit(143)
+_signal.signal(_signal.SIGTERM, _end)
+_ctypes.CDLL(None).prctl(1, _signal.SIGTERM, 0, 0, 0)  # when the parent ends: PR_SET_PDEATHSIG
 for _row in _json.loads(_sys.argv[1]):
     with _tempfile.TemporaryFile("w+") as _out, _tempfile.TemporaryFile("w+") as _err:
         if (_pid := _os.fork()) == 0:
+            _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
+            _os.setsid()
             _resource.setrlimit(_resource.RLIMIT_CPU, (100, 100))
             _os.dup2(_out.fileno(), 1), _os.dup2(_err.fileno(), 2)
             _code = 0
@@ -44,9 +62,13 @@ for _row in _json.loads(_sys.argv[1]):
                 _code = 1
             _sys.stdout.flush(), _sys.stderr.flush()
             _os._exit(_code)
-        _code = _os.waitstatus_to_exitcode(_os.waitpid(_pid, 0)[1])
+        _exit = _os.pidfd_open(_pid)
+        _ended = _select.select([_exit], [], [], float(_sys.argv[2]))[0]
+        _os.close(_exit)
+        _end_group()  # before it is reaped: until then its id cannot become another's
+        _code, _pid = _os.waitstatus_to_exitcode(_os.waitpid(_pid, 0)[1]), 0
         _out.seek(0), _err.seek(0)
-        print(_json.dumps([_code, _out.read(), _err.read()]), flush=True)
+        print(_json.dumps([_code if _ended else None, _out.read(), _err.read()]), flush=True)
 """
 
 
@@ -62,20 +84,22 @@ def sections(text: str) -> Iterator[Section]:
             yield Section(title, (common[1] if common else "") + prelude[1], rows)
 
 
-def told(section: Section) -> Iterator[tuple[bool, str]]:
+def told(section: Section, limit_s: float = LIMIT_S) -> Iterator[tuple[bool, str]]:
     """For each line whether it still reproduces, and the output, message or signal."""
     lines = json.dumps([line for _, line in section.rows])
-    command = [sys.executable, "-W", "ignore", "-c", section.prelude + _EACH, lines]
+    command = [sys.executable, "-W", "ignore", "-c", section.prelude + _EACH, lines, str(limit_s)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             yield _shown(*json.loads(line))
 
 
-def _shown(code: int, out: str, err: str) -> tuple[bool, str]:
+def _shown(code: int | None, out: str, err: str) -> tuple[bool, str]:
     given = dict(line.split(": ", 1) for line in out.splitlines() if ": " in line)
     if "library" not in given:
         return False, f"the library fails: {err[-300:]}"
+    if code is None:
+        return True, "does not end"
     if "compiler" in given and code == 0:
         same = given["compiler"] == given["library"]
         return not same, f"{given['compiler'][:150]} instead of {given['library'][:150]}"

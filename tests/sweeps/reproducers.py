@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bot import processes
 from bot.errors import ProvisionError
 from bot.toolchains.installer import Installer
 
@@ -82,30 +83,24 @@ def environment(root: Path, requirements: tuple[str, ...]) -> Path:
     return python
 
 
-def show(script: Script, python: Path) -> str:
+def show(script: Script, python: Path, timeout_s: float = TIMEOUT_S) -> str:
     """ "shows", or why the script does not show its bug."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "reproducer.py"
         copy.write_text(script.text, encoding="utf-8")
         env = {"PATH": os.environ["PATH"], "HOME": folder, "TMPDIR": folder}
         try:
-            done = subprocess.run(
-                [str(python), copy.name],
-                cwd=folder,
-                env=env,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=TIMEOUT_S,
-                check=False,
+            done = processes.run(
+                [str(python), copy.name], cwd=Path(folder), env=env, timeout=timeout_s, kill_with_parent=True
             )
         except subprocess.TimeoutExpired:
             return "shows" if "# Does not return" in script.text else "does not end"
+    stdout, stderr = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     if script.guarded:
-        last = (done.stdout.strip().splitlines() or [done.stderr.strip()[-200:]])[-1]
-        marked = done.returncode == 1 and "THE BUG SHOWS" in done.stdout
+        last = (stdout.strip().splitlines() or [stderr.strip()[-200:]])[-1]
+        marked = done.returncode == 1 and "THE BUG SHOWS" in stdout
         return "shows" if marked else f"exit code {done.returncode}: {last[:200]}"
-    return _show_short(script.text, done.returncode, done.stderr)
+    return _show_short(script.text, done.returncode, stderr)
 
 
 def _show_short(text: str, code: int, stderr: str) -> str:
@@ -148,6 +143,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", default="", help="a word of the requirements, such as tinygrad")
     parser.add_argument("--instead", default="", metavar="NAME==VERSION")
     given = parser.parse_args(arguments)
+    # So that what a script has started is killed with it, when `timeout` ends this sweep.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     given.environments.mkdir(parents=True, exist_ok=True)
     findings: dict[str, set[str]] = defaultdict(set)
     ended: dict[str, Counter[str]] = defaultdict(Counter)
