@@ -111,7 +111,7 @@ def inspect_machine(python: str = sys.executable) -> Machine:
         raise ProvisionError(f"{python} is no interpreter; give the path of a python executable")
     kinds = [backends.get(name) for name in backends.compilers()]
     slots = gpu_slots.list_devices()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         compilers = tuple(pool.map(lambda kind: _compiler(python, kind, slots), kinds))
     return Machine(
         python=python,

@@ -231,7 +231,7 @@ class Settings(BaseSettings):
     host: str = Field(default="127.0.0.1", min_length=1, description="an address to listen on")
     port: int = Field(default=8000, ge=0, le=65535, description="0 to 65535; 0 is any free port")
     workers: int = Field(
-        default_factory=lambda: os.cpu_count() or 1, ge=1, description="1 or more cases at a time"
+        default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, description="1 or more cases at a time"
     )
     runner: str = Field(default="local", description="local, ray or github-actions: where shards run")
     runner_slots: int = Field(

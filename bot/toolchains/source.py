@@ -177,8 +177,8 @@ def _environment(tree: BuildTree, tools: Path) -> dict[str, str]:
         "VIRTUAL_ENV": str(tools),
         "PIP_NO_INDEX": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 1),
-        "MAX_JOBS": str(os.cpu_count() or 1),
+        "CMAKE_BUILD_PARALLEL_LEVEL": str(len(os.sched_getaffinity(0))),
+        "MAX_JOBS": str(len(os.sched_getaffinity(0))),
     }
     if shutil.which("ccache", path=path):
         own |= {

@@ -29,6 +29,12 @@ def test_defaults() -> None:
     assert settings.workers >= 1
 
 
+def test_there_is_a_worker_for_each_processor_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container or `taskset` may leave few of a machine's: more workers only import more compilers."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 5, 7})
+    assert load_settings().workers == 3
+
+
 def test_arguments_over_variables_over_file_over_defaults(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
