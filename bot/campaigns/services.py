@@ -217,6 +217,7 @@ class ShardMaker(Protocol):
         repeats: int,
         ablate: bool,
         budget_s: float | None,
+        forked: bool = False,
         limit_factor: float = 1.0,
     ) -> Any:
         """The shard; `limit_factor` multiplies the configuration's limits of time and memory."""

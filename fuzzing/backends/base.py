@@ -124,6 +124,8 @@ class Backend:
                      torch → type → narrower type
     reference        whether it is a library that computes references, not a compiler under test
     forkable         whether a process that has loaded it may be forked if it has one thread
+    reloadable       whether a fork of a process that has loaded it may load it again with other options, and
+                     is then as a new process with these
     has_native_translators  whether its frontend has native code for each operator of ONNX
     instrumentation  how to run the current case; set by the worker
     """
@@ -148,6 +150,7 @@ class Backend:
     narrow_operators: ClassVar[dict[str, dict[str, str]]] = {}
     reference: ClassVar[bool] = False
     forkable: ClassVar[bool] = True
+    reloadable: ClassVar[bool] = False
     has_native_translators: ClassVar[bool] = False
     instrumentation: Instrumentation = Instrumentation()
 

@@ -19,7 +19,9 @@ import socket
 import struct
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +66,7 @@ class ForkServer:
     def spawn(self, start: Start, request: dict[str, Any], descriptors: dict[str, int]) -> ForkedWorker:
         """A worker that exists now or once the compiler is imported. `start` is for the first.
 
-        request      its environment, scratch folder and cores
+        request      its environment, scratch folder, cores and options of the backend
         descriptors  by name, those of PASSED_DESCRIPTORS
         """
         if self._process is None:
@@ -127,6 +129,36 @@ class ForkServer:
                 self._process.wait(_EXIT_S if self._worker is None else 0)
             end_process(self._process)
         self._folder.remove()
+
+
+class ForkServerPool:
+    """Forkservers of one toolchain, by number, that could have another worker; for one supervisor or several.
+
+    Those of different numbers share neither hash seed nor memory layout.
+    """
+
+    def __init__(self) -> None:
+        self._idle: defaultdict[int, list[ForkServer]] = defaultdict(list)
+        self._closed = False
+
+    def take(self, number: int, command: WorkerCommand) -> ForkServer:
+        """An idle one of this number, or a new one, which `command` will start."""
+        idle = self._idle[number]
+        return idle.pop() if idle else ForkServer(command)
+
+    def give_back(self, number: int, forkserver: ForkServer) -> None:
+        """Keeps one whose worker is dead for the next, if it can have one; else ends it."""
+        if forkserver.usable and not self._closed:
+            self._idle[number].append(forkserver)
+        else:
+            forkserver.close()
+
+    def close(self) -> None:
+        """Ends those that are idle, and the others once they are given back."""
+        self._closed = True
+        for forkserver in chain.from_iterable(self._idle.values()):
+            forkserver.close()
+        self._idle.clear()
 
 
 def end_process(process: subprocess.Popen[bytes] | ForkedWorker) -> None:

@@ -130,7 +130,7 @@ def _apply_request(spec: Dict[str, Any], request: Dict[str, Any], descriptors: L
     if request["cores"]:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, request["cores"])
-    own = {**spec, **dict(zip(PASSED_DESCRIPTORS, descriptors))}
+    own = {**spec, "options": request["options"], **dict(zip(PASSED_DESCRIPTORS, descriptors))}
     sys.stdout.flush()
     sys.stderr.flush()
     for standard in (1, 2):

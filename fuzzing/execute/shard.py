@@ -21,6 +21,7 @@ class Shard:
     python     interpreter with the compiler
     fresh      a new process for every single run: evidence instead of speed. The first repeat of a case has
                an interpreter of its own; others are forked, each repeat by another one
+    forked     with `fresh`: the first repeat is forked too, by an interpreter that ran no case
     repeats    how often each case is run
     budget_s   stop drawing cases after so many seconds; None for no bound
     ablate     find the failing component by the backend's ablation, for the first repeat of a case only
@@ -36,6 +37,7 @@ class Shard:
     profile: str = "default"
     workers: int = 1
     fresh: bool = False
+    forked: bool = False
     repeats: int = 1
     limits: Limits = field(default_factory=Limits)
     budget_s: float | None = None

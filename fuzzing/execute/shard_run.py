@@ -15,6 +15,7 @@ from fuzzing.errors import CaseFormatError, UsageError
 from fuzzing.execute.ablation import run_ablation
 from fuzzing.execute.case_cache import CaseCache
 from fuzzing.execute.computed_precision import ComputedPrecision
+from fuzzing.execute.forkserver import ForkServerPool
 from fuzzing.execute.library_check import LibraryCheck
 from fuzzing.execute.model_check import without_illegal_model, without_newer_operators
 from fuzzing.execute.recheck import Rechecker, RecheckRequest
@@ -57,8 +58,13 @@ class ShardRun:
         self._configuration = format_configuration(
             self._backend.non_default_options(shard.options), shard.profile
         )
+        self._forkservers = ForkServerPool()
         self.supervisor: Supervisor[Key] = Supervisor(
-            self._command(self._options), workers=shard.workers, fresh=shard.fresh, interpreter=_repeat
+            self._command(self._options),
+            workers=shard.workers,
+            fresh=shard.fresh,
+            interpreter=_repeat_counted_from_1 if shard.forked else _repeat,
+            forkservers=self._forkservers,
         )
         #: Of ablation, by options: importing a compiler takes longer than most cases.
         self._levels: dict[str, Supervisor[Key]] = {}
@@ -96,6 +102,7 @@ class ShardRun:
                 self._library_check.close()
                 while self._levels:
                     self._levels.popitem()[1].close()
+                self._forkservers.close()
 
     def _run_cases(self) -> Iterator[tuple[int, Outcome]]:
         for key, execution in self.supervisor.run(self._iterate_cases()):
@@ -165,11 +172,17 @@ class ShardRun:
                 yield key[1], self._add_ablation(key, case, recheck_request.computed, outcome)
 
     def _run_level(self, case_id: str, case: TestCase, computed: bool, options: dict[str, str]) -> Outcome:
-        """Runs the case with other options, in a process of its own, forked where the compiler can be."""
+        """Runs the case with other options, in a process of its own, forked where the compiler can be.
+
+        By the interpreter of the second repeats, where the compiler can be loaded again or has those options.
+        """
         level = " ".join(f"{name}={value}" for name, value in sorted(options.items()))
         if level not in self._levels:
             command = self._command(self._backend.resolve_options(self._options | options))
-            self._levels[level] = Supervisor(command, fresh=True, interpreter=lambda _: 1)
+            alike = self._backend.reloadable or command.options == self._options
+            self._levels[level] = Supervisor(
+                command, fresh=True, interpreter=lambda _: 1, forkservers=self._forkservers if alike else None
+            )
         [(_, execution)] = self._levels[level].serve([((case_id, 0), case)])
         return self._judge(case, computed, execution, case_id)
 
@@ -185,7 +198,8 @@ class ShardRun:
 
     def _run_pairs(self, pairs: Sequence[TestCase]) -> list[Outcome]:
         """Runs pairs, in order, in a process beside that of the cases."""
-        supervisor = Supervisor[int](self._command(self._backend.resolve_options(self._options)))
+        command = self._command(self._backend.resolve_options(self._options))
+        supervisor = Supervisor[int](command, forkservers=self._forkservers)
         executions = dict(supervisor.run(list(enumerate(pairs))))
         requests = [
             RecheckRequest.of(
@@ -275,6 +289,10 @@ class ShardRun:
 def _repeat(key: Key) -> int:
     """The first repeat of a case has an interpreter of its own, the n-th is forked by the n-th."""
     return key[1]
+
+
+def _repeat_counted_from_1(key: Key) -> int:
+    return key[1] + 1
 
 
 def _size(recheck_request: RecheckRequest) -> int:

@@ -11,10 +11,9 @@ import contextlib
 import os
 import selectors
 import time
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from fuzzing import backends
@@ -22,7 +21,7 @@ from fuzzing.cases import TestCase
 from fuzzing.errors import ToolchainError
 from fuzzing.execute import batches, gpu_slots, protocol
 from fuzzing.execute.answer_parser import parse_execution
-from fuzzing.execute.forkserver import ForkServer
+from fuzzing.execute.forkserver import ForkServerPool
 from fuzzing.execute.prefetch import Prefetch
 from fuzzing.execute.sandbox import isolation
 from fuzzing.execute.worker_command import WorkerCommand
@@ -82,6 +81,7 @@ class Supervisor(Generic[Tag]):
     interpreter       with `fresh`: the tag of a case → the number of the interpreter that forks its process,
                       where the compiler can be forked; 0, the default, for an interpreter of its own.
                       Interpreters of different numbers share neither hash seed nor memory layout
+    forkservers       of a supervisor whose command differs in options at most; the caller closes them
     response_timeout  longest wait for an answer, whatever the status page shows; by default the time of all
                       phases and a margin
     respawns          number of processes started to replace one that a case had ended
@@ -97,6 +97,7 @@ class Supervisor(Generic[Tag]):
         workers: int = 1,
         fresh: bool = False,
         interpreter: Callable[[Tag], int] | None = None,
+        forkservers: ForkServerPool | None = None,
         response_timeout: float | None = None,
     ) -> None:
         self.command = command
@@ -112,8 +113,8 @@ class Supervisor(Generic[Tag]):
         self._response_timeout = (
             phases_s + _RESPONSE_MARGIN_S if response_timeout is None else response_timeout
         )
-        # By the number of the interpreter, those that could have another worker.
-        self._forkservers: defaultdict[int, list[ForkServer]] = defaultdict(list)
+        self._forkservers = forkservers or ForkServerPool()
+        self._shares_forkservers = forkservers is not None
         self._forkable = command.device == "CPU" and backends.get(command.backend).forkable
         kinds = backends.get(command.backend).devices
         self._gpus = gpu_slots.GpuPool(kinds=kinds) if command.device == gpu_slots.CUDA_DEVICE else None
@@ -165,9 +166,8 @@ class Supervisor(Generic[Tag]):
             slot = self._slots.pop()
             slot.worker.end()
             self._reuse_forkserver(slot)
-        for forkserver in chain.from_iterable(self._forkservers.values()):
-            forkserver.close()
-        self._forkservers.clear()
+        if not self._shares_forkservers:
+            self._forkservers.close()
         self._selector.close()
         if self._gpus is not None:
             self._gpus.close()
@@ -261,8 +261,7 @@ class Supervisor(Generic[Tag]):
     def _start_worker(self, cuda: str, cores: tuple[int, ...], interpreter: int | None) -> WorkerProcess:
         forkserver = None
         if interpreter is not None:
-            idle = self._forkservers[interpreter]
-            forkserver = idle.pop() if idle else ForkServer(self.command)
+            forkserver = self._forkservers.take(interpreter, self.command)
         try:
             return WorkerProcess(self.command, cuda, cores, forkserver)
         except ToolchainError:
@@ -395,12 +394,11 @@ class Supervisor(Generic[Tag]):
         return process_exit
 
     def _reuse_forkserver(self, slot: _Slot[Tag]) -> None:
-        """Keeps the forkserver of a dead worker for the next, if it can have one."""
+        """Gives back the forkserver of a dead worker."""
         forkserver = slot.worker.forkserver
-        if forkserver is not None and slot.interpreter is not None and forkserver.usable:
-            self._forkservers[slot.interpreter].append(forkserver)
-        elif forkserver is not None:
-            forkserver.close()
+        if forkserver is not None:
+            assert slot.interpreter is not None
+            self._forkservers.give_back(slot.interpreter, forkserver)
 
     def _end_unreadable(self, slot: _Slot[Tag], reason: str) -> None:
         """Ends a worker whose frames are malformed: a case wrote into the pipe.

@@ -292,8 +292,14 @@ def main(argument: str) -> None:
     if "forkserver" in spec:
         from fuzzing.execute import forkserver_child
 
+        loaded = spec["options"]
         spec = forkserver_child.fork_workers(spec, isolation, may_fork=failure is None)
         faulthandler.enable(spec["log"])
+        if failure is None and spec["options"] != loaded:
+            try:
+                backend.load(spec["device"], spec["options"])
+            except Exception as error:  # noqa: BLE001 - as above
+                failure = error
     worker = Worker(spec, mmap.mmap(spec["page"], 0))
     if failure is not None:
         worker.fail(failure)

@@ -132,7 +132,13 @@ class WorkerProcess:
             return self._start_interpreter({"forkserver": control.fileno(), "log": log}, root, cache_folder)
 
         environment = self._environment(self.scratch, cache_folder)
-        request = {"environment": environment, "scratch": self.scratch, "cores": self.cores}
+        options = self.command.options or {}
+        request = {
+            "environment": environment,
+            "scratch": self.scratch,
+            "cores": self.cores,
+            "options": dict(options),
+        }
         return self.forkserver.spawn(start, request, descriptors)
 
     def _start_interpreter(

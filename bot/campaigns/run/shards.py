@@ -46,6 +46,7 @@ class Environment:
 class ShardOptions:
     """How and where a shard runs, and the step and budget (seconds) it is charged to.
 
+    forked        with `fresh`: the interpreter of a case's first run is no new one; one worker at a time
     ablate        whether to look for the component at fault in failures
     limit_factor  multiplies the limits of time and memory; above 1 cases run one at a time
     """
@@ -54,6 +55,7 @@ class ShardOptions:
     step: str
     budget: float
     fresh: bool = False
+    forked: bool = False
     repeats: int = 1
     ablate: bool = False
     limit_factor: float = 1.0
@@ -137,6 +139,7 @@ def run_shard(
 
     Raises RunnerError if the runner breaks its contract: results are untrusted data.
     """
+    alone = shard_options.forked or shard_options.limit_factor > 1
     shard = context.services.make_shard(
         config,
         corpus=str(context.corpus),
@@ -147,8 +150,9 @@ def run_shard(
         device=shard_options.environment.key.device,
         profile=config.profile,
         options=dict(config.options),
-        workers=context.settings.workers if shard_options.limit_factor <= 1 else 1,
+        workers=1 if alone else context.settings.workers,
         fresh=shard_options.fresh,
+        forked=shard_options.forked,
         repeats=shard_options.repeats,
         ablate=shard_options.ablate,
         budget_s=remaining_budget(context, shard_options),

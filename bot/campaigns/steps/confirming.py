@@ -42,11 +42,14 @@ def confirm(context: Context) -> None:
 
 
 def _measure_noise(context: Context, config: Config, head: Environment) -> None:
-    """Reruns a few passing cases, within a tenth of the budget."""
+    """Reruns a few passing cases, within a tenth of the budget.
+
+    Forked, as all but the first repeats of failures are: an interpreter's start takes longer than most cases.
+    """
     present = context.step.state.value
     with context.reading() as (_, campaign):
         until = campaigns.seconds_spent(campaign, present) + NOISE_SHARE * config.budget
-    shard_options = ShardOptions(head, present, min(config.budget, until))
+    shard_options = ShardOptions(head, present, min(config.budget, until), forked=True)
     repeat(context, config, shard_options, _sample(context, head), runs=1)
 
 

@@ -84,6 +84,7 @@ class Iree(Backend):
         "optimization": ("O0", "O1", "O2", "O3"),
         "cpu": ("generic", "host"),
     }
+    reloadable: ClassVar[bool] = True
     ablation: ClassVar[Tuple[AblationLevel, ...]] = (
         AblationLevel({"optimization": "O0"}, "importer, lowering and code generation"),
         AblationLevel({"optimization": "O1"}, "optimizer, level O1"),

@@ -66,6 +66,7 @@ class OnnxRuntime(Backend):
     options: ClassVar[dict[str, tuple[str, ...]]] = {
         "optimization": ("all", "disabled", "basic", "extended"),
     }
+    reloadable: ClassVar[bool] = True
     ablation: ClassVar[tuple[AblationLevel, ...]] = tuple(
         AblationLevel({"optimization": level}, component) for level, (_, component) in _LEVELS.items()
     )

@@ -53,6 +53,7 @@ class Tinygrad(Backend):
         "optimization": ("default", "none"),
         "renderer": ("clang", "x86"),
     }
+    reloadable: ClassVar[bool] = True
     ablation: ClassVar[Tuple[AblationLevel, ...]] = (
         AblationLevel({"optimization": "none"}, "importer, scheduler and code generator"),
         AblationLevel({"optimization": "default"}, "kernel optimizations"),

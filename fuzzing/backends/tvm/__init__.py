@@ -68,6 +68,7 @@ class Tvm(Backend):
         "llvm": ("default", "0"),
         "cpu": ("generic", "host"),
     }
+    reloadable: ClassVar[bool] = True
     ablation: ClassVar[Tuple[AblationLevel, ...]] = (
         AblationLevel({"pipeline": "default", "opt": "0", "llvm": "0"}, "frontend and legalisation"),
         AblationLevel({"pipeline": "default", "opt": "0", "llvm": "default"}, "LLVM's optimizer"),

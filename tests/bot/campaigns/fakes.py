@@ -242,6 +242,7 @@ class PlainShard:
     repeats: int
     ablate: bool
     budget_s: float | None
+    forked: bool = False
     limit_factor: float = 1.0
 
     def to_json(self) -> dict[str, Any]:

@@ -180,24 +180,39 @@ def test_every_option_has_a_default_and_every_rung_is_allowed(backend: str) -> N
 
 
 _LEVELS = """
-import json, sys
+import json, os, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 from fuzzing import backends
 from fuzzing.cases import OnnxModel, Tensor
 name, model, rungs = sys.argv[2], bytes.fromhex(sys.argv[3]), json.loads(sys.argv[4])
 x = [("x", Tensor.of(np.arange(2, dtype=np.float32)))]
-for options in rungs:
-    backend = backends.get(name)()
+backend = backends.get(name)()
+for options in [*rungs, *rungs[::-1]]:
     backend.load("CPU", options)
     outputs = backend.run(backend.compile(backend.convert(OnnxModel(model), x)), x)
-    print(json.dumps([value.array().tolist() for _, value in outputs]))
+    state = {"environment": str(os.environ)}
+    for name_, value in vars(backend).items():
+        plain = type(value) in (int, str, list, dict) or "Level" in str(value)
+        state[name_] = str(value if plain else type(value))
+    if "_target" in state:
+        state["_target"] = str(backend._target)
+    if "_options" in state:
+        state["_options"] = str(backend._options.graph_optimization_level)
+    if name == "tinygrad":
+        state["_options"] = backend._tinygrad.helpers.NOOPT.value
+    print(json.dumps([state, [value.array().tolist() for _, value in outputs]]))
 """
 
 
 @pytest.mark.parametrize("backend", [one for one in COMPILERS if one.values[0] != "openvino"])
-def test_each_rung_of_a_ladder_compiles_and_agrees(backend: str, tmp_path: Path) -> None:
-    """All in one process, since importing a compiler takes longer than all of its rungs."""
+def test_each_rung_of_a_ladder_compiles_agrees_and_replaces_the_last(backend: str, tmp_path: Path) -> None:
+    """All in one process, since importing a compiler takes longer than all of its rungs.
+
+    What a backend holds depends on the options that it was loaded with last, and on none before: it says so
+    by `reloadable`.
+    """
+    assert backends.get(backend).reloadable
     ablation_runs = [level.options for level in backends.get(backend).ablation]
     model = cases()["computed twice"].program.to_bytes().hex()
     root = str(Path(__file__).parents[3])
@@ -208,7 +223,10 @@ def test_each_rung_of_a_ladder_compiles_and_agrees(backend: str, tmp_path: Path)
         text=True,
         env={"TVM_NUM_THREADS": "1", "PATH": os.environ["PATH"], "CACHEDB": str(tmp_path / "kernels.db")},
     )
-    assert [json.loads(line) for line in done.stdout.splitlines()] == [[[0.0, 1.0]]] * len(ablation_runs)
+    states, outputs = zip(*[json.loads(line) for line in done.stdout.splitlines()], strict=True)
+    assert list(outputs) == [[[0.0, 1.0]]] * 2 * len(ablation_runs)
+    assert states == states[::-1]
+    assert len(set(map(str, states))) == len(ablation_runs)
 
 
 def test_a_file_of_ones_own_is_a_backend_too(tmp_path: Path) -> None:

@@ -10,19 +10,21 @@ import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fuzzing.cases import OnnxModel, Provenance, TestCase
-from fuzzing.execute.forkserver import ForkServer
+from fuzzing.execute.forkserver import ForkServer, ForkServerPool
 from fuzzing.execute.sandbox.isolation import NAMESPACES, NONE
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.execute.worker_process import WorkerProcess
 from fuzzing.execution import Execution
 from tests.fuzzing.execute import probe_runner
+from tests.support.process_ends import assert_ends
 
 CRASH = "import ctypes; ctypes.string_at(0)"
 _BACKEND = """
@@ -61,6 +63,7 @@ def here(given: dict[str, Any]) -> object:
         "descriptors": [str(path.readlink()) for path in held if path.is_symlink()],
         "seed": hash("seed"),
         "threads": len(os.listdir("/proc/self/task")),
+        "given": given,
     }
     Path("left").touch()
     if given.get("shared"):
@@ -170,6 +173,28 @@ def test_a_fresh_process_may_be_forked_by_a_numbered_interpreter() -> None:
     for place in (1, 2):
         assert found[place]["parent"] == found[place + 3]["parent"]
         assert found[place]["there"] == found[place + 3]["there"] == []
+
+
+def test_forkservers_may_be_shared_where_the_options_differ() -> None:
+    """A worker has the options of its own supervisor, whoever started the interpreter."""
+    pool = ForkServerPool()
+    found = []
+    for options in ({}, {"shared": "yes"}, {}):
+        command = replace(OUTSIDE, options=options)
+        supervisor = Supervisor[int](command, fresh=True, interpreter=lambda _: 1, forkservers=pool)
+        found += [told(one) for one in run([HERE], supervisor)]
+    pool.close()
+    assert len({one["parent"] for one in found}) == 1
+    assert [one["given"] for one in found] == [{}, {"shared": "yes"}, {}]
+
+
+def test_a_pool_that_is_closed_keeps_nothing() -> None:
+    pool = ForkServerPool()
+    supervisor = Supervisor[int](OUTSIDE, forkservers=pool)
+    [one] = run([HERE], supervisor, stay=True)
+    pool.close()
+    supervisor.close()
+    assert_ends(told(one)["parent"])
 
 
 def test_a_backend_that_refuses_to_be_forked_has_interpreters_of_its_own(tmp_path: Path) -> None:
