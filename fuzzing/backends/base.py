@@ -235,6 +235,12 @@ class Backend:
         raise NotImplementedError
 
 
+#: Kind of program → modules that its library's programs run with, which a backend imports with the first one.
+LIBRARIES: dict[str, Tuple[str, ...]] = {
+    "TorchCall": ("torch",),
+    "TorchProgram": ("torch",),
+    "KerasLayer": ("keras", "torch"),
+}
 #: The output of `Backend.run_capture` that is a model.
 MODEL = "model"
 _BACKENDS: dict[str, type[Backend]] = {}

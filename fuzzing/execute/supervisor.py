@@ -186,7 +186,7 @@ class Supervisor(Generic[Tag]):
         for slot in self._slots:
             self._flush(slot)
         while len(self._slots) < self._workers and (queued := self._next(source)) is not None:
-            opened = self._open(self._interpreter_of(queued))
+            opened = self._open(queued)
             if opened is None:
                 self._retry.appendleft(queued)
                 self._workers = len(self._slots)
@@ -244,26 +244,29 @@ class Supervisor(Generic[Tag]):
             return 0
         return (self._interpreter and self._interpreter(queued.tag)) or None
 
-    def _open(self, interpreter: int | None) -> _Slot[Tag] | None:
-        """A slot with a new worker; None if no device is free. The first waits for a device."""
+    def _open(self, queued: _QueuedCase[Tag]) -> _Slot[Tag] | None:
+        """A slot with a new worker for a case; None if no device is free. The first waits for a device."""
+        interpreter = self._interpreter_of(queued)
         device = None
         if self._gpus is not None:
             device = self._gpus.try_acquire() if self._slots else self._gpus.acquire()
             if device is None:
                 return None
         cores = self._free_cores()
-        worker = self._start_worker(device.name if device else "", cores, interpreter)
+        worker = self._start_worker(device.name if device else "", cores, interpreter, queued.case)
         slot: _Slot[Tag] = _Slot(worker, device, interpreter)
         self._slots.append(slot)
         self._selector.register(slot.worker.read_fd, selectors.EVENT_READ, slot)
         return slot
 
-    def _start_worker(self, cuda: str, cores: tuple[int, ...], interpreter: int | None) -> WorkerProcess:
+    def _start_worker(
+        self, cuda: str, cores: tuple[int, ...], interpreter: int | None, case: TestCase
+    ) -> WorkerProcess:
         forkserver = None
         if interpreter is not None:
             forkserver = self._forkservers.take(interpreter, self.command)
         try:
-            return WorkerProcess(self.command, cuda, cores, forkserver)
+            return WorkerProcess(self.command, cuda, cores, forkserver, case.program.kind)
         except ToolchainError:
             if forkserver is not None:
                 forkserver.close()

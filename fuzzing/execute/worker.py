@@ -6,6 +6,7 @@ standard library, numpy and the compiler only. It decides nothing: it reports wh
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -287,6 +288,9 @@ def main(argument: str) -> None:
         backend: Backend = importlib.import_module("fuzzing.backends.base").get(spec["backend"])()
         backend.load(spec["device"], spec["options"])
         versions = _versions(spec["packages"])
+        for library in spec["libraries"]:
+            with contextlib.suppress(Exception):  # it fails again with the first case, whose failure it is
+                importlib.import_module(library)
     except Exception as error:  # noqa: BLE001 - reported to the supervisor, which raises it
         failure = error
     if "forkserver" in spec:

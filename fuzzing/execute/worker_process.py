@@ -22,6 +22,7 @@ from typing import Any
 
 import fuzzing
 from fuzzing import backends
+from fuzzing.backends.base import LIBRARIES
 from fuzzing.cases import TestCase
 from fuzzing.errors import ToolchainError
 from fuzzing.execute import batches, protocol
@@ -70,6 +71,7 @@ class WorkerProcess:
     cuda        the CUDA device it sees, none by default
     cores       the processors it may use, those of the supervisor by default
     forkserver  forks it; None for an interpreter of its own
+    kind        of its programs: a forkserver that starts for it imports their library before it forks
     started     when it was started
     """
 
@@ -79,11 +81,13 @@ class WorkerProcess:
         cuda: str = "",
         cores: Collection[int] = (),
         forkserver: ForkServer | None = None,
+        kind: str = "",
     ) -> None:
         _sweep_once()
         self.command = command
         self.cuda = cuda
         self.forkserver = forkserver
+        self.kind = kind
         self.cores = sorted(cores)
         self.started = time.monotonic()
         self._reader = protocol.FrameReader()
@@ -150,6 +154,7 @@ class WorkerProcess:
             "device": command.device,
             "options": command.options or {},
             "packages": backends.get(command.backend).packages,
+            "libraries": LIBRARIES.get(self.kind, ()) if self.forkserver else (),
             "root": str(_PACKAGE),
         }
         python = str(Path(command.python).absolute())

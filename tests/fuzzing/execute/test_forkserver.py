@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from fuzzing.backends import base
 from fuzzing.cases import OnnxModel, Provenance, TestCase
 from fuzzing.execute.forkserver import ForkServer, ForkServerPool
 from fuzzing.execute.sandbox.isolation import NAMESPACES, NONE
@@ -175,17 +176,27 @@ def test_a_fresh_process_may_be_forked_by_a_numbered_interpreter() -> None:
         assert found[place]["there"] == found[place + 3]["there"] == []
 
 
+def test_the_library_of_programs_is_imported_before_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch takes ten times as long as a small program; a library that is missing fails with the case."""
+    monkeypatch.setitem(base.LIBRARIES, "OnnxModel", ("no_such_library", "colorsys"))
+    probe = "import sys\nresult = 'colorsys' in sys.modules"
+    alone, forked = (
+        probe_runner.answer(run([probe], Supervisor[int](OUTSIDE, fresh=fresh))[0]) for fresh in (True, False)
+    )
+    assert (alone, forked) == ("False", "True")
+
+
 def test_forkservers_may_be_shared_where_the_options_differ() -> None:
     """A worker has the options of its own supervisor, whoever started the interpreter."""
     pool = ForkServerPool()
     found = []
-    for options in ({}, {"shared": "yes"}, {}):
+    for options in ({}, {"level": "none"}, {}):
         command = replace(OUTSIDE, options=options)
         supervisor = Supervisor[int](command, fresh=True, interpreter=lambda _: 1, forkservers=pool)
         found += [told(one) for one in run([HERE], supervisor)]
     pool.close()
     assert len({one["parent"] for one in found}) == 1
-    assert [one["given"] for one in found] == [{}, {"shared": "yes"}, {}]
+    assert [one["given"] for one in found] == [{}, {"level": "none"}, {}]
 
 
 def test_a_pool_that_is_closed_keeps_nothing() -> None:
