@@ -6,7 +6,7 @@ import contextlib
 import multiprocessing
 import random
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -23,6 +23,10 @@ _TOLERANCE = {"rtol": 1e-3, "atol": 1e-4}
 #: Regressions that one case is tried on: of a large model not every parameter.
 _MOST = 12
 
+#: Share of a source's time in which its cases are made; the rest of it they run.
+MIGRATION_SHARE = 0.5
+
+Item = TypeVar("Item")
 Plant = TypeVar("Plant", bound="Ordered")
 
 
@@ -71,6 +75,15 @@ class Noticed(Generic[Plant]):
         return spent
 
 
+def migrate_within(seconds: float, items: Iterable[Item]) -> Iterator[Item]:
+    """The items that come within so many seconds of processor time."""
+    begin = processor_time()
+    for item in items:
+        yield item
+        if processor_time() - begin > seconds:
+            return
+
+
 def search(
     make_target: Callable[[], Target[Plant]], cases: Sequence[TestCase], seconds: float
 ) -> Noticed[Plant]:
@@ -104,7 +117,7 @@ def _send_results(
     pipe: Connection, target: Target[Plant], cases: Sequence[TestCase], noticed: set[Plant], seconds: float
 ) -> None:
     """Sends for each case what `Noticed.add` takes, then None."""
-    begin = _processor_time()
+    begin = processor_time()
     for case in cases:
         right: bool | None = None
         reached: set[Plant] = set()
@@ -117,14 +130,15 @@ def _send_results(
                     if not target.is_right(case, wanted):
                         fresh[plant] = case.provenance.test
             noticed |= fresh.keys()
-        spent = _processor_time() - begin
+        spent = processor_time() - begin
         pipe.send((right, reached, fresh, spent))
         if spent > seconds:
             break
     pipe.send(None)
 
 
-def _processor_time() -> float:
+def processor_time() -> float:
+    """Seconds of processor time of this process and of the children that it has waited for."""
     spent = times()
     return spent.user + spent.system + spent.children_user + spent.children_system
 

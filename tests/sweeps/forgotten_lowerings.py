@@ -7,7 +7,8 @@ schema. A regression is planted by calling one lowering, or one decomposition of
 the default of one argument, or with 0 or False for an axis or a flag without one. --plants of them are drawn.
 A case notices one if its result is right with the installed function, and wrong or an error with the planted
 one. Cases are those whose test is named after an operator that was drawn. Prints what
-`tests.sweeps.forgotten_arguments` does; a source stops after --seconds of processor time.
+`tests.sweeps.forgotten_arguments` does; a source stops after --seconds of processor time, of which making its
+cases takes half at most: then they are its first.
 """
 
 from __future__ import annotations
@@ -30,10 +31,13 @@ from fuzzing.execute.worker_command import WorkerCommand
 from fuzzing.migrate import sources
 from fuzzing.migrate.source_parts import migrate_source
 from tests.sweeps._planted import (
+    MIGRATION_SHARE,
     Noticed,
     is_right,
+    migrate_within,
     print_result,
     print_source,
+    processor_time,
     same,
     search,
     time_limit,
@@ -280,11 +284,11 @@ class _About:
         return any(re.sub(r"\dd$", "", word) in self.operators or word in self.operators for word in words)
 
 
-def _cases(source: str, plants: Sequence[Plant], most: int, seed: int) -> list[TestCase]:
+def _cases(source: str, plants: Sequence[Plant], most: int, seed: int, seconds: float) -> list[TestCase]:
     operators = frozenset(word.replace("_", "") for plant in plants for word in plant.words)
     part: Any = _About(operators)
     options = {"seed": seed} if source == "docter" else {}
-    items = migrate_source(sources.get(source), part, options)
+    items = migrate_within(seconds, migrate_source(sources.get(source), part, options))
     kinds = (TorchCall, TorchProgram)
     found = [one for one in items if isinstance(one, TestCase) and isinstance(one.program, kinds)]
     return random.Random(seed).sample(found, min(most, len(found)))
@@ -304,8 +308,9 @@ def main(arguments: Sequence[str]) -> int:
     print(f"{len(plants)} of {len(every)} arguments: {', '.join(map(str, plants))}", flush=True)
     found: dict[str, Noticed[Plant]] = {}
     for source in given.source or _SOURCES:
-        cases = _cases(source, plants, given.most, given.seed)
-        found[source] = search(lambda: Runner(plants), cases, given.seconds)
+        begin = processor_time()
+        cases = _cases(source, plants, given.most, given.seed, MIGRATION_SHARE * given.seconds)
+        found[source] = search(lambda: Runner(plants), cases, given.seconds - (processor_time() - begin))
         print_source(source, found[source])
     return print_result(found, set(plants))
 
