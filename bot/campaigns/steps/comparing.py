@@ -14,6 +14,7 @@ from bot.campaigns.classify.classification import CaseResults, RerunCounts, clas
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.run.confirmation import needed_repeats
+from bot.campaigns.run.noise import measure_noise
 from bot.campaigns.run.out_of_reach import find_out_of_reach
 from bot.campaigns.run.repeats import repeat, repeated_change, signature_key
 from bot.campaigns.run.shards import Environment, ShardOptions, load_environments, run_pending
@@ -33,12 +34,21 @@ def compare(context: Context) -> None:
         at_base = ShardOptions(base, context.step.state.value, config.budget)
         # One shard for both: each more is one more start of the compiler.
         run_pending(context, config, at_base, head.key, [Verdict.UNSUPPORTED, Verdict.PASS], by_verdict=True)
+        measured = _noise_is_measured(context, head)
         runs = _repeat_changes(context, config, head, base)
+        if runs and not measured:
+            measure_noise(context, config, head)
     out_of_reach = find_out_of_reach(context, config, head, base)
     found = list(_findings(context, config, head, base, runs, out_of_reach))
     with context.transaction() as (session, campaign):
         findings.replace(session, campaign.id, found)
         context.move(campaign, CampaignState.REDUCING)
+
+
+def _noise_is_measured(context: Context, head: Environment) -> bool:
+    with context.reading() as (session, campaign):
+        _, runs = outcomes.noise(session, campaign.id, head.key)
+        return runs > 0
 
 
 def _repeat_changes(context: Context, config: Config, head: Environment, base: Environment) -> dict[str, int]:

@@ -5,21 +5,14 @@ A failure that base shows too needs no repeats. Without a base every failure is 
 
 from __future__ import annotations
 
-from hashlib import sha256
-from heapq import nsmallest
-
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.run.confirmation import ACCUSING, confirm_all, repeat_failures
-from bot.campaigns.run.repeats import one_of_each_first, repeat
-from bot.campaigns.run.shards import Environment, ShardOptions, load_environments
-from bot.campaigns.services import Config
-from bot.store import campaigns, outcomes
+from bot.campaigns.run.noise import measure_noise
+from bot.campaigns.run.repeats import one_of_each_first
+from bot.campaigns.run.shards import load_environments
+from bot.store import outcomes
 from bot.store.models import CampaignState
-from fuzzing.outcomes import Verdict
-
-#: Passing cases that are run again. With none of 8 differing, fewer than 31 % do (95 % of the time).
-NOISE, NOISE_SHARE = 8, 0.1
 
 
 @step(CampaignState.CONFIRMING, to=(CampaignState.COMPARING,))
@@ -36,32 +29,6 @@ def confirm(context: Context) -> None:
         repeat_failures(context, config, head, one_of_each_first(context, head, accused))
     else:
         confirm_all(context, config, head, base)
-    _measure_noise(context, config, head)
+    measure_noise(context, config, head)
     with context.transaction() as (_, campaign):
         context.move(campaign, CampaignState.COMPARING)
-
-
-def _measure_noise(context: Context, config: Config, head: Environment) -> None:
-    """Reruns a few passing cases, within a tenth of the budget.
-
-    Forked, as all but the first repeats of failures are: an interpreter's start takes longer than most cases.
-    """
-    present = context.step.state.value
-    with context.reading() as (_, campaign):
-        until = campaigns.seconds_spent(campaign, present) + NOISE_SHARE * config.budget
-    shard_options = ShardOptions(head, present, min(config.budget, until), forked=True)
-    repeat(context, config, shard_options, _sample(context, head), runs=1)
-
-
-def _sample(context: Context, head: Environment) -> list[str]:
-    """A few cases that pass at head, the same for each toolchain: the noise floor.
-
-    The share of them with another verdict is the chance that a repeat differs by accident.
-    """
-    with context.reading() as (session, campaign):
-        passing = outcomes.cases_with_verdict(session, campaign.id, head.key, (Verdict.PASS,))
-
-    def drawn(case: str) -> bytes:
-        return sha256(f"{head.key.toolchain}:{case}".encode()).digest()
-
-    return nsmallest(NOISE, passing, key=drawn)

@@ -65,6 +65,24 @@ def test_the_first_regression_is_told_while_cases_are_still_to_run(world: World)
     assert len([note for _, note, lasting in told if lasting]) == 2, "one for each group that confirms one"
 
 
+@pytest.mark.parametrize("change", [False, True])
+def test_noise_is_measured_where_something_was_repeated(world: World, change: bool) -> None:
+    """It says how much repeats are worth; each measurement is one more start of the compiler."""
+    alike: dict[str, tuple[fakes.Behavior, fakes.Behavior]] = {
+        test: (base[:1], base[:1]) for test, (base, _) in TESTS.items()
+    }
+    if change:
+        alike["Neg_changed"] = TESTS["Neg_changed"]
+    runner = fakes.Runner(world.clock, replaced=alike)
+    world.use(runner=runner)
+    world.push()
+    world.run()
+    repeated = [shard.cases for shard in runner.shards if shard.fresh and not shard.forked]
+    assert repeated == [(IDS["Neg_changed"],)] * 2 * change, "on both sides"
+    noise = [(shard.toolchain, shard.workers, len(shard.cases)) for shard in runner.shards if shard.forked]
+    assert noise == [(HEAD.toolchain, 1, 8)] * change
+
+
 def test_without_a_base_nothing_is_confirmed_early(world: World) -> None:
     world.runner.seconds = 1.0
     world.push(base="")
