@@ -109,7 +109,10 @@ def obeys_rules(graph: Graph, node: Node, value_of: ValueOf) -> bool:
     if any(node.attributes[name] not in allowed for name, allowed in _choices(node)):
         return False
     rule = _RULES.get(node.op)
-    return rule is None or rule(Operands(graph, node, value_of))
+    try:
+        return rule is None or rule(Operands(graph, node, value_of))
+    except (ArithmeticError, LookupError, ValueError):
+        return False  # strides of 0, or too many of them: the rules' formulas are for what the types allow
 
 
 def _choices(node: Node) -> list[tuple[str, tuple[object, ...]]]:

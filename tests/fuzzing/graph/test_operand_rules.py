@@ -309,3 +309,41 @@ def test_inputs_are_judged_by_what_they_hold() -> None:
     text = "(float[2] x) => (uint8[2] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear(x) }"
     assert violations_of(text) == violations_of(text, x=[0, 1]) == frozenset()
     assert violations_of(text, x=[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("operator", "text"),
+    [
+        (
+            "Col2Im",
+            "(float[1,4,4] x) => (float[1,1,n,m] y) <int64[2] i = {4, 4}, int64[2] b = {2, 2}> "
+            "{ y = Col2Im<strides = [0, 0]>(x, i, b) }",
+        ),
+        (
+            "Col2Im",
+            "(float[1,4,4] x) => (float[1,1,n,m] y) <int64[2] i = {4, 4}, int64[2] b = {2, 2}> "
+            "{ y = Col2Im<strides = [2, 2, 2]>(x, i, b) }",
+        ),
+        (
+            "Attention",
+            "(float[1,2,4] x) => (float[1,2,n] y) "
+            "{ y = Attention<q_num_heads = 0, kv_num_heads = 2>(x, x, x) }",
+        ),
+        (
+            "MaxPool",
+            "(float[1,1,4] x) => (float[1,1,n] y) { y = MaxPool<kernel_shape = [2], strides = [1, 1]>(x) }",
+        ),
+        (
+            "ConvTranspose",
+            "(float[1,1,4] x, float[1,1,2] w) => (float[1,1,n] y) "
+            '{ y = ConvTranspose<auto_pad = "SAME_UPPER", strides = [1, 1]>(x, w) }',
+        ),
+        (
+            "TopK",
+            "(float[4] x) => (float[n] y, int64[n] i) <int64[0] k = {}> { y, i = TopK(x, k) }",
+        ),
+    ],
+)
+def test_numbers_for_which_a_rule_has_no_answer_break_it(operator: str, text: str) -> None:
+    """A stride of 0 ended the whole source of mutants by a division."""
+    assert violations_of(text) == {f"{operator}: operands"}
