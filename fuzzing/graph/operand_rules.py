@@ -292,7 +292,8 @@ def _dequantization(given: Operands) -> bool:
         return False
     axis, block = given.get("axis", 1), given.get("block_size", 0)
     if not scale or (scale == (1,) and not block):
-        return not block  # "Used only for blocked quantization"
+        # "Used only for blocked quantization"; of vectors, too, the axis is 1 where none is given
+        return not block and (x is None or axis == 1 or axes_fit(x, [axis]))
     if x is None:
         return True
     if not axes_fit(x, [axis]):

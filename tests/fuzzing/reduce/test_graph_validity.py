@@ -184,6 +184,9 @@ OUTSIDE = {
         "{ y = DequantizeLinear<axis = 1, block_size = 2>(x, s) }",
         21,
     ),
+    "an axis of a vector that it does not have, though its scale is for all": state_of(
+        "(uint8[2] x) => (float[2] y) <float s = {2}> { y = DequantizeLinear<axis = 2>(x, s) }", 19
+    ),
     "a scale of 0 that divides": state_of(
         "(float[2] x) => (uint8[2] y) <float s = {0}> { y = QuantizeLinear(x, s) }", 21
     ),
