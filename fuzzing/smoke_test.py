@@ -1,8 +1,9 @@
 """The smoke test of a compiler: one plain model of each kind of program, compiled, run and compared.
 
 `python -m fuzzing.smoke_test --backend NAME --python PATH [--kind KIND…]` prints a JSON object on a line for
-each model: {"test", "kind", "verdict", "phase", "message"}. A compiler that fails here fails on everything:
-its other failures are no evidence about a change. Errors as in `fuzzing.entry_point`.
+each model: {"test", "kind", "verdict", "phase", "message"}, and then {"sources": [path]}, the Python files
+that they import. A compiler that fails here fails on everything: its other failures are no evidence about a
+change. Errors as in `fuzzing.entry_point`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from fuzzing.cases import (
     Corpus,
@@ -67,8 +69,15 @@ def smoke_case(kind: str) -> TestCase:
     return TestCase(program, inputs, Provenance("smoke", f"{library} {what}", "", library, ""))
 
 
-def run_smoke_test(backend: str, python: str, kinds: Sequence[str]) -> dict[str, Outcome]:
-    """Program kind → outcome, for the kinds that have a model, in the order given."""
+class SmokeTest(NamedTuple):
+    """Results: program kind → outcome; the Python files that the compiler's process has imported."""
+
+    outcomes: dict[str, Outcome]
+    sources: frozenset[str] = frozenset()
+
+
+def run_smoke_test(backend: str, python: str, kinds: Sequence[str]) -> SmokeTest:
+    """The results for the kinds that have a model, in the order given."""
     with tempfile.TemporaryDirectory(prefix="assay-smoke-") as folder:
         corpus = Corpus(Path(folder))
         cases = {kind: smoke_case(kind) for kind in kinds if kind in MODELS}
@@ -76,10 +85,10 @@ def run_smoke_test(backend: str, python: str, kinds: Sequence[str]) -> dict[str,
             corpus.add(case)
         ids = tuple(case.id for case in cases.values())
         if not ids:
-            return {}
-        shard = Shard(folder, ids, backend, "", python)
-        found = {outcome.case: outcome for _, outcome in ShardRun(shard).outcomes()}
-        return {kind: found[case.id] for kind, case in cases.items()}
+            return SmokeTest({})
+        run = ShardRun(Shard(folder, ids, backend, "", python), note_sources=True)
+        found = {outcome.case: outcome for _, outcome in run.outcomes()}
+        return SmokeTest({kind: found[case.id] for kind, case in cases.items()}, frozenset(run.sources))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -91,7 +100,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
 
     def work() -> None:
-        for kind, outcome in run_smoke_test(options.backend, options.python, options.kind).items():
+        ran = run_smoke_test(options.backend, options.python, options.kind)
+        for kind, outcome in ran.outcomes.items():
             emit_event_now(
                 test=smoke_case(kind).provenance.test,
                 kind=kind,
@@ -99,6 +109,7 @@ def main(arguments: Sequence[str]) -> int:
                 phase=outcome.phase.value,
                 message=_message(outcome),
             )
+        emit_event_now(sources=sorted(ran.sources))
 
     return run_main("python -m fuzzing.smoke_test", work)
 

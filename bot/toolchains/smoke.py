@@ -1,8 +1,13 @@
-"""The smoke test of a toolchain: whether it compiles one plain model of each frontend and agrees."""
+"""The smoke test of a toolchain: whether it compiles one plain model of each frontend and agrees.
+
+What its models import has bytecode from then on: frontends, and torch, whose import takes three times as long
+without.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from bot.errors import CheckUnfinishedError
 from bot.runners import run_tool
+from bot.toolchains.probe import compile_bytecode
 from bot.toolchains.registry import ToolchainSpec
 from fuzzing import backends
 from fuzzing.exhausted_resources import exhausted_resource
@@ -23,6 +29,8 @@ _OF_MACHINE = frozenset({one.value for one in (Verdict.HANG, Verdict.OUT_OF_MEMO
 def smoke_test(spec: ToolchainSpec, python: Path) -> str:
     """Why the toolchain fails, with the compiler's own message; "" if it works, or if nothing can be tested.
 
+    Compiles what the models have imported of the toolchain's folder.
+
     Raises RunnerError if that cannot be determined; and CheckUnfinishedError if the compiler is only slow or
     short of memory, as on a busy machine. A case that hangs was run twice, in fresh processes.
     """
@@ -31,11 +39,26 @@ def smoke_test(spec: ToolchainSpec, python: Path) -> str:
     kinds = [word for kind in testable_kinds(spec) for word in ("--kind", kind)]
     if kinds:
         run_tool("fuzzing.smoke_test", (*arguments, *kinds), results.append)
-    failures = [one for one in results if one["verdict"] != "pass"]
+    sources = [path for one in results for path in one.get("sources", ())]
+    failures = [one for one in results if one.get("verdict", "pass") != "pass"]
     why = "\n".join(map(_describe, failures))
     if failures and all(map(_may_be_the_machine, failures)):
         raise CheckUnfinishedError(f"{spec.label}: whether the compiler works is not known: {why}")
+    folder = python.parents[1]
+    uncompiled = [path for path in sources if _lacks_bytecode(path, folder)]
+    if uncompiled and not failures:
+        compile_bytecode(folder, uncompiled)
     return why
+
+
+def _lacks_bytecode(source: object, folder: Path) -> bool:
+    """Whether it is a Python file below the folder, without bytecode; a compiler may name anything."""
+    if not isinstance(source, str) or not source.startswith(f"{folder}/"):
+        return False
+    try:
+        return Path(source).is_file() and not Path(cache_from_source(source)).exists()
+    except (ValueError, OSError):
+        return False
 
 
 def _describe(result: Mapping[str, Any]) -> str:

@@ -53,6 +53,7 @@ class Instrumentation:
     record      whether to note what the case goes through
     stop_after  the stage after which the case is evaluated without the compiler; "" for none
     coverage    whether to note what of the compiler the case reaches
+    sources     whether to note the Python files that are imported once the case has run
     library     whether to run what the library makes of the case for the compiler, and not the compiler, see
                 `Backend.run_capture`
     notes       in order, as (kind, name):
@@ -62,6 +63,7 @@ class Instrumentation:
                 stage            a possible value of `stop_after`
                 applied_pass     coverage: a pass that changed the model
                 lines            coverage: lines of the compiler's Python package, see `shared.line_recorder`
+                source           a Python file that is imported; not in the log
 
     Notes also go to the process's log: a crash loses `notes`.
     """
@@ -73,12 +75,14 @@ class Instrumentation:
         stop_after: str = "",
         coverage: bool = False,
         library: bool = False,
+        sources: bool = False,
     ) -> None:
         self.disabled = frozenset(disabled)
         self.record = record
         self.stop_after = stop_after
         self.coverage = coverage
         self.library = library
+        self.sources = sources
         self.notes: List[Tuple[str, str]] = []
 
     def note(self, what: str, name: str) -> None:
@@ -91,6 +95,8 @@ class Instrumentation:
 
 #: The kinds of notes on coverage.
 APPLIED_PASS, LINES = "applied_pass", "lines"
+#: The kind of notes on imported files.
+SOURCE = "source"
 #: Prefix of the lines that Instrumentation writes to the log.
 NOTE_PREFIX = "assay-note "
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import islice
 
 from fuzzing import backends
+from fuzzing.backends.base import SOURCE
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.errors import CaseFormatError, UsageError
 from fuzzing.execute.ablation import run_ablation
@@ -42,10 +43,15 @@ _RECHECK_BATCH_BYTES = 64 << 20
 
 
 class ShardRun:
-    """One execution of a shard. Raises UsageError for a shard that cannot be executed."""
+    """One execution of a shard. Raises UsageError for a shard that cannot be executed.
 
-    def __init__(self, shard: Shard) -> None:
+    note_sources  whether to collect `sources`: the Python files of the toolchain that its cases import
+    """
+
+    def __init__(self, shard: Shard, *, note_sources: bool = False) -> None:
         self._shard = shard
+        self._instrumentation = {"sources": True} if note_sources else None
+        self.sources: set[str] = set()
         self._corpus = Corpus(shard.corpus)
         self._case_cache = CaseCache(self._corpus)
         self._backend = backends.get(shard.backend)
@@ -105,8 +111,9 @@ class ShardRun:
                 self._forkservers.close()
 
     def _run_cases(self) -> Iterator[tuple[int, Outcome]]:
-        for key, execution in self.supervisor.run(self._iterate_cases()):
+        for key, execution in self.supervisor.run(self._iterate_cases(), self._instrumentation):
             yield from self._take_unrunnable()
+            self.sources.update(path for kind, path in execution.notes if kind == SOURCE)
             self.phases.update(execution.durations)
             case, computed = self._running.pop(key)
             outcome = self._decide(key[0], case, execution)

@@ -134,13 +134,17 @@ class Supervisor(Generic[Tag]):
         """Number of workers that have imported their compiler and take cases now."""
         return sum(slot.ready for slot in self._slots)
 
-    def run(self, cases: Iterable[tuple[Tag, TestCase]]) -> Iterator[tuple[Tag, Execution]]:
+    def run(
+        self, cases: Iterable[tuple[Tag, TestCase]], instrumentation: Mapping[str, Any] | None = None
+    ) -> Iterator[tuple[Tag, Execution]]:
         """The execution of each case, as they end; raises ToolchainError if no worker can be started.
 
         Cases are drawn only as workers need them. Closing the iterator ends all workers.
+
+        instrumentation  as in `serve`
         """
         try:
-            yield from self.serve(cases)
+            yield from self.serve(cases, instrumentation)
         finally:
             self.close()
 

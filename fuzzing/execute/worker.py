@@ -125,7 +125,7 @@ class Worker:
         self, backend: Backend, phases: Backend | PairRunner | CaptureRunner, case_request: CaseRequest
     ) -> _Ended:
         """Runs a case with its instrumentation, and returns the notes too."""
-        from fuzzing.backends.base import Instrumentation
+        from fuzzing.backends.base import SOURCE, Instrumentation
         from fuzzing.backends.shared.capture_runner import CaptureRunner
         from fuzzing.backends.shared.line_recorder import note_lines
 
@@ -136,6 +136,8 @@ class Worker:
         with note_lines(backend.instrumentation, backend.import_name.partition(".")[0], backend.traced):
             number, marks, outputs, caught, _ = self._run_case(phases, case_request)
         notes = backend.instrumentation.notes
+        if backend.instrumentation.sources:
+            notes += [(SOURCE, path) for path in _imported_sources()]
         backend.instrumentation = Instrumentation()
         return number, marks, outputs, caught, notes
 
@@ -261,6 +263,12 @@ def _relative(filename: str) -> str:
         if found:
             return rest
     return os.path.basename(filename)  # noqa: PTH119
+
+
+def _imported_sources() -> List[str]:
+    """The Python files of the modules that are imported by now."""
+    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    return sorted(file for file in files if isinstance(file, str) and file.endswith(".py"))
 
 
 def _versions(packages: list[str]) -> dict[str, str]:

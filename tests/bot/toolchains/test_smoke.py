@@ -62,3 +62,22 @@ def test_a_crash_beside_a_hang_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
     why = smoke.smoke_test(spec("openvino", "openvino==2026.1"), Path(sys.executable))
     assert "KeyError: relu" in why
     assert "no end" in why
+
+
+def test_what_the_models_import_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No worker can write bytecode, and a compiler's import alone loads neither its frontends nor torch."""
+    lazy, outside = tmp_path / "lib" / "lazy.py", tmp_path.parent / "outside.py"
+    for source in (lazy, outside):
+        source.parent.mkdir(exist_ok=True)
+        source.write_text("x = 1\n")
+
+    def run_tool(_module: str, _arguments: object, on_event: Callable[[dict[str, object]], None]) -> None:
+        on_event({"test": "relu(x + 1)", "verdict": "pass", "phase": "run", "message": ""})
+        on_event({"sources": [str(lazy), str(outside), "no/such.py", 7, f"{tmp_path}/\0"]})
+
+    monkeypatch.setattr(smoke, "run_tool", run_tool)
+    python = tmp_path / "bin" / "python"
+    assert smoke.smoke_test(spec("openvino", "openvino==2026.1"), python) == ""
+    assert [path.name.partition(".")[0] for path in tmp_path.parent.rglob("*.pyc")] == ["lazy"]
+    monkeypatch.setattr(smoke, "compile_bytecode", lambda *_: pytest.fail("it is there"))
+    assert smoke.smoke_test(spec("openvino", "openvino==2026.1"), python) == ""
