@@ -232,3 +232,16 @@ NESTED = f"{_BEGIN}\n  x\nFail: no\n{_BEGIN}\n  1: f\nCheck failed"
 )
 def test_what_counts_as_shown(ended: Ending, returncode: int, stderr: str, shown: bool) -> None:
     assert shows(ended, "pass", returncode, stderr) is shown
+
+
+@pytest.mark.compiler_onnxruntime
+def test_a_keras_program_is_exported_with_the_shapes_of_its_inputs(tmp_path: Path) -> None:
+    """Keras' own export gives a scalar an axis, so a right result would count as wrong."""
+    program = KerasLayer("keras.ops.absolute", (), (TensorArg("x", dtype="float32", shape=()),))
+    given = (("x", Tensor.of(np.array(-2, np.float32))),)
+    script = script_of(
+        "onnxruntime", "KerasLayer", replace(case_of("KerasLayer"), program=program, inputs=given)
+    )
+    command = [sys.executable, "-c", script]
+    ran = subprocess.run(command, check=False, timeout=120, capture_output=True, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr.decode()[-800:]
