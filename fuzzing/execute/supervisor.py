@@ -2,7 +2,8 @@
 
 One thread serves all workers. Each has a few cases queued in its pipe, so that it never waits. A crash, a
 hang or a memory limit is charged to the current case and costs one new process, which gets the cases queued
-behind it.
+behind it. A case on which a process dies that ran others before runs once more: one of those may have written
+out of bounds.
 """
 
 from __future__ import annotations
@@ -50,8 +51,11 @@ Tag = TypeVar("Tag")
 
 
 class _QueuedCase(NamedTuple, Generic[Tag]):
+    """A case to run; `again` if a process that ran others before it died on it."""
+
     tag: Tag
     case: TestCase
+    again: bool = False
 
 
 @dataclass(eq=False)
@@ -61,6 +65,7 @@ class _Slot(Generic[Tag]):
     worker: WorkerProcess
     gpu_slot: gpu_slots.GpuSlot | None = None
     interpreter: int | None = None  # the number of the one that forked it
+    first: int = 0  # the number of the first case, 0 before
     last_answer: float = 0.0  # when it last answered, or got a case while idle
     ready: bool = False
     waiting: dict[int, _QueuedCase[Tag]] = field(default_factory=dict)
@@ -204,8 +209,10 @@ class Supervisor(Generic[Tag]):
         return min(open_to_more, key=lambda slot: len(slot.waiting) * slot.prefetch.seconds, default=None)
 
     def _assign_batch(self, slot: _Slot[Tag], source: Iterator[tuple[Tag, TestCase]]) -> bool:
-        """Sends a slot a few cases; False when none are left."""
+        """Sends a slot a few cases; False when none are left, or the next one is for a new process."""
         for _ in range(min(BATCH_CASES, self._room(slot))):
+            if self._retry and self._retry[0].again and len(self._slots) < self._workers:
+                return False
             queued = self._next(source)
             if queued is None:
                 return False
@@ -235,6 +242,7 @@ class Supervisor(Generic[Tag]):
         idle = not slot.waiting
         if idle:
             slot.last_answer = time.monotonic()
+        slot.first = slot.first or self._sent
         slot.waiting[self._sent] = queued
         slot.worker.queue(self._sent, queued.case, self._instrumentation)
         if idle:  # it need not wait for the following ones, which may take time to draw
@@ -436,6 +444,9 @@ class Supervisor(Generic[Tag]):
         self.respawns += 1
         if queued is None:
             self._handle_idle_exit(process_exit)
+            return
+        if not queued.again and status.seq != slot.first and process_exit.signal not in ("", "SIGKILL"):
+            self._retry.appendleft(queued._replace(again=True))
             return
         # A SIGKILL from anyone else comes from the kernel when memory runs out.
         ending: Ending = "out_of_memory" if process_exit.signal == "SIGKILL" else "killed"

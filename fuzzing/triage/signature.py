@@ -38,6 +38,40 @@ _INFINITE = re.compile(r"-?inf$")
 _GRAPHS = "ONNX"
 #: `torch.Tensor.erfinv` and `torch.special.erfinv` are `torch.erfinv`.
 _ALIASES = re.compile(r"\btorch\.(?:Tensor|special)\.")
+#: Functions of torch that its documentation calls an alias, by what they are an alias of (torch 2.13).
+_SYNONYMS = {
+    **{f"arc{name}": f"a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh", "tan2")},
+    **{name: f"linalg.{name}" for name in ("det", "matrix_exp", "matrix_power", "slogdet")},
+    "absolute": "abs",
+    "clip": "clamp",
+    "concat": "cat",
+    "concatenate": "cat",
+    "divide": "div",
+    "expit": "sigmoid",
+    "fix": "trunc",
+    "gammainc": "igamma",
+    "gammaincc": "igammac",
+    "ger": "outer",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "inverse": "linalg.inv",
+    "less": "lt",
+    "less_equal": "le",
+    "moveaxis": "movedim",
+    "multigammaln": "mvlgamma",
+    "multiply": "mul",
+    "negative": "neg",
+    "not_equal": "ne",
+    "orgqr": "linalg.householder_product",
+    "pinverse": "linalg.pinv",
+    "row_stack": "vstack",
+    "subtract": "sub",
+    "swapaxes": "transpose",
+    "swapdims": "transpose",
+    "trapz": "trapezoid",
+    "true_divide": "div",
+}
+_SYNONYM = re.compile(rf"(?<![\w.])(torch\.)?({'|'.join(_SYNONYMS)})(_?)(?![\w.])")
 
 #: Prefix of the keys of failures that belong to no bug, see `compute_unsorted_key`.
 UNSORTED = "unsorted-"
@@ -177,8 +211,10 @@ def explains(one: Signature, other: Signature) -> bool:
 
 
 def _without_alias(api: str) -> str:
-    """The name of torch's function that a method or an alias in `torch.special` is."""
-    return _ALIASES.sub(r"torch.", api)
+    """A pattern with the names of torch's functions for methods, `torch.special` and other aliases."""
+    return _SYNONYM.sub(
+        lambda found: f"{found[1] or ''}{_SYNONYMS[found[2]]}{found[3]}", _ALIASES.sub(r"torch.", api)
+    )
 
 
 def _comparable_fields(fields: Mapping[str, Any], left: Collection[str]) -> dict[str, Any]:

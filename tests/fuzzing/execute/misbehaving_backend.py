@@ -21,6 +21,8 @@ from fuzzing.cases.values import Tensor, Value
 from fuzzing.execute.protocol import _MAGIC, _PREFIX, MAX_BLOB, pack
 from fuzzing.execute.protocol import _PAGE as PAGE
 
+_corrupted: list[str] = []  # what a case of this process has spoilt for the next ones
+
 
 @register
 class Misbehaving(Backend):
@@ -128,7 +130,9 @@ def _do(action: str) -> None:
         exec(foreign.replace(co_name="ns::Pass::run(int)"))
     if kind == "mumble":
         raise _MumbledError
-    if kind == "segfault":
+    if kind == "corrupt":  # as a kernel that writes out of bounds
+        _corrupted.append(rest)
+    if kind == "segfault" or (kind == "use" and _corrupted):
         ctypes.string_at(0)
     elif kind == "hang":
         print("about to hang", flush=True)

@@ -118,7 +118,7 @@ def test_the_functions_of_a_traceback_have_their_classes() -> None:
 
 
 @pytest.mark.parametrize("phase", ["convert", "compile", "run"])
-def test_a_native_crash_is_charged_to_its_case_and_costs_one_respawn(phase: str) -> None:
+def test_a_native_crash_is_charged_to_its_case_and_repeated_in_a_process_of_its_own(phase: str) -> None:
     supervisor: Supervisor[int] = Supervisor(command())
     executions = run([FINE, FINE, f"{phase}:segfault", FINE, FINE, FINE, FINE], supervisor)
     crashed = executions[2]
@@ -126,7 +126,23 @@ def test_a_native_crash_is_charged_to_its_case_and_costs_one_respawn(phase: str)
     assert "Segmentation fault" in crashed.native
     assert "in _do" in crashed.native
     assert {executions[n].ending for n in (0, 1, 3, 4, 5, 6)} == {"returned"}
+    assert supervisor.respawns == 2
+
+
+def test_a_crash_of_the_first_case_costs_one_process() -> None:
+    supervisor: Supervisor[int] = Supervisor(command())
+    executions = run(["run:segfault", FINE], supervisor)
+    assert [executions[n].ending for n in range(2)] == ["killed", "returned"]
     assert supervisor.respawns == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_case_does_not_die_of_what_another_has_written(workers: int) -> None:
+    """OpenVINO's squeeze writes out of bounds; the comparison that ran next in that process was accused."""
+    supervisor: Supervisor[int] = Supervisor(command(), workers=workers)
+    executions = run([FINE, "run:corrupt", *["run:use"] * 5, "run:segfault", "run:use"], supervisor)
+    killed = [n for n, execution in executions.items() if execution.ending == "killed"]
+    assert (sorted(executions), killed) == (list(range(9)), [7])
 
 
 def test_a_crash_while_freeing_belongs_to_the_case() -> None:

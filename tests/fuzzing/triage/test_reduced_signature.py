@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,6 +98,11 @@ def test_an_operand_is_an_input_or_an_initializer() -> None:
     [
         ("torch.erfinv", "torch.Tensor.erfinv", True),
         ("torch.Tensor.erfinv", "torch.special.erfinv", True),
+        ("torch.true_divide", "torch.Tensor.div", True),
+        ("torch.Tensor.arctan2_", "torch.Tensor.atan2_", True),
+        ("relu(multiply)", "relu(mul)", True),
+        ("torch.less", "torch.less_equal", False),
+        ("torch.nn.functional.fix", "torch.nn.functional.trunc", False),
         ("torch.Tensor.add", "torch.Tensor.add_", False),
         ("torch.nn.functional.pad", "torch.Tensor.pad", False),
     ],
@@ -106,6 +113,25 @@ def test_a_function_and_the_method_of_its_name_are_one_api(one: str, other: str,
         replace_frontend(compute_signature(crash(), "", reduced=each), "torch") for each in traits
     )
     assert explains(first, second) is explains(second, first) is same
+
+
+def test_all_aliases_that_torch_documents_are_known() -> None:
+    documented = {
+        name: found[1]
+        for name in dir(torch)
+        if isinstance(text := getattr(torch, name).__doc__, str)
+        and (found := re.search(r"[Aa]lias (?:for|of) :(?:func|meth):`~?torch\.([\w.]+)`", text))
+    }
+    assert len(documented) > 40
+    del documented["softmax"]  # of a module's function, which takes other arguments
+    for name, other in documented.items():
+        first, second = (
+            replace_frontend(
+                compute_signature(crash(), "", reduced=Traits(f"torch.{api}", ("float",))), "torch"
+            )
+            for api in (name, other)
+        )
+        assert explains(first, second), (name, other)
 
 
 def replace_frontend(signature: Signature, frontend: str) -> Signature:
