@@ -72,6 +72,8 @@ _SYNONYMS = {
     "true_divide": "div",
 }
 _SYNONYM = re.compile(rf"(?<![\w.])(torch\.)?({'|'.join(_SYNONYMS)})(_?)(?![\w.])")
+#: `torch.nn.MaxPool2d` calls `torch.nn.functional.max_pool2d`.
+_MODULE_OR_FUNCTION = re.compile(r"(?:torch\.)?nn\.(?:functional\.)?(\w+)")
 
 #: Prefix of the keys of failures that belong to no bug, see `compute_unsorted_key`.
 UNSORTED = "unsorted-"
@@ -211,9 +213,11 @@ def explains(one: Signature, other: Signature) -> bool:
 
 
 def _without_alias(api: str) -> str:
-    """A pattern with the names of torch's functions for methods, `torch.special` and other aliases."""
+    """A pattern with one name for a function of torch, its method, aliases and the module that calls it."""
+    if found := _MODULE_OR_FUNCTION.fullmatch(api):
+        return f"nn.{found[1].replace('_', '').lower()}"
     return _SYNONYM.sub(
-        lambda found: f"{found[1] or ''}{_SYNONYMS[found[2]]}{found[3]}", _ALIASES.sub(r"torch.", api)
+        lambda one: f"{one[1] or ''}{_SYNONYMS[one[2]]}{one[3]}", _ALIASES.sub(r"torch.", api)
     )
 
 

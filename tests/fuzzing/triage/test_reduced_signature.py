@@ -105,9 +105,15 @@ def test_an_operand_is_an_input_or_an_initializer() -> None:
         ("torch.nn.functional.fix", "torch.nn.functional.trunc", False),
         ("torch.Tensor.add", "torch.Tensor.add_", False),
         ("torch.nn.functional.pad", "torch.Tensor.pad", False),
+        ("torch.nn.Hardswish", "torch.nn.functional.hardswish", True),
+        ("nn.MaxPool2d", "torch.nn.functional.max_pool2d", True),
+        ("torch.nn.MaxPool2d", "torch.nn.functional.max_pool1d", False),
+        ("torch.nn.functional.relu", "torch.nn.functional.relu6", False),
     ],
 )
-def test_a_function_and_the_method_of_its_name_are_one_api(one: str, other: str, *, same: bool) -> None:
+def test_a_function_and_the_method_or_module_of_its_name_are_one_api(
+    one: str, other: str, *, same: bool
+) -> None:
     traits = (Traits(api, ("float",)) for api in (one, other))
     first, second = (
         replace_frontend(compute_signature(crash(), "", reduced=each), "torch") for each in traits
