@@ -36,8 +36,8 @@ _LARGEST = (65504.0, (2 - 2.0**-7) * 2.0**127, (2 - 2.0**-23) * 2.0**127, (2 - 2
 _INFINITE = re.compile(r"-?inf$")
 #: The frontend whose programs are graphs with initializers.
 _GRAPHS = "ONNX"
-#: `torch.Tensor.erfinv` and `torch.special.erfinv` are `torch.erfinv`.
-_ALIASES = re.compile(r"\btorch\.(?:Tensor|special)\.")
+#: `torch.Tensor.erfinv` and `torch.special.erfinv` are `torch.erfinv`; an unreduced case has no `torch.`.
+_ALIASES = re.compile(r"(?<![\w.])(torch\.)?(?:Tensor|special)\.")
 #: Functions of torch that its documentation calls an alias, by what they are an alias of (torch 2.13).
 _SYNONYMS = {
     **{f"arc{name}": f"a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh", "tan2")},
@@ -202,7 +202,7 @@ def explains(one: Signature, other: Signature) -> bool:
     left = {"needs", "root"} | ({"component"} if "root" in one.fields or "root" in other.fields else set())
     mine, others = (_comparable_fields(each.fields, left) for each in (one, other))
     if one.fields.get("frontend") != _GRAPHS and mine.get("operator") and others.get("operator"):
-        mine["operator"], others["operator"] = map(_without_alias, (mine["operator"], others["operator"]))
+        mine["operator"], others["operator"] = map(canonical_api, (mine["operator"], others["operator"]))
     types, further = (set(each.get("dtypes", ())) for each in (mine, others))
     if one.fields.get("frontend") == _GRAPHS and types and types <= further:
         others["dtypes"] = mine["dtypes"]
@@ -212,12 +212,12 @@ def explains(one: Signature, other: Signature) -> bool:
     return mine == others and needs <= more
 
 
-def _without_alias(api: str) -> str:
+def canonical_api(api: str) -> str:
     """A pattern with one name for a function of torch, its method, aliases and the module that calls it."""
     if found := _MODULE_OR_FUNCTION.fullmatch(api):
         return f"nn.{found[1].replace('_', '').lower()}"
     return _SYNONYM.sub(
-        lambda one: f"{one[1] or ''}{_SYNONYMS[one[2]]}{one[3]}", _ALIASES.sub(r"torch.", api)
+        lambda one: f"{one[1] or ''}{_SYNONYMS[one[2]]}{one[3]}", _ALIASES.sub(r"\1", api)
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuzzing.outcomes import Verdict
-from fuzzing.triage.signature import Signature, explains
+from fuzzing.triage.signature import Signature, canonical_api, explains
 from fuzzing.triage.traits import Traits
 
 #: Verdicts that name no cause.
@@ -129,7 +129,8 @@ def _contains_requirements(traits: Traits, fields: dict[str, Any]) -> bool:
         return False
     operators = pattern_operators(str(fields["operator"]))
     needs = {need for need in fields["needs"] if need.replace(".", " ").split()[0] in operators}
-    return set(operators) <= set(traits.operators) and needs <= set(traits.needs)
+    mine, others = ({canonical_api(name) for name in names} for names in (operators, traits.operators))
+    return mine <= others and needs <= set(traits.needs)
 
 
 def pattern_operators(pattern: str) -> list[str]:

@@ -77,6 +77,15 @@ def test_what_was_not_reduced_joins_the_bug_whose_operators_it_holds() -> None:
     assert underlying_bug(raw(), holds, [known(raw())]) == "", "a bug that was not reduced is behind nothing"
 
 
+@pytest.mark.parametrize(
+    ("api", "key"),
+    [("torch.nonzero", "k"), ("torch.Tensor.nonzero", "k"), ("torch.Tensor.count_nonzero", "")],
+)
+def test_a_method_that_was_not_reduced_joins_the_bug_of_its_function(api: str, key: str) -> None:
+    bug = known(reduced("torch.nonzero"), "k")
+    assert underlying_bug(raw(api), Traits(api, operators=(api,)), [bug]) == key
+
+
 @pytest.mark.parametrize("verdict", ["wrong_result", "hang", "out_of_memory"])
 def test_an_effect_in_a_program_of_several_operators_belongs_to_no_bug(verdict: str) -> None:
     """Which of the operators is wrong is not known, though one of them has a bug with this effect."""

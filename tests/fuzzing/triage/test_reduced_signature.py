@@ -98,6 +98,7 @@ def test_an_operand_is_an_input_or_an_initializer() -> None:
     [
         ("torch.erfinv", "torch.Tensor.erfinv", True),
         ("torch.Tensor.erfinv", "torch.special.erfinv", True),
+        ("Tensor.nonzero", "nonzero", True),
         ("torch.true_divide", "torch.Tensor.div", True),
         ("torch.Tensor.arctan2_", "torch.Tensor.atan2_", True),
         ("relu(multiply)", "relu(mul)", True),
