@@ -216,9 +216,7 @@ def canonical_api(api: str) -> str:
     """A pattern with one name for a function of torch, its method, aliases and the module that calls it."""
     if found := _MODULE_OR_FUNCTION.fullmatch(api):
         return f"nn.{found[1].replace('_', '').lower()}"
-    return _SYNONYM.sub(
-        lambda one: f"{one[1] or ''}{_SYNONYMS[one[2]]}{one[3]}", _ALIASES.sub(r"\1", api)
-    )
+    return _SYNONYM.sub(lambda one: f"{one[1] or ''}{_SYNONYMS[one[2]]}{one[3]}", _ALIASES.sub(r"\1", api))
 
 
 def _comparable_fields(fields: Mapping[str, Any], left: Collection[str]) -> dict[str, Any]:
