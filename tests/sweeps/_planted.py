@@ -8,7 +8,7 @@ import random
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from os import times
 from typing import Any, Generic, Protocol, TypeVar
@@ -91,7 +91,7 @@ def search(
 
     seconds  of processor time, those of processes that the target starts included
     """
-    shuffled = list(cases)
+    shuffled = [replace(case, inputs=tuple(case.values())) for case in cases]  # drawn, where they are recipes
     random.Random(0).shuffle(shuffled)
     target, found, place = make_target(), Noticed[Plant](), 0
     context, spent = multiprocessing.get_context("fork"), 0.0
