@@ -124,7 +124,7 @@ def compute_signature(
 ) -> Signature:
     """The signature of a bad outcome of a case that tests `operator`.
 
-    Its fields are backend, frontend, phase, verdict, operator, and of the symptom:
+    Its fields are backend, frontend, phase, verdict, operator (`canonical_api`), and of the symptom:
         error      the exception's class without its module, or the signal; "" where a source file of the
                    compiler is named, which is more specific and outlives changes of the Python binding
         complaint  the failed check or the normalized message, or the kinds of difference
@@ -148,7 +148,7 @@ def compute_signature(
         "frontend": frontend,
         "phase": outcome.phase.value,
         "verdict": outcome.verdict.value,
-        "operator": operator,
+        "operator": canonical_api(operator),
         "error": symptom.error,
         "complaint": symptom.complaint,
         "frames": list(symptom.frames),

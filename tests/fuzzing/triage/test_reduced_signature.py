@@ -120,6 +120,8 @@ def test_a_function_and_the_method_or_module_of_its_name_are_one_api(
         replace_frontend(compute_signature(crash(), "", reduced=each), "torch") for each in traits
     )
     assert explains(first, second) is explains(second, first) is same
+    unreduced = [compute_signature(crash(), api, "PyTorch") for api in (one, other)]
+    assert (unreduced[0].key == unreduced[1].key) is same
 
 
 def test_all_aliases_that_torch_documents_are_known() -> None:
