@@ -76,6 +76,7 @@ class Group:
     origin               provenance of its case, None if the case could not be read
     frontend             onnx, torch or keras
     has_base             whether the campaign has a base to compare with
+    repeated             whether any of its cases was repeated in fresh processes
     """
 
     signature: str
@@ -97,6 +98,7 @@ class Group:
     origin: Provenance | None = None
     frontend: str = "onnx"
     has_base: bool = True
+    repeated: bool = True
 
     @property
     def is_short(self) -> bool:
@@ -267,12 +269,14 @@ class _GroupBuilder:
     """Collects the findings of a group: a count, the smallest example, the smallest rows."""
 
     def __init__(self, first: FindingView) -> None:
-        self.example, self.cases, self.found_by_reduction = first, 0, 0
+        self.example, self.cases, self.found_by_reduction, self.repeated = first, 0, 0, False
         self.rows: list[CaseRow] = []
 
     def add(self, finding: FindingView) -> None:
         self.cases += 1
         self.found_by_reduction += finding.found_by_reduction
+        # A reduced case takes a finding's place only once it was repeated.
+        self.repeated |= finding.head_runs.runs > 1 or finding.reduced is not None
         if _example_sort_key(finding) < _example_sort_key(self.example):
             self.example = finding
         self.rows.append(
@@ -308,6 +312,7 @@ class _GroupBuilder:
             original_case=of.case,
             found_by_reduction=self.found_by_reduction,
             history=history,
+            repeated=self.repeated,
         )
 
 

@@ -84,6 +84,12 @@ _SECTIONS_WITHOUT_BASE = (
         "Fails in each of its runs; there is no base to compare with.",
     ),
     (
+        "unrepeated",
+        "Not repeated",
+        (),
+        "Failed once; the budget ended before it was repeated in fresh processes. The next run continues.",
+    ),
+    (
         "flaky",
         "Did not repeat",
         (Classification.FLAKY, Classification.FLAKY_PROGRAM, Classification.INFRASTRUCTURE),
@@ -95,7 +101,7 @@ _SECTIONS_WITHOUT_BASE = (
 #: Titles that differ on a pull request.
 _PULL_TITLES = {"fixed": "Fixed by this pull request"}
 #: Sections that are left out if empty.
-_OPTIONAL = frozenset({"changed", "support_lost", "muted"})
+_OPTIONAL = frozenset({"changed", "support_lost", "muted", "unrepeated"})
 
 
 def sections(report: Report, muted: Sequence[str] = (), pull: int | None = None) -> list[Section]:
@@ -104,6 +110,7 @@ def sections(report: Report, muted: Sequence[str] = (), pull: int | None = None)
         Section(name, title, words, report.with_classification(*standings), name in ("new", "failing"))
         for name, title, standings, words in (_SECTIONS if report.view.base else _SECTIONS_WITHOUT_BASE)
     ]
+    made = list(_split_unrepeated(made))
     if muted:
         made = list(_split_muted(made, muted))
     if pull is not None:
@@ -122,6 +129,18 @@ def is_muted(group: Group, muted: Sequence[str]) -> bool:
     """Whether the operator of a group is muted."""
     operator = group.example.operator
     return bool(operator) and any(fnmatchcase(operator, glob) for glob in muted)
+
+
+def _split_unrepeated(made: Sequence[Section]) -> Iterator[Section]:
+    """Moves groups that ran once from the failing ones to those not repeated."""
+    once = tuple(group for one in made if one.name == "failing" for group in one.groups if not group.repeated)
+    for one in made:
+        if one.name == "failing":
+            yield replace(one, groups=tuple(group for group in one.groups if group.repeated))
+        elif one.name == "unrepeated":
+            yield replace(one, groups=once)
+        else:
+            yield one
 
 
 def _split_muted(made: Sequence[Section], muted: Sequence[str]) -> Iterator[Section]:

@@ -16,7 +16,9 @@ from bot.campaigns.classify.classification import NO_BASE
 from bot.campaigns.report.summary import ProgramText
 from bot.github.limits import BODY_BUDGET, MAX_BODY, MAX_OUTPUT, MAX_TITLE, marker
 from bot.reports import check_runs, issue, plan_summary, renderer
+from bot.reports.campaign_view import FindingView, Tally
 from bot.reports.report import Report, build_report
+from bot.reports.sections import sections
 from bot.store.models import Classification, Side
 from fuzzing.outcomes import Evidence, Verdict
 from tests.bot.reports import sample_campaign
@@ -324,3 +326,26 @@ def test_a_campaign_without_base_renders() -> None:
     assert "Failures were repeated in fresh processes within the budget" in renderer.markdown(made)
     assert ">base<" not in renderer.html(made).partition("<svg")[2].partition("</svg>")[0]
     assert made.verdicts(Side.HEAD)[Verdict.CRASH] == 8
+
+
+def test_what_was_not_repeated_is_not_said_to_fail_in_each_run() -> None:
+    """The budget may end before a failure is repeated."""
+    repeated, once, both = [
+        replace(
+            sample_campaign.findings()[0],
+            classification=Classification.INCONCLUSIVE,
+            base=None,
+            signature=signature,
+            reduced=None,
+            head_runs=Tally(runs, runs),
+        )
+        for signature, runs in (("a" * 16, 3), ("b" * 16, 1), ("b" * 16, 3))
+    ]
+
+    def named(*found: FindingView) -> dict[str, list[str]]:
+        made = build_report(replace(sample_campaign.view(), base="", base_toolchain=None, findings=found))
+        assert ("### Not repeated: 1" in renderer.markdown(made)) is (once in found and both not in found)
+        return {one.name: [group.signature for group in one.groups] for one in sections(made)}
+
+    assert named(repeated, once) == {"failing": ["a" * 16], "unrepeated": ["b" * 16], "flaky": []}
+    assert named(once, both) == {"failing": ["b" * 16], "flaky": []}
