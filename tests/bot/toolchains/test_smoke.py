@@ -66,18 +66,19 @@ def test_a_crash_beside_a_hang_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_the_models_import_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No worker can write bytecode, and a compiler's import alone loads neither its frontends nor torch."""
-    lazy, outside = tmp_path / "lib" / "lazy.py", tmp_path.parent / "outside.py"
+    toolchain = tmp_path / "toolchain"
+    lazy, outside = toolchain / "lib" / "lazy.py", tmp_path / "outside.py"
     for source in (lazy, outside):
-        source.parent.mkdir(exist_ok=True)
+        source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text("x = 1\n")
 
     def run_tool(_module: str, _arguments: object, on_event: Callable[[dict[str, object]], None]) -> None:
         on_event({"test": "relu(x + 1)", "verdict": "pass", "phase": "run", "message": ""})
-        on_event({"sources": [str(lazy), str(outside), "no/such.py", 7, f"{tmp_path}/\0"]})
+        on_event({"sources": [str(lazy), str(outside), "no/such.py", 7, f"{toolchain}/\0"]})
 
     monkeypatch.setattr(smoke, "run_tool", run_tool)
-    python = tmp_path / "bin" / "python"
+    python = toolchain / "bin" / "python"
     assert smoke.smoke_test(spec("openvino", "openvino==2026.1"), python) == ""
-    assert [path.name.partition(".")[0] for path in tmp_path.parent.rglob("*.pyc")] == ["lazy"]
+    assert [path.name.partition(".")[0] for path in tmp_path.rglob("*.pyc")] == ["lazy"]
     monkeypatch.setattr(smoke, "compile_bytecode", lambda *_: pytest.fail("it is there"))
     assert smoke.smoke_test(spec("openvino", "openvino==2026.1"), python) == ""
