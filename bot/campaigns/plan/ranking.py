@@ -11,7 +11,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -135,13 +135,13 @@ class RankingInput:
         words += [word for option in self.options for word in ("--option", option)]
         if self.coverage:
             words += ["--coverage", str(self.coverage.absolute())]
-        with tempfile.TemporaryDirectory(prefix="assay-ranking-") as name:
-            folder = Path(name)
+        with ExitStack() as files:
             if self.change:
-                (folder / "change.json").write_text(self.change.text(), encoding="utf-8")
-                words += ["--change", str(folder / "change.json"), "--touched", str(MAX_TOUCHED)]
+                change = files.enter_context(self.change.file())
+                words += ["--change", str(change), "--touched", str(MAX_TOUCHED)]
                 ranking = replace(ranking, change=self.change.to_json())
             if self.past:
+                folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="assay-ranking-")))
                 digest = self._write_history(folder / "history.jsonl")
                 words += ["--history", str(folder / "history.jsonl")]
                 ranking = replace(ranking, history={"digest": digest, "cases": len(self.past)})
