@@ -122,7 +122,7 @@ class LimitsConfig(Section):
         None, alias="import", description="Starting the compiler.", examples=["2m"]
     )
     convert: Duration | None = Field(None, description="Loading one model.", examples=["60s"])
-    compile: Duration | None = Field(None, description="Compiling one model.", examples=["2m"])
+    compile: Duration | None = Field(None, description="Compiling one model.", examples=["60s"])
     run: Duration | None = Field(None, description="Running one compiled model.", examples=["30s"])
     memory: Size | None = Field(None, description="Memory of one worker.", examples=["4GiB"])
     file: Size | None = Field(None, description="Largest file that a case may write.", examples=["1GiB"])

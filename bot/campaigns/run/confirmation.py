@@ -28,8 +28,11 @@ ACCUSING = tuple(verdict for verdict in Verdict if verdict.is_failure)
 
 
 def confirm_first(context: Context, config: Config, head: Environment, base: Environment) -> None:
-    """Confirms one failure that was not repeated before, of a new signature if there is one."""
-    firsts, others = _by_signature(context, head, _regressed_cases(context, config, head, base))
+    """Confirms one failure that was not repeated before, of a new signature if there is one.
+
+    No hang: repeating it takes longer than most campaigns need for their cases.
+    """
+    firsts, others, _ = _by_signature(context, head, _regressed_cases(context, config, head, base))
     with context.reading() as (session, campaign):
         repeated = outcomes.agreement(session, campaign.id, head.side, head.key)
     first = islice((case for case in (*firsts, *others) if case not in repeated), 1)
@@ -40,11 +43,12 @@ def confirm_all(context: Context, config: Config, head: Environment, base: Envir
     """Confirms one failure of each signature, and the others of signatures that this does not confirm, within
     the budget.
 
-    Both sides of a few are repeated before the next ones: half of the evidence accuses nobody.
+    Both sides of a few are repeated before the next ones: half of the evidence accuses nobody. Hangs come
+    last, as each takes minutes.
     """
-    firsts, others = _by_signature(context, head, _regressed_cases(context, config, head, base))
-    at_head = load_outcomes(context, head, [*firsts, *others])
-    for cases in (firsts, others):
+    by_signature = _by_signature(context, head, _regressed_cases(context, config, head, base))
+    at_head = load_outcomes(context, head, [case for cases in by_signature for case in cases])
+    for cases in by_signature:
         with context.reading() as (session, campaign):  # one of the firsts may be confirmed already
             needed = needed_repeats(context, session, campaign.id, config.repeats, head, base)
         wanted = [case for case in cases if needed(at_head[case])]
@@ -75,17 +79,18 @@ def needed_repeats(
 def repeat_failures(context: Context, config: Config, head: Environment, cases: Sequence[str]) -> None:
     """Repeats failures at head, and looks for the component at fault.
 
-    Hangs and out-of-memory failures run alone first, with higher limits; those that pass are not repeated.
+    Hangs and out-of-memory failures come last. They run alone first, with higher limits; those that pass are
+    not repeated.
     """
     options = ShardOptions(head, STEP, config.budget, ablate=True)
-    suspicious = [
-        case for case, outcome in load_outcomes(context, head, list(cases)).items() if needs_rerun(outcome)
-    ]
-    repeat(context, config, replace(options, limit_factor=RETRY_LIMIT_FACTOR), suspicious, runs=1)
+    at_head = load_outcomes(context, head, list(cases))
+    suspicious = [case for case in cases if case in at_head and needs_rerun(at_head[case])]
+    repeat(context, config, options, [case for case in cases if case not in suspicious])
+    alone = replace(options, ablate=False, limit_factor=RETRY_LIMIT_FACTOR)
+    repeat(context, config, alone, suspicious, runs=1)
     with context.reading() as (session, campaign):
         runs = outcomes.agreement(session, campaign.id, head.side, head.key)
-    reproduced = [case for case in cases if case not in suspicious or runs.get(case) == (1, 1)]
-    repeat(context, config, options, reproduced)
+    repeat(context, config, options, [case for case in suspicious if runs.get(case) == (1, 1)])
 
 
 def confirmed_regressions(
@@ -119,16 +124,25 @@ def _regressed_cases(context: Context, config: Config, head: Environment, base: 
     return [one.case for one in regressed if one.case not in out_of_reach]
 
 
-def _by_signature(context: Context, head: Environment, cases: Sequence[str]) -> tuple[list[str], list[str]]:
-    """One case of each signature, the smallest, as the report's example is; and the others."""
+def _by_signature(
+    context: Context, head: Environment, cases: Sequence[str]
+) -> tuple[list[str], list[str], list[str]]:
+    """One case of each signature, the smallest, as the report's example is; the others; and those that need
+    more time or memory, one of each signature before others.
+    """
     seen = load_outcomes(context, head, list(cases))
     signatures = {case: signature_key(context, seen[case]) for case in cases if case in seen}
     smallest: dict[str, str] = {}
     for case, signature in signatures.items():
         there = smallest.setdefault(signature, case)
         smallest[signature] = min(there, case, key=lambda one: (origin(context.corpus, one).size, one))
+    firsts = list(smallest.values())
     others = [case for case, signature in signatures.items() if smallest[signature] != case]
-    return list(smallest.values()), others
+    suspicious = [case for case in (*firsts, *others) if needs_rerun(seen[case])]
+    plain_firsts, plain_others = (
+        [case for case in group if case not in suspicious] for group in (firsts, others)
+    )
+    return plain_firsts, plain_others, suspicious
 
 
 def _confirm(

@@ -33,11 +33,13 @@ def test_fresh_repeats_go_out_in_growing_shards_of_both_sides(world: World) -> N
     assert sent == [
         ("head", ["Add", "Conv"], 3, 1.0),
         ("base", ["Add", "Conv"], 3, 1.0),
+        ("head", ["Exp", "Gelu"], 3, 1.0),
+        ("base", ["Gelu"], 3, 1.0),
         ("head", ["Cos"], 1, 3.0),
         ("head", ["Cos"], 2, 1.0),
-        ("head", ["Exp", "Gelu"], 3, 1.0),
-        ("base", ["Cos", "Gelu"], 3, 1.0),
-    ], "the hang has shown itself once, alone and with more patience"
+        ("base", ["Cos"], 3, 1.0),
+    ], "the hang comes last, and has shown itself once, alone and with more patience"
+    assert [shard.ablate for shard in fresh if shard.limit_factor > 1] == [False]
 
 
 def test_the_first_regression_is_told_while_cases_are_still_to_run(world: World) -> None:
@@ -62,7 +64,35 @@ def test_the_first_regression_is_told_while_cases_are_still_to_run(world: World)
         (digest_of("1"), (IDS["Add_regressed"],)),
     ]
     assert [note for _, note, lasting in told if lasting].count(first[1]) == 1, "told once"
-    assert len([note for _, note, lasting in told if lasting]) == 2, "one for each group that confirms one"
+    assert [note for _, note, lasting in told if lasting] == [
+        first[1],
+        "regression: Conv_regressed_wrong: Conv_regressed_wrong: wrong_result",
+        "regression: Cos_regressed_hang: Cos_regressed_hang: hang",
+    ], "one for each group that confirms one"
+
+
+def test_without_a_base_hangs_are_repeated_last(world: World) -> None:
+    world.push(base="")
+    world.run()
+    fresh = [shard for shard in world.runner.shards if shard.fresh and not shard.forked]
+    hang = IDS["Cos_regressed_hang"]
+    assert [(hang in shard.cases, shard.limit_factor) for shard in fresh] == [
+        (False, 1.0),
+        (True, 3.0),
+        (True, 1.0),
+    ]
+    assert [len(shard.cases) for shard in fresh[1:]] == [1, 1]
+
+
+def test_a_hang_is_not_confirmed_while_cases_are_still_to_run(world: World) -> None:
+    replaced = {test: (("pass",), ("pass",)) for test in TESTS if test != "Cos_regressed_hang"}
+    runner = fakes.Runner(world.clock, 1.0, replaced)
+    world.use(runner=runner)
+    world.push()
+    world.run()
+    at_head = [(shard.fresh, shard.cases) for shard in runner.shards if shard.toolchain == HEAD.toolchain]
+    first_repeat = next(at for at, (fresh, _) in enumerate(at_head) if fresh)
+    assert {case for _, cases in at_head[:first_repeat] for case in cases} == set(IDS.values())
 
 
 @pytest.mark.parametrize("change", [False, True])

@@ -19,6 +19,11 @@ def test_every_phase_has_its_time() -> None:
     assert [limits.seconds(phase) for phase in Phase] == [1, 2, 3, 4]
 
 
+def test_times_of_a_case_are_multiplied_and_nothing_else() -> None:
+    limits = Limits(import_s=1, convert_s=2, compile_s=4, run_s=6)
+    assert limits.with_times(0.5) == replace(limits, convert_s=1, compile_s=2, run_s=3)
+
+
 def test_json_and_back() -> None:
     limits = Limits(run_s=0.5, memory_bytes=1 << 20)
     assert Limits.from_json(limits.to_json()) == limits

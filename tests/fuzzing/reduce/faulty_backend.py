@@ -1,13 +1,15 @@
 """A compiler with faults planted in its converters and passes, each of which has one cause.
 
 The option `fault` names the cause: a pattern of operators, attributes, types or shapes in the model. Where a
-node matches, a `crash` fault raises in the conversion, as a converter does; a `wrong` fault puts a Neg behind
-the node, so that the error runs through the rest of the graph as a real one would.
+node matches, a `crash` fault raises in the conversion, as a converter does; a `hang` fault does not end; a
+`wrong` fault puts a Neg behind the node, so that the error runs through the rest of the graph as a real one
+would.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -40,6 +42,7 @@ FAULTS: dict[str, tuple[str, Match]] = {
     "crash-concat-of-split": ("crash", after("Concat", "Split")),
     "crash-add-itself": ("crash", twice("Add")),
     "crash-pad-5d": ("crash", of_rank("Pad", 5)),
+    "hang-elu": ("hang", is_a("Elu")),
     "wrong-sigmoid": ("wrong", is_a("Sigmoid")),
     "wrong-prelu": ("wrong", is_a("PRelu")),
     "wrong-globalmaxpool": ("wrong", is_a("GlobalMaxPool")),
@@ -51,6 +54,8 @@ FAULTS: dict[str, tuple[str, Match]] = {
     "wrong-wide-sin": ("wrong", wide("Sin", 0, 3)),
     "wrong-max-itself": ("wrong", twice("Max")),
 }
+#: Several Elu never end, and one alone takes so many seconds.
+SLOW, SLOW_S = "slow-elu", 4.0
 #: An Elu alone fails in a process that has compiled before, as where a cache is spoiled.
 STALE = "stale-elu"
 
@@ -60,7 +65,7 @@ class Faulty(Rewriter):
     """See the head of this file."""
 
     name: ClassVar[str] = "faulty"
-    options: ClassVar[dict[str, tuple[str, ...]]] = {"fault": (*FAULTS, STALE)}
+    options: ClassVar[dict[str, tuple[str, ...]]] = {"fault": (*FAULTS, STALE, SLOW)}
     _compiled = 0
 
     def rewrite(self, fault: str, model: Any, context: ModelContext) -> None:
@@ -69,10 +74,17 @@ class Faulty(Rewriter):
             if self._compiled == 1 and len(model.graph.node) == 1:
                 return
             fault = "crash-elu"
+        if fault == SLOW:
+            if sum(node.op_type == "Elu" for node in model.graph.node) == 1:
+                time.sleep(SLOW_S)
+                return
+            fault = "hang-elu"
         kind, match = FAULTS[fault]
         for node in matching(match, model, context):
             if kind == "crash":
                 _convert(node.op_type, fault)
+            if kind == "hang":
+                time.sleep(3600)
             negate(model.graph, node)
 
 

@@ -15,6 +15,7 @@ import pytest
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
 from fuzzing.errors import UsageError
 from fuzzing.execute.evaluator import Evaluator
+from fuzzing.execute.limits import Limits
 from fuzzing.execute.shard import Shard
 from fuzzing.generate.case_builder import CaseOrigin
 from fuzzing.generate.case_builder import build_case as case_of
@@ -23,8 +24,9 @@ from fuzzing.generate.isra.solver import Solver
 from fuzzing.outcomes import Verdict
 from fuzzing.reduce.engine import CLEAN, SAME, Budget, reduce
 from fuzzing.reduce.graphs import SPEC, GraphState, load
-from fuzzing.reduce.reduction import Reduction, reduce_case
+from fuzzing.reduce.reduction import HANG_SEARCH, Reduction, reduce_case
 from fuzzing.rng import derive_seed
+from tests.fuzzing.reduce.faulty_backend import SLOW, SLOW_S
 
 BACKEND = str(Path(__file__).parent / "faulty_backend.py")
 pytestmark = pytest.mark.compiler_onnxruntime
@@ -232,6 +234,29 @@ def test_the_verdict_of_a_reduced_case_is_that_of_the_first() -> None:
     assert operators(found) == ["Elu"]
     assert "alpha" not in str(onnx.load_from_string(found.case.program.to_bytes()).graph.node[0].attribute)
     assert found.case.provenance.test == "t (reduced)"
+
+
+TWO_ELU = "(float[2,3] x) => (float[2,3] y) { a = Relu(x) b = Elu(a) y = Elu(b) }"
+
+
+@pytest.mark.slow
+def test_candidates_of_a_hang_get_less_time_than_the_smallest_one() -> None:
+    limits = Limits(convert_s=6, compile_s=6)
+    found = reduce_case(onnx_case(TWO_ELU, x=(2, 3)), replace(shard("hang-elu"), limits=limits))
+    assert found.confirmed
+    assert found.outcome.verdict is Verdict.HANG
+    assert operators(found) == ["Elu"]
+    [seconds] = found.outcome.durations.values()
+    assert seconds >= 6
+
+
+@pytest.mark.slow
+def test_what_only_takes_longer_than_a_candidate_may_is_no_hang() -> None:
+    limits = Limits(convert_s=6, compile_s=6)
+    assert limits.with_times(HANG_SEARCH).convert_s < SLOW_S < limits.convert_s
+    found = reduce_case(onnx_case(TWO_ELU, x=(2, 3)), replace(shard(SLOW), limits=limits))
+    assert not found.confirmed
+    assert len(operators(found)) == 3, "the original"
 
 
 def kept_operators(best: GraphState) -> set[str]:
