@@ -12,6 +12,7 @@ from typing import Any
 from fuzzing.compiler_messages import normalize_message, parse_message
 from fuzzing.oracles.pair_sides import raised_error
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
+from fuzzing.torch_api.aliases import canonical_api
 from fuzzing.triage.native_stack import native_frames, runtime_message
 from fuzzing.triage.python_stack import calling_converter, exception_frames, is_dispatcher
 from fuzzing.triage.title import choose_subject, title
@@ -36,45 +37,6 @@ _LARGEST = (65504.0, (2 - 2.0**-7) * 2.0**127, (2 - 2.0**-23) * 2.0**127, (2 - 2
 _INFINITE = re.compile(r"-?inf$")
 #: The frontend whose programs are graphs with initializers.
 _GRAPHS = "ONNX"
-#: `torch.Tensor.erfinv` and `torch.special.erfinv` are `torch.erfinv`; an unreduced case has no `torch.`.
-_ALIASES = re.compile(r"(?<![\w.])(torch\.)?(?:Tensor|special)\.")
-#: Functions of torch that its documentation calls an alias, by what they are an alias of (torch 2.13).
-_SYNONYMS = {
-    **{f"arc{name}": f"a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh", "tan2")},
-    **{name: f"linalg.{name}" for name in ("det", "matrix_exp", "matrix_power", "slogdet")},
-    "absolute": "abs",
-    "clip": "clamp",
-    "concat": "cat",
-    "concatenate": "cat",
-    "divide": "div",
-    "expit": "sigmoid",
-    "fix": "trunc",
-    "gammainc": "igamma",
-    "gammaincc": "igammac",
-    "ger": "outer",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "inverse": "linalg.inv",
-    "less": "lt",
-    "less_equal": "le",
-    "moveaxis": "movedim",
-    "multigammaln": "mvlgamma",
-    "multiply": "mul",
-    "negative": "neg",
-    "not_equal": "ne",
-    "orgqr": "linalg.householder_product",
-    "pinverse": "linalg.pinv",
-    "row_stack": "vstack",
-    "subtract": "sub",
-    "swapaxes": "transpose",
-    "swapdims": "transpose",
-    "trapz": "trapezoid",
-    "true_divide": "div",
-}
-_SYNONYM = re.compile(rf"(?<![\w.])(torch\.)?({'|'.join(_SYNONYMS)})(_?)(?![\w.])")
-#: `torch.nn.MaxPool2d` calls `torch.nn.functional.max_pool2d`.
-_MODULE_OR_FUNCTION = re.compile(r"(?:torch\.)?nn\.(?:functional\.)?(\w+)")
-
 #: Prefix of the keys of failures that belong to no bug, see `compute_unsorted_key`.
 UNSORTED = "unsorted-"
 
@@ -210,13 +172,6 @@ def explains(one: Signature, other: Signature) -> bool:
     if one.fields.get("frontend") == _GRAPHS and any("=" in need for need in more - needs):
         return False
     return mine == others and needs <= more
-
-
-def canonical_api(api: str) -> str:
-    """A pattern with one name for a function of torch, its method, aliases and the module that calls it."""
-    if found := _MODULE_OR_FUNCTION.fullmatch(api):
-        return f"nn.{found[1].replace('_', '').lower()}"
-    return _SYNONYM.sub(lambda one: f"{one[1] or ''}{_SYNONYMS[one[2]]}{one[3]}", _ALIASES.sub(r"\1", api))
 
 
 def _comparable_fields(fields: Mapping[str, Any], left: Collection[str]) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuzzing.outcomes import Verdict
-from fuzzing.triage.signature import Signature, canonical_api, explains
+from fuzzing.torch_api.aliases import canonical_api
+from fuzzing.triage.signature import Signature, explains
 from fuzzing.triage.traits import Traits
 
 #: Verdicts that name no cause.

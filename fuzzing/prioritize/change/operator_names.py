@@ -15,6 +15,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from fuzzing.torch_api.aliases import ALIASES
+
 #: Roots of dotted names that are followed by the operator's own name, perhaps with an overload.
 _OPERATOR_ROOTS = frozenset(
     {"aten", "prims", "prim", "quantized", "quantized_decomposed", "inductor_prims", "onednn", "mkldnn"}
@@ -39,42 +41,32 @@ _DIMENSION = re.compile(r"([123])D(?![a-z])")
 _DIMENSIONS = re.compile(r"[123]d(?=$|[a-z])|(?<=[b-hj-np-tv-z])nd$")
 
 
+def _squash(spelled: str) -> str:
+    return spelled.replace(".", "").replace("_", "")
+
+
 def _groups(text: str) -> dict[str, str]:
     """Each word of a line → the line's first."""
     return {word: line.split()[0] for line in text.strip().split("\n") for word in line.split()}
 
 
-#: Spellings of the same operation in torch, ONNX, Keras, OpenVINO, numpy. The first is the canonical one.
-_SYNONYMS = _groups(
+#: Spellings of the same operation in torch, ONNX, Keras, OpenVINO, numpy, besides torch's own aliases. The
+#: first is the canonical one.
+_SYNONYMS = {_squash(alias): _squash(name) for alias, name in ALIASES.items()} | _groups(
     """
     add plus
-    sub subtract
-    mul multiply
-    div divide truedivide
     pow power
-    neg negative negate
+    neg negate
     floordiv floordivide
-    abs absolute
     ceil ceiling
     round rint
-    clamp clip
-    gt greater
-    ge greaterequal greaterorequal gte
-    lt less
-    le lessequal lessorequal lte
+    ge greaterorequal gte
+    le lessorequal lte
     eq equal
-    ne notequal
     and logicaland
     or logicalor
     xor logicalxor
     not logicalnot
-    acos arccos
-    asin arcsin
-    atan arctan
-    acosh arccosh
-    asinh arcsinh
-    atanh arctanh
-    cat concat concatenate
     tile repeat
     conv convolution
     convtranspose convtransposed convolutiontranspose convolutionbackpropdata deconvolution deconv

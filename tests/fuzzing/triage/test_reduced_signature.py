@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -122,25 +120,6 @@ def test_a_function_and_the_method_or_module_of_its_name_are_one_api(
     assert explains(first, second) is explains(second, first) is same
     unreduced = [compute_signature(crash(), api, "PyTorch") for api in (one, other)]
     assert (unreduced[0].key == unreduced[1].key) is same
-
-
-def test_all_aliases_that_torch_documents_are_known() -> None:
-    documented = {
-        name: found[1]
-        for name in dir(torch)
-        if isinstance(text := getattr(torch, name).__doc__, str)
-        and (found := re.search(r"[Aa]lias (?:for|of) :(?:func|meth):`~?torch\.([\w.]+)`", text))
-    }
-    assert len(documented) > 40
-    del documented["softmax"]  # of a module's function, which takes other arguments
-    for name, other in documented.items():
-        first, second = (
-            replace_frontend(
-                compute_signature(crash(), "", reduced=Traits(f"torch.{api}", ("float",))), "torch"
-            )
-            for api in (name, other)
-        )
-        assert explains(first, second), (name, other)
 
 
 def replace_frontend(signature: Signature, frontend: str) -> Signature:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzing.prioritize.change.operator_names import library, name
+from fuzzing.torch_api.aliases import ALIASES
 
 #: Spellings of one operator: torch's users', its dispatcher's, exported graphs', converters' and tests'.
 SAME = [
@@ -35,6 +36,11 @@ SAME = [
 def test_spellings_of_one_operator_have_one_name(spellings: str) -> None:
     names = {spelling: name(spelling).exact for spelling in spellings.split()}
     assert len(set(names.values())) == 1, names
+
+
+@pytest.mark.parametrize(("alias", "canonical"), ALIASES.items())
+def test_an_alias_of_torch_has_the_name_of_its_function(alias: str, canonical: str) -> None:
+    assert name(f"torch.{alias}").exact == name(f"torch.{canonical}").exact
 
 
 def test_what_one_converter_serves_shares_the_bare_name() -> None:
