@@ -23,7 +23,7 @@ _OPERATOR_ROOTS = frozenset(
 )
 #: Roots of dotted names whose last part is the operator's name.
 _LIBRARY_ROOTS = frozenset(
-    {"torch", "nn", "F", "keras", "tf", "onnx", "relax", "tir", "topi", "relay", "operator"}
+    {"torch", "nn", "F", "keras", "tf", "onnx", "relax", "tir", "topi", "relay", "operator", "Ops"}
 )
 #: torch's modules whose name aten puts before the operator's: torch.linalg.norm is aten::linalg_norm.
 _PREFIXING = frozenset({"linalg", "fft", "special"})
@@ -60,9 +60,13 @@ _SYNONYMS = {_squash(alias): _squash(name) for alias, name in ALIASES.items()} |
     floordiv floordivide
     ceil ceiling
     round rint
+    div idiv fdiv cdiv
+    mod cmod floormod
     ge greaterorequal gte
+    lt cmplt
     le lessorequal lte
-    eq equal
+    eq equal cmpeq
+    ne cmpne
     and logicaland
     or logicalor
     xor logicalxor
@@ -113,7 +117,7 @@ _FAMILIES = _groups(
     sort argsort topk msort
     softmax logsoftmax hardmax
     dft fft stft istft
-    bitwiseand bitwiseor bitwisexor bitwisenot bitshift bitwiseleftshift bitwiserightshift
+    bitwiseand bitwiseor bitwisexor bitwisenot bitshift bitwiseleftshift bitwiserightshift shl shr
     attention scaleddotproductattention multiheadattention groupqueryattention
     """
 )

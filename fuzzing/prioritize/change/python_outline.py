@@ -1,7 +1,8 @@
 """The outline of a Python file, from its syntax tree; nothing is run or imported.
 
-Three bindings of operators to Python functions are recognized:
+Four bindings of operators to Python functions are recognized:
 
+- the name of a function, at the top, in a class or in a function that defines many;
 - a table, `{"Conv": Conv, "conv2d.default": self._conv2d, nn.Conv2d: …}`, or one entry set at a time;
 - a decorator, `@register_lowering(aten.cat)`, `@register_decomposition([aten.a, aten.b])`;
 - a call, `register_pointwise(aten.exp)`, `make_fallback(aten.sort)`, `register_lowering(aten.x)(f)`.
@@ -21,9 +22,9 @@ from fuzzing.prioritize.change.symbols import Outline, Registration, Symbol
 _BINDS = re.compile(
     r"regist|lower|decomp|legaliz|convert|fallback|impl|dispatch|_map$|_table$|_ops$", re.IGNORECASE
 )
-_MIN_TABLE = 4  # entries; smaller dictionaries are mostly keyword arguments
+_MIN_TABLE = 4  # entries; smaller dictionaries are mostly keyword arguments, fewer functions helpers
 _OPERATOR_ROOTS = frozenset({"aten", "prims", "prim", "quantized", "quantized_decomposed", "inductor_prims"})
-_LIBRARY_ROOTS = frozenset({"torch", "nn", "F", "keras"})
+_LIBRARY_ROOTS = frozenset({"torch", "nn", "F", "keras", "Ops"})  # Ops.MAX is tinygrad's
 _ROOTS = _OPERATOR_ROOTS | _LIBRARY_ROOTS
 _NAME = re.compile(r"[A-Za-z_][\w.:]{1,60}\Z")
 
@@ -85,6 +86,7 @@ def _symbols(body: Iterable[ast.stmt], owner: str) -> Iterator[Symbol]:
     for statement in body:
         if isinstance(statement, _Function):
             yield _symbol(statement, statement.name, owner)
+            yield from _inner_functions(statement)
         elif isinstance(statement, ast.ClassDef):
             yield from _class(statement)
         elif isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
@@ -94,6 +96,16 @@ def _symbols(body: Iterable[ast.stmt], owner: str) -> Iterator[Symbol]:
             for target in targets:
                 if isinstance(target, ast.Name):
                     yield _symbol(statement, target.id, owner)
+
+
+def _inner_functions(statement: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Symbol]:
+    """The functions of one that defines a table of them, each for the operator of its name.
+
+    So does tinygrad's `get_onnx_ops`. Where there are few, they are helpers of that function.
+    """
+    inner = [one for one in statement.body if isinstance(one, _Function)]
+    if len(inner) >= _MIN_TABLE:
+        yield from _symbols(inner, "")
 
 
 def _class(statement: ast.ClassDef) -> Iterator[Symbol]:

@@ -28,6 +28,9 @@ SAME = [
     "torch.nn.CrossEntropyLoss torch.nn.functional.cross_entropy aten::cross_entropy_loss",
     "torch.Tensor.view aten.view.dtype aten::view",
     "CumSum cumsum_test torch.cumsum",
+    "Div Ops.IDIV Ops.CDIV torch.true_divide",
+    "Less Ops.CMPLT torch.lt",
+    "Max Ops.MAX",
     "Softmax torch.nn.Softmax aten::_softmax aten._softmax.default",
 ]
 

@@ -87,6 +87,37 @@ decompositions["aten.silu"] = silu
 """
 
 
+#: A frontend whose function defines one for each operator, as tinygrad's for ONNX.
+FUNCTIONS = """\
+def get_ops():
+    def _pads(given):
+        return given
+
+    def MaxPool(x, pads):
+        return x.max_pool(_pads(pads))
+
+    def Relu(x):
+        def unused(y):
+            return y
+        return x.relu()
+
+    if True:
+        pass
+
+    def Clip_6(x, low):
+        return x.clip(low)
+
+    return {**locals(), "Clip": {6: Clip_6}}
+
+def with_helpers(x):
+    def first(y):
+        return y
+    def second(y):
+        return y
+    return first(second(x))
+"""
+
+
 def outline_of(text: str) -> Outline:
     outline = python_outline.outline(text)
     assert outline is not None
@@ -107,6 +138,13 @@ def test_methods_classes_and_those_derived_are_reached() -> None:
         "Importer._conv": 1,
         "Importer._conv2d": 2,
     }
+
+
+def test_the_functions_of_one_that_defines_many_are_reached_but_no_helpers() -> None:
+    assert reached(FUNCTIONS, 6) == {"get_ops": 0, "MaxPool": 0}
+    assert reached(FUNCTIONS, 3) == {"get_ops": 0, "_pads": 0, "MaxPool": 1}
+    assert reached(FUNCTIONS, 10) == {"get_ops": 0, "Relu": 0}
+    assert reached(FUNCTIONS, 24) == {"with_helpers": 0}
 
 
 def test_registrations_in_tables_decorators_and_calls() -> None:
