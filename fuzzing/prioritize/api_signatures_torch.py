@@ -67,8 +67,8 @@ def _accepts(kind: str, value: JSON) -> bool:
 
 def _is_list(kind: str, value: JSON) -> bool:
     items = value.get("tuple") if isinstance(value, dict) else value
-    if not isinstance(items, list):
-        return kind in ("int", "float") and _accepts(kind, value)  # one number may replace a list
+    if not isinstance(items, list):  # one number may replace a list, a type may not: `x.view(torch.int32)`
+        return kind in ("int", "float") and not _is_tagged(value, *_TAGGED_INTEGERS) and _accepts(kind, value)
     return all(_accepts(kind, item) for item in items)
 
 

@@ -16,7 +16,8 @@ from typing import Any
 from fuzzing.cases import Recipe, Tensor, TestCase, TorchProgram
 from fuzzing.cases.arguments import argument_to_json
 from fuzzing.errors import CaseFormatError
-from fuzzing.prioritize.api_signatures import api_signatures
+from fuzzing.prioritize.api_signatures import api_signatures, resolve
+from fuzzing.prioritize.call_binding import default_to_json
 from fuzzing.triage.traits import Traits, dtype_class, dtypes_of, register_traits, shape_needs
 
 #: Characters of a pattern; longer ones are digests, as for graphs.
@@ -251,7 +252,7 @@ def _parameters_by_place(name: str, given: list[ast.expr], named: Mapping[str, a
     try:
         args = [_argument(item) for item in given]
         kwargs = {keyword: _argument(value) for keyword, value in named.items()}
-    except ValueError:  # a type or another name of torch, or arithmetic
+    except ValueError:  # arithmetic, say
         return places
     for space in _NAMESPACES:
         bound = api_signatures().call(f"{space}.{name}", args, kwargs)
@@ -267,6 +268,8 @@ def _argument(node: ast.expr) -> Any:
     a tensor."""
     if _may_be_tensor(node):
         return {"tensor": ["float32", [1]]}
+    if isinstance(node, ast.Attribute) and (value := resolve(".".join(_dotted(node)))) is not None:
+        return default_to_json(value)  # a type, a layout or a function of torch
     try:
         return argument_to_json(ast.literal_eval(node))
     except (CaseFormatError, TypeError) as error:
