@@ -45,6 +45,7 @@ class ReferenceOutputs:
         for case in chunk:
             if needs_reference(case):
                 outputs, error = self._load(case) or ((), "its reference vanished")
+                error = error or ("" if outputs else "it has no outputs")  # nothing to compute or compare
                 yield (case, error) if error else (with_reference(case, outputs), "")
             else:
                 yield case, ""

@@ -13,7 +13,7 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.cases import OnnxModel, Provenance, Tensor, TensorArg, TestCase, TorchCall
 from fuzzing.errors import InfrastructureError
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.reference_outputs import ReferenceOutputs
@@ -88,6 +88,14 @@ def test_what_fails_says_why_and_keeps_its_place(tmp_path: Path) -> None:
     assert error.startswith("onnx_reference fails: ")
     assert len(error) <= 2000
     assert (completed.expected is not None, none) == (True, "")
+
+
+def test_a_case_without_outputs_tests_nothing(tmp_path: Path) -> None:
+    """`torch.unravel_index(x, ())` gives `()`; TVM refuses a program that computes nothing."""
+    program = TorchCall("torch.unravel_index", (TensorArg("x"), ()))
+    zero = TestCase(program, (("x", Tensor.of(np.array(0))),), Provenance("tests", "none", "", "", ""))
+    for _ in range(2):  # as computed, and as stored
+        assert complete(tmp_path, zero) == [(zero, "it has no outputs")]
 
 
 def test_no_half_written_file_is_left(tmp_path: Path) -> None:
