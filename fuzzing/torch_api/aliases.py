@@ -42,10 +42,13 @@ ALIASES = {
 _ALIAS = re.compile(rf"(?<![\w.])(torch\.)?({'|'.join(ALIASES)})(_?)(?![\w.])")
 #: `torch.nn.MaxPool2d` calls `torch.nn.functional.max_pool2d`.
 _MODULE_OR_FUNCTION = re.compile(r"(?:torch\.)?nn\.(?:functional\.)?(\w+)")
+#: What calls `interpolate` with its own defaults; `upsample_bilinear` has others (torch 2.13).
+_INTERPOLATION = frozenset({"upsample", "upsamplenearest", "upsamplingnearest2d"})
 
 
 def canonical_api(api: str) -> str:
     """A pattern with one name for a function of torch, its method, aliases and the module that calls it."""
     if found := _MODULE_OR_FUNCTION.fullmatch(api):
-        return f"nn.{found[1].replace('_', '').lower()}"
+        name = found[1].replace("_", "").lower()
+        return f"nn.{'interpolate' if name in _INTERPOLATION else name}"
     return _ALIAS.sub(lambda one: f"{one[1] or ''}{ALIASES[one[2]]}{one[3]}", _PREFIX.sub(r"\1", api))

@@ -107,6 +107,9 @@ def test_an_operand_is_an_input_or_an_initializer() -> None:
         ("torch.nn.Hardswish", "torch.nn.functional.hardswish", True),
         ("nn.MaxPool2d", "torch.nn.functional.max_pool2d", True),
         ("torch.nn.MaxPool2d", "torch.nn.functional.max_pool1d", False),
+        ("nn.functional.upsample_nearest", "torch.nn.functional.interpolate", True),
+        ("torch.nn.UpsamplingNearest2d", "torch.nn.Upsample", True),
+        ("torch.nn.functional.upsample_bilinear", "torch.nn.functional.interpolate", False),
         ("torch.nn.functional.relu", "torch.nn.functional.relu6", False),
     ],
 )
