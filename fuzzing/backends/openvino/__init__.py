@@ -137,7 +137,15 @@ class OpenVino(Backend):
             _EXCEPTIONS, r"\bhas zero dimension which is not allowed", "no tensors without elements"
         ),
         # A translator's check of its inputs: PYTORCH_OP_CONVERSION_CHECK(correction == 1, ...).
-        UnsupportedPattern(_EXCEPTIONS, r"\[PyTorch Frontend\] Unexpected (value of [^\n.]+)", r"\1"),
+        UnsupportedPattern(
+            _EXCEPTIONS,
+            r"\[PyTorch Frontend\] Unexpected ((?:value|length of list with weights) [^\n.]+)",
+            r"\1",
+        ),
+        # A node that a translator made to check a shape is named after what it checks.
+        UnsupportedPattern(
+            _EXCEPTIONS, r"with name '([^'\n]+)/requires_(\d+x\d+)' Check", r"\1 of other shapes than \2"
+        ),
     )
 
     @classmethod

@@ -134,6 +134,32 @@ SAID = [
         "of correction.\n",
         "value of correction",
     ),
+    Said(  # an LSTM with projections has one weight more
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten::lstm with a message:\nException happened during conversion of operation "
+        "__module.layer/aten::lstm with schema aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params)\n"
+        "Check '(static_cast<int64_t>(all_weights.size()) == num_layers * weights_per_layer * mult)' failed at "
+        "src/frontends/pytorch/src/op/lstm.cpp:98:\nFrontEnd API failed with OpConversionFailure:\n"
+        "[PyTorch Frontend] Unexpected length of list with weights for rnn operation.\n",
+        "length of list with weights for rnn operation",
+    ),
+    Said(  # its translator has one algorithm, for matrices of 3 by 3
+        "openvino",
+        "RuntimeError",
+        "Exception from src/inference/src/cpp/infer_request.cpp:224:\nException from src/plugins/intel_cpu/src/"
+        "node.cpp:794:\n[CPU] Reshape node with name 'aten::svd/requires_3x3' Check 'minusOneCount <= 1 && "
+        "inputProduct == outputProduct' failed at src/plugins/intel_cpu/src/shape_inference/custom/reshape.cpp:77:"
+        "\n[cpu]reshape: the shape of input data (4.4) conflicts with the reshape pattern (0.3)\n",
+        "aten::svd of other shapes than 3x3",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "[CPU] Reshape node with name 'aten::svd/Reshape_3' Check 'minusOneCount <= 1 && inputProduct == "
+        "outputProduct' failed at src/plugins/intel_cpu/src/shape_inference/custom/reshape.cpp:77:\n",
+        None,
+    ),
     Said(
         "openvino",
         "OpConversionFailure",
