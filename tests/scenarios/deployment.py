@@ -82,7 +82,7 @@ class Deployment:
         self._open = ExitStack()
 
     def __enter__(self) -> Deployment:
-        self.data_dir.mkdir(parents=True)
+        self.data_dir.mkdir(parents=True, exist_ok=True)
         write_releases(self.data_dir)
         self.database_url = self._open.enter_context(addresses())(self.data_dir)
         (self.folder / "key.pem").write_text(self.hub.private_key)
@@ -127,6 +127,12 @@ class Deployment:
                 hurried=self._hurried,
             )
             self.hub.webhook_url = self._service_process.url
+
+    @property
+    def service_pid(self) -> int:
+        """The id of the service's process."""
+        assert self._service_process is not None, "the service does not run"
+        return self._service_process.pid
 
     def stop(self) -> None:
         """Ends the service as an operator would; it must end well."""

@@ -54,10 +54,15 @@ class ServiceProcess:
         assert found, f"the service did not start: {log.read_text()[-3000:]}"
         self.url = found[0]
 
+    @property
+    def pid(self) -> int:
+        """Its id."""
+        assert self._process.pid is not None
+        return self._process.pid
+
     def end(self, how: signal.Signals) -> int:
         """Ends it by a signal; its exit status."""
-        assert self._process.pid is not None
-        os.kill(self._process.pid, how)
+        os.kill(self.pid, how)
         self._process.join(600)
         code = self._process.exitcode
         assert code is not None, "the service did not end"
