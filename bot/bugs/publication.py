@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from bot.bugs import issue_filing, transitions
@@ -71,6 +71,9 @@ class CampaignPublisher(CampaignReports):
             problem.kind,
             gate=bool(config.get("pull_requests", {}).get("gate")),
         )
+        if not config:  # head's cannot be read: an earlier one says whether GitHub is to show that
+            known = campaigns.last_config(session, problem.target)
+            draft = replace(draft, mode=str(known.get("reports", {}).get("mode", "")))
         outbox.post(session, [draft], campaign_id=problem.campaign_id, issues_per_day=0, at=self.clock())
 
 

@@ -138,6 +138,15 @@ def newest(session: Session, target: str, commit: str, ref: str = "") -> Campaig
     return session.scalars(query.order_by(Campaign.id.desc()).limit(1)).first()
 
 
+def last_config(session: Session, target: str) -> dict[str, Any]:
+    """The configuration of the newest campaign of a target that has one; {} if none has."""
+    query = select(Campaign.config).where(
+        Campaign.target == target, Campaign.config["version"].as_string().is_not(None)
+    )
+    found: dict[str, Any] | None = session.scalar(query.order_by(Campaign.id.desc()).limit(1))
+    return found or {}
+
+
 def supersede(session: Session, newer: Campaign, at: datetime) -> int:
     """Ends older unfinished campaigns of the same target, trigger and ref; returns how many.
 

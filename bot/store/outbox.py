@@ -61,7 +61,7 @@ class EffectDraft:
     depends_on  key of the effect that must be sent before, "" for none
     editable   updated in place when posted again
     urgent     a person waits for it
-    mode       "live" or "dry-run"; "" for the mode of the campaign, dry-run without a campaign
+    mode       a `reports.mode`, or "live"; "" for that of the campaign, dry-run without a campaign
     bug_id     the bug it is about, if the kind is not an issue
     """
 

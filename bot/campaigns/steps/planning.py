@@ -26,7 +26,7 @@ _BRANCH = "refs/heads/"
 
 @step(CampaignState.PLANNING, to=(CampaignState.PROVISIONING, CampaignState.DONE))
 def plan(context: Context) -> None:
-    """Reads the campaign; writes its configuration and its cases."""
+    """Reads the campaign; writes its configuration, then its cases."""
     with context.reading() as (_, campaign):
         pass
     config = _config(context, campaign)
@@ -35,6 +35,8 @@ def plan(context: Context) -> None:
         with context.transaction() as (_, campaign):
             context.move(campaign, CampaignState.DONE, reason)
         return
+    with context.transaction() as (_, campaign):  # it decides where a check run about an early end goes
+        campaign.config = config.to_json()
     unchanged = find_unchanged(context, config, campaign)
     if unchanged is not None:  # seconds, where collecting cases takes a minute
         end_unchanged(context, campaign, unchanged, notes=())
@@ -50,7 +52,6 @@ def plan(context: Context) -> None:
     ):
         count = campaigns.write_plan(session, campaign.id, order.ids())
         campaign.plan = planner.plan_to_json(accounts, ranking)
-        campaign.config = config.to_json()
         context.move(campaign, CampaignState.PROVISIONING)
     context.progress(count, count, f"{count} cases planned")
 

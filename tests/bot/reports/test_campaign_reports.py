@@ -6,7 +6,7 @@ import dataclasses
 import json
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -246,6 +246,25 @@ def test_a_campaign_that_could_not_test_says_what_to_fix_and_who_can(
     assert effect.payload["conclusion"] == "neutral"
     assert "line 3: no such backend" in json.dumps(effect.payload)
     assert advice in str(effect.payload["output"]["summary"])
+
+
+@pytest.mark.parametrize("mode", ["dry-run", "held"])
+def test_the_configuration_before_says_where_a_broken_one_is_shown(
+    mode: str, database: Database, reports: CampaignPublisher
+) -> None:
+    problem = CampaignProblem(2, "acme/graphs", "b" * 40, "main", "push", "configuration", "line 3: no")
+    config = RepositoryConfig.model_validate({"version": 1, "backend": "openvino", "reports": {"mode": mode}})
+    with database.transaction() as session:
+        campaigns.get(session, 1).config = config.to_json()
+        row = Campaign(
+            id=2, target="acme/graphs", head="b" * 40, trigger="push", created_at=NOW, updated_at=NOW
+        )
+        campaigns.create(session, row)
+        reports.publish_problem(session, problem)
+    with database.transaction() as session:
+        claimed = outbox.claim(session, NOW, timedelta(minutes=1), live=True)
+    assert claimed is not None
+    assert claimed.dry_run == (mode == "dry-run")
 
 
 def test_the_view_says_the_same_as_the_summary(tmp_path: Path) -> None:
