@@ -25,6 +25,8 @@ from bot.store.step_cost import StepCost
 
 #: Rows of one INSERT; bounds memory, far below SQLite's 32,766 bound variables.
 CHUNK = 500
+#: The key of `Campaign.plan` with the number of planned cases, where some of them are deleted.
+PLANNED = "planned"
 #: Maximal length of `Campaign.trigger`.
 _TRIGGER = 64
 
@@ -353,9 +355,17 @@ def plans(session: Session, campaign_id: int, case_id: str) -> bool:
 
 
 def planned(session: Session, campaign_id: int) -> int:
-    """Number of cases in the plan."""
+    """Number of cases in the plan, those included that were deleted after the end."""
+    campaign = session.get(Campaign, campaign_id)
+    if campaign is not None and PLANNED in campaign.plan:
+        return int(campaign.plan[PLANNED])
     counted = select(func.count()).select_from(CampaignCase).where(CampaignCase.campaign_id == campaign_id)
     return session.scalar(counted) or 0
+
+
+def record_planned(session: Session, campaign: Campaign) -> None:
+    """Keeps the number of planned cases, some of which are to be deleted."""
+    campaign.plan = campaign.plan | {PLANNED: planned(session, campaign.id)}
 
 
 def set_toolchain(session: Session, campaign: Campaign, side: Side, row: Toolchain) -> None:

@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, exists, select
 from sqlalchemy.orm import Session
 
-from bot.store.models import CachedResponse, Campaign, CampaignState, Delivery, DeliveryState, RateUsage
+from bot.store import campaigns
+from bot.store.models import (
+    CachedResponse,
+    Campaign,
+    CampaignCase,
+    CampaignState,
+    Delivery,
+    DeliveryState,
+    OutcomeRow,
+    RateUsage,
+)
+
+#: The key of `Campaign.plan` that says that the cases that did not run are gone.
+_PRUNED = "pruned"
 
 #: (session, before, limit) → number of deleted rows
 Prune = Callable[[Session, datetime, int], int]
@@ -19,6 +32,31 @@ def deliveries(session: Session, before: datetime, limit: int) -> int:
     read = Delivery.state != DeliveryState.PENDING.value
     old = select(Delivery.id).where(read, Delivery.received_at < before).limit(limit)
     return len(session.execute(delete(Delivery).where(Delivery.id.in_(old)).returning(Delivery.id)).all())
+
+
+def prune_plans(session: Session, before: datetime, limit: int) -> int:
+    """Deletes the planned cases that did not run of campaigns that ended before `before`.
+
+    A budget reaches tens of the thousands of cases that a plan ranks, and each push has a plan. The number of
+    planned cases stays (`campaigns.planned`).
+    """
+    ended = [state.value for state in CampaignState if state.ended]
+    whole = Campaign.plan[_PRUNED].as_boolean().is_(None)
+    query = select(Campaign).where(Campaign.state.in_(ended), Campaign.updated_at < before, whole)
+    deleted = 0
+    for campaign in session.scalars(query.order_by(Campaign.id).limit(limit)):
+        ran = exists().where(
+            OutcomeRow.case_id == CampaignCase.case_id, OutcomeRow.toolchain == campaign.head_toolchain
+        )
+        own = CampaignCase.campaign_id == campaign.id
+        ranks = session.scalars(select(CampaignCase.rank).where(own, ~ran).limit(limit - deleted)).all()
+        campaigns.record_planned(session, campaign)
+        session.execute(delete(CampaignCase).where(own, CampaignCase.rank.in_(ranks)))
+        deleted += len(ranks)
+        if deleted == limit:
+            break
+        campaign.plan = campaign.plan | {_PRUNED: True}
+    return deleted
 
 
 def ended_campaigns(session: Session, ids: Iterable[int], before: datetime) -> list[int]:

@@ -13,6 +13,8 @@ RATE_USAGE_AGE = timedelta(days=1)
 RESPONSE_AGE = timedelta(days=30)
 #: Rows of one transaction, so that other writers get their turn.
 BATCH_SIZE = 500
+#: What reads the plan of a campaign after its end does so at once, such as the control case of a retest.
+PLAN_AGE = timedelta(days=1)
 
 
 @periodic_task("cleanup", interval=timedelta(hours=1))
@@ -23,6 +25,7 @@ def delete_old_rows(context: TaskContext) -> TaskResult:
         ("deliveries", retention.deliveries, context.dependencies.retention_policy.deliveries),
         ("rate usage rows", retention.prune_rate_usage, RATE_USAGE_AGE),
         ("cached responses", retention.prune_responses, RESPONSE_AGE),
+        ("planned cases that did not run", retention.prune_plans, PLAN_AGE),
     ):
         deleted[name] = _delete_batches(context, prune, age)
     deleted["reports"] = _delete_reports(context)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
 
-from bot.store import Database, campaigns, outcomes
+from bot.store import Database, campaigns, outcomes, retention
 from bot.store.cleanup import prune
 from bot.store.models import Base, Campaign, CampaignCase, CampaignState, Repeat, Side, Toolchain
 from bot.store.outcomes import CacheKey
@@ -95,3 +95,32 @@ def toolchain(digest: str) -> Toolchain:
         requirements=[],
         created_at=NOW,
     )
+
+
+def test_a_plan_keeps_what_ran_and_its_length(database: Database) -> None:
+    ended = [campaign(database, number, CampaignState.DONE, crash("c0")) for number in (1, 2)]
+    failed = campaign(database, 3, CampaignState.FAILED)
+    running = campaign(database, 4, CampaignState.RUNNING)
+    with database.transaction() as session:
+        for one in ended:
+            made = Toolchain(
+                digest="t", backend="x", provisioner="release", label="x 1", python="/x", versions={},
+                requirements=[], created_at=NOW,
+            )  # fmt: skip
+            campaigns.set_toolchain(session, campaigns.get(session, one), Side.HEAD, made)
+
+    def kept(campaign_id: int) -> list[str]:
+        with database.reading() as session:
+            return list(campaigns.planned_cases(session, campaign_id))
+
+    def prune_at(at: datetime) -> int:
+        with database.transaction() as session:
+            return retention.prune_plans(session, at, 3)
+
+    assert prune_at(NOW) == 0, "none ended before"
+    assert prune_at(NOW + timedelta(hours=1)) == 3, "no more than the limit"
+    assert prune_at(NOW + timedelta(hours=1)) == 1
+    assert prune_at(NOW + timedelta(hours=1)) == 0
+    assert [kept(one) for one in (*ended, failed, running)] == [["c0"], ["c0"], [], ["c0", "c1"]]
+    with database.reading() as session:
+        assert [campaigns.planned(session, one) for one in (*ended, failed, running)] == [2, 2, 2, 2]
