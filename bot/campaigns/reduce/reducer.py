@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bot.campaigns.classify.bug_matching import (
@@ -60,6 +61,7 @@ class FindingReducer:
     why: dict[str, str] = field(default_factory=dict)
     tried: dict[str, str] = field(default_factory=dict)
     met: set[str] = field(default_factory=set)
+    _read_traits: dict[str, Traits] = field(default_factory=dict)
 
     @property
     def budget(self) -> float:
@@ -259,19 +261,38 @@ class FindingReducer:
             for case in raw
         }
         asked = [case for case, signature in raw.items() if candidate_bugs(signature, may[case])]
-        shown = program_text.program_traits(self.context, asked) if asked else {}
+        shown = self._traits(asked)
         keys = {case: underlying_bug(raw[case], shown[case], may[case]) for case in asked}
         return {case: key for case, key in keys.items() if key}
+
+    def explained_at_base(self, raw: dict[str, Signature]) -> set[str]:
+        """Those of `raw` that fail at base as well, and that a bug of the target explains as they are.
+
+        Every push meets the failures that are there already. Reducing one anew, or running its reduced case
+        again, takes several starts of the compiler and tells nothing.
+        """
+        old = {
+            case: signature
+            for case, signature in raw.items()
+            if self.found[case].classification == Classification.ALREADY_BROKEN.value
+        }
+        return set(self.underlying_bug(old))
 
     def unsorted(self, raw: dict[str, Signature]) -> dict[str, str]:
         """Case → key, for those of `raw` that are of several operators and describe no cause: nothing but
         their outputs, or that they never end, is known.
         """
         asked = [case for case, signature in raw.items() if not describes_cause(signature)]
-        shown = program_text.program_traits(self.context, asked) if asked else {}
+        shown = self._traits(asked)
         return {
             case: compute_unsorted_key(raw[case].fields) for case in asked if len(shown[case].operators) > 1
         }
+
+    def _traits(self, cases: Iterable[str]) -> dict[str, Traits]:
+        """Case → the traits of its program."""
+        if missing := [case for case in cases if case not in self._read_traits]:
+            self._read_traits |= program_text.program_traits(self.context, missing)
+        return self._read_traits
 
 
 def _represents(extra_case: ExtraCase, finding: Finding) -> bool:

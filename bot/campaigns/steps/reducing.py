@@ -1,8 +1,8 @@
 """Reducing: reduces failing cases, checks the reduced cases at head and base, and assigns bugs.
 
 Regressions first, one of each signature before others. Already broken cases are reduced only while the step
-has taken less than the campaign's budget and no earlier reduction fits. A case that cannot be reduced is
-reported as found, with the reason.
+has taken less than the campaign's budget, and neither a bug of the target nor an earlier reduction fits. A
+case that cannot be reduced is reported as found, with the reason.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def reduce(context: Context) -> None:
         context, config, head, base, found, _known(target), signatures_to_announce, within_budget, tried=tried
     )
     if config.reduction.cases:
-        work.reduce(reduction_selection.select_for_reduction(found.values(), work.size))
+        chosen = reduction_selection.select_for_reduction(found.values(), work.size)
+        explained = work.explained_at_base(dict(_raw(work, chosen)))
+        work.reduce([one for one in chosen if one.case_id not in explained])
         work.reduce(work.adopt_reductions())  # other failures met on the way
         work.adopt_reductions()
         work.drop_unreduced()
@@ -59,7 +61,7 @@ def _sign(work: FindingReducer) -> None:
         row = work.found[case]
         kinds.setdefault((row.classification, row.signature), known.key)
         row.signature, row.reduced = known.key, work.small[case].case
-    raw = dict(_raw(work))
+    raw = dict(_raw(work, work.found.values()))
     underlying_bug = work.underlying_bug(raw)
     unsorted = work.unsorted({case: one for case, one in raw.items() if case not in underlying_bug})
     for case, row in work.found.items():
@@ -80,9 +82,10 @@ def _is_no_bug(row: Finding) -> bool:
     return changed or classification is Classification.SUPPORT_LOST
 
 
-def _raw(work: FindingReducer) -> Iterator[tuple[str, Signature]]:
-    """Case → signature, for findings that were not reduced."""
-    for case, row in work.found.items():
+def _raw(work: FindingReducer, rows: Iterable[Finding]) -> Iterator[tuple[str, Signature]]:
+    """Case → signature, for those of the findings that were not reduced."""
+    for row in rows:
+        case = row.case_id
         if row.reduced or _is_no_bug(row):
             continue
         environment = work.base if Classification(row.classification) is Classification.FIXED else work.head

@@ -257,6 +257,25 @@ def test_a_failure_that_was_not_reduced_joins_the_bug_behind_it(world: World) ->
     )
 
 
+def test_an_old_failure_that_a_known_bug_explains_is_not_reduced_again(world: World) -> None:
+    fields = {
+        "verdict": "crash", "phase": "compile", "operator": "Div", "complaint": "", "dtypes": ["int"],
+        "needs": [],
+    }  # fmt: skip
+    with world.database.transaction() as session:
+        now = world.clock.now()
+        bug = Bug(target="octo/compiler", signature="known", title="t", first_seen=now, last_seen=now)
+        bug.facts = {"signature": fields}
+        session.add(bug)
+    campaign_id = world.push()
+    world.run()
+    row = found(world, campaign_id)["Div_already_broken"]
+    assert (row.classification, row.signature) == ("already_broken", "known")
+    assert row.reason == "crash in compile at base too", "that it is not reduced is no fault"
+    assert "Div_already_broken" not in world.tools.reduced
+    assert "Add_regressed" in world.tools.reduced, "what is new is reduced, whatever is known"
+
+
 def test_what_is_new_must_stay_new_while_it_is_made_small(world: World) -> None:
     world.push()
     world.run()
@@ -337,7 +356,7 @@ def test_an_unreduced_failure_that_a_reduced_one_does_not_explain(
         underlying_bug=lambda _raw: {},
         unsorted=lambda _raw: {},
     )
-    monkeypatch.setattr(reducing, "_raw", lambda _work: [("without", Signature("raw", "", fields))])
+    monkeypatch.setattr(reducing, "_raw", lambda _work, _rows: [("without", Signature("raw", "", fields))])
     reducing._sign(cast("FindingReducer", work))
     assert rows["with"].signature == bug.key
     assert rows["without"].signature == (bug.key if joins else "raw")
