@@ -131,6 +131,10 @@ class ToolchainSpec(Protocol):
         """The folders of the commit that are laid over a wheel; none for a release."""
 
     @property
+    def predates(self) -> str:
+        """Why two commits with this toolchain are not thereby equal, "" if they are."""
+
+    @property
     def digest(self) -> str:
         """Its name for ever."""
 
@@ -237,9 +241,10 @@ class CampaignProblem:
     """Why a campaign ends without running cases.
 
     kind    "infrastructure" (the operator's to fix), "configuration" (the repository's), "refusal"
-            (GitHub's), "unchanged" (head's compiler is base's), "broken" (head's compiler cannot be used,
-            base's can), "native" (nor can it, but the commit changes native code that its toolchain lacks) or
-            "unbuilt" (the commit's own build fails)
+            (GitHub's), "unchanged" (head's compiler is base's), "outdated" (the same wheel, older than both,
+            is all there is for head and base), "broken" (head's compiler cannot be used, base's can),
+            "native" (nor can it, but the commit changes native code that its toolchain lacks) or "unbuilt"
+            (the commit's own build fails)
     reason  what happened, why, and what to do next
     """
 

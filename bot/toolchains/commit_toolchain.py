@@ -113,6 +113,7 @@ def _record(spec: ToolchainSpec) -> dict[str, Any]:
         "requirements": list(spec.requirements),
         "overlay": [one.path for one in spec.overlay],
         "origin": dict(spec.origin),
+        "choice": spec.choice,
         "commit": spec.commit.sha if spec.commit else "",
     }
 

@@ -2,7 +2,7 @@
 
 A wheel whose version names a commit, as in 2.14.0.dev20261101+gitabc1234, is that commit's or one before it;
 of others the date counts, that of the version or that of the upload. A change newer than the wheel is not in
-it. Commits between two wheels are one toolchain.
+it: commits between two wheels are one toolchain, and nothing tells them apart.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from packaging.version import Version
 
@@ -35,6 +36,9 @@ _HISTORY = 2_000
 _COMMIT_ID = re.compile(r"^(?:git|g)?([0-9a-f]{7,40})$")
 _DATE = re.compile(r"^(20\d{6})")
 _KEY = "toolchain.index"
+_DEFAULT_HOST = "pypi.org"
+#: The field of a spec's origin that holds the address of the index.
+ORIGIN = "index"
 
 
 @provisioner("index", configurable=True)
@@ -51,9 +55,7 @@ class IndexProvisioner:
         if not isinstance(read, CommitFiles):
             raise ConfigError("a wheel before a commit needs a git repository", key=_KEY)
         package = config.toolchain.package or backends.get(config.backend).package
-        wheels = list_wheels(index, package, platform.python_version())
-        history = source_of(read).history(read.target, read.sha, _HISTORY)
-        version = str(last_before(wheels, history, index))
+        version, choice = find_nightly(index, package, read)
         pinned = config.model_copy(
             update={"toolchain": ToolchainConfig(extra=config.toolchain.extra, package=package)}
         )
@@ -63,24 +65,39 @@ class IndexProvisioner:
             provisioner="index",
             label=f"{package} {version}",
             source="",
-            origin=(("index", index),),
+            origin=((ORIGIN, index),),
+            choice=choice,
             commit=read,
         )
 
     def provision(self, spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> ReadyToolchain:
         """The environment of the wheel; raises BrokenSourcesError if the compiler in it cannot be used."""
-        index = dict(spec.origin)["index"]
+        index = dict(spec.origin)[ORIGIN]
 
         def fill(partial: Path) -> dict[str, Any]:
             installer = Installer(partial.parent, index)
             progress(f"{spec.label}: installing {' '.join(spec.requirements)}")
             return {"hashes": installer.install(installer.make_venv(partial), spec.requirements)}
 
-        return ready(spec, make_checked(spec, data_dir, progress, fill))
+        made = ready(spec, make_checked(spec, data_dir, progress, fill))
+        return replace(made, requirements=(*_index_option(index), *made.requirements))
 
 
-def last_before(wheels: Sequence[IndexedWheel], history: Sequence[Ancestor], index: str = "") -> Version:
-    """The version of the last wheel that does not hold more than the first commit of a history.
+def find_nightly(index: str, package: str, commit: CommitFiles) -> tuple[str, str]:
+    """The version of the newest wheel of an index that is not newer than a commit, and why it is that one.
+
+    Raises ConfigError if there is none, IndexUnreachableError if the index does not answer.
+    """
+    wheels = list_wheels(index, package, platform.python_version())
+    history = source_of(commit).history(commit.target, commit.sha, _HISTORY)
+    version, why = last_before(wheels, history, index)
+    return str(version), f"the last wheel of {index} that holds no more than {commit.sha[:12]}: {why}"
+
+
+def last_before(
+    wheels: Sequence[IndexedWheel], history: Sequence[Ancestor], index: str = ""
+) -> tuple[Version, str]:
+    """The version of the last wheel that does not hold more than the first commit of a history, and why.
 
     Raises ConfigError if all are newer, or name neither a commit nor a date.
     """
@@ -88,7 +105,7 @@ def last_before(wheels: Sequence[IndexedWheel], history: Sequence[Ancestor], ind
     for ancestor in history:
         hits = [version for found, version in named if ancestor.sha.startswith(found)]
         if hits:
-            return max(hits)
+            return max(hits), f"its version names {ancestor.sha[:12]}"
     dated = [(_made(one), one.version) for one in wheels if not _commit_id(one.version)]
     before = [(at, version) for at, version in dated if at is not None and at <= history[0].at]
     if not before:
@@ -97,7 +114,18 @@ def last_before(wheels: Sequence[IndexedWheel], history: Sequence[Ancestor], ind
             f"{len(named)} name other commits and {len(dated)} are newer, or of an unknown date",
             key=_KEY,
         )
-    return max(before)[1]
+    # By version: a patch of an older series, or an old nightly, may be uploaded after what is newer.
+    at, version = max(before, key=lambda one: one[1])
+    return version, f"it is of {_utc(at)} or before, the commit of {_utc(history[0].at)}"
+
+
+def _utc(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _index_option(index: str) -> tuple[str, ...]:
+    """What pip has to be told of an index that it does not ask by itself."""
+    return () if urlsplit(index).hostname == _DEFAULT_HOST else (f"--extra-index-url={index}",)
 
 
 def _commit_id(version: Version) -> str:

@@ -1,5 +1,7 @@
 """The `overlay` provisioner: the wheel of the nearest release with a commit's Python sources laid over it.
 
+Where an index of nightly builds is configured, its last wheel from before the commit is tried first.
+
 Generated and native files of the wheel stay. What differs from the wheel is written, what the commit deleted
 goes, all else is a hard link to the wheel's own environment, so that an overlay costs a second and few bytes.
 Two commits whose compiler sources differ in layout and comments alone are one toolchain and share all
@@ -12,7 +14,8 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ from bot.config.sections import ToolchainConfig
 from bot.errors import BrokenSourcesError, ConfigError, ProvisionError
 from bot.toolchains import registry
 from bot.toolchains.commit_toolchain import RECORD, make_checked
+from bot.toolchains.index import ORIGIN, find_nightly
 from bot.toolchains.installer import Installer
 from bot.toolchains.probe import compile_bytecode
 from bot.toolchains.registry import Folder, OnProgress, ReadyToolchain, ToolchainSpec, provisioner
@@ -120,8 +124,7 @@ class OverlayProvisioner:
             raise ConfigError(
                 f"it is {config.backend}, and this is {layout.backend}'s repository", key="backend"
             )
-        wheel = config.toolchain.wheel
-        wheels = (wheel,) if wheel else self._nearest(layout.package, release_series(read, layout))
+        wheels = self._find_wheels(config.toolchain, read, layout)
         cache = data_dir / "toolchains" / _DIGESTS if data_dir else None
         variants = []
         for variant in layout.variants():
@@ -145,8 +148,9 @@ class OverlayProvisioner:
 
         Raises BrokenSourcesError if the compiler cannot be imported or used with the commit's sources.
         """
-        wheel = replace(spec, provisioner="release", label=_wheel_label(spec), overlay=())
-        ready = registry.get("release").provision(wheel, data_dir, progress)
+        maker = "index" if spec.origin else "release"
+        wheel = replace(spec, provisioner=maker, label=_wheel_label(spec), overlay=())
+        ready = registry.get(maker).provision(wheel, data_dir, progress)
         released = Path(ready.python).parents[1]
 
         def fill(partial: Path) -> dict[str, Any]:
@@ -161,6 +165,26 @@ class OverlayProvisioner:
         python = str(make_checked(spec, data_dir, progress, fill) / "bin" / "python")
         return ReadyToolchain(spec, spec.digest, python, ready.versions, ready.requirements)
 
+    def _find_wheels(
+        self, toolchain: ToolchainConfig, commit: CommitFiles, layout: SourceLayout
+    ) -> list[_Wheel]:
+        """The wheels to try, in order; raises ConfigError if none is known."""
+        if toolchain.wheel:
+            return [_Wheel(layout.package, toolchain.wheel)]
+        nightly = list[_Wheel]()
+        if toolchain.index:
+            package = toolchain.package or layout.package
+            with suppress(ConfigError):  # the index has none from before the commit
+                version, choice = find_nightly(toolchain.index, package, commit)
+                nightly = [_Wheel(package, version, toolchain.index, choice)]
+        try:
+            releases = self._nearest(layout.package, release_series(commit, layout))
+        except (ConfigError, ProvisionError):
+            if nightly:
+                return nightly
+            raise
+        return [*nightly, *(_Wheel(layout.package, one) for one in releases)]
+
     def _nearest(self, package: str, series: tuple[int, int]) -> tuple[str, ...]:
         at, wheels = self._wheels.get((package, series), (-_ANSWER_HOLDS_S, ()))
         if time.monotonic() - at >= _ANSWER_HOLDS_S:
@@ -169,21 +193,35 @@ class OverlayProvisioner:
         return wheels
 
 
+@dataclass(frozen=True)
+class _Wheel:
+    """What sources are laid over: a release, or a wheel of an index and why it is that one."""
+
+    package: str
+    version: str
+    index: str = ""
+    choice: str = ""
+
+
 def _spec(
     config: RepositoryConfig,
     commit: CommitFiles,
     layout: SourceLayout,
-    wheel: str,
+    wheel: _Wheel,
     folders: tuple[Folder, ...],
 ) -> ToolchainSpec:
-    pinned = config.model_copy(update={"toolchain": ToolchainConfig(extra=config.toolchain.extra)})
-    released = registry.get("release").resolve(pinned, lambda _: pin_release(layout.package, wheel))
+    package = wheel.package if wheel.package != layout.package else None
+    only = ToolchainConfig(extra=config.toolchain.extra, package=package)
+    pinned = config.model_copy(update={"toolchain": only})
+    released = registry.get("release").resolve(pinned, lambda _: pin_release(wheel.package, wheel.version))
     what = folders[0].path if len(folders) == 1 else f"{len(folders)} folders"
     return replace(
         released,
         provisioner="overlay",
         label=f"{released.label} with {what} of the commit",
         source="",
+        origin=((ORIGIN, wheel.index),) if wheel.index else (),
+        choice=wheel.choice,
         overlay=folders,
         commit=commit,
         unreachable=layout.unreachable(),

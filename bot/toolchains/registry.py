@@ -56,6 +56,7 @@ class ToolchainSpec:
     overlay        what of a commit is laid over the wheel
     origin         where the wheel comes from, if from no release: fields and their values
     commit         where sources are read from; no part of the identity
+    choice         why this wheel is taken, of several that an index has; no part of the identity
     config         how the wheel is made of the commit; no part of the identity
     unreachable    prefixes of the compiler's own files that the overlay does not carry
     otherwise      what is made where this cannot be made
@@ -70,6 +71,7 @@ class ToolchainSpec:
     source: str = field(default="", compare=False)
     overlay: tuple[Folder, ...] = ()
     origin: tuple[tuple[str, str], ...] = ()
+    choice: str = field(default="", compare=False)
     config: ToolchainConfig | None = field(default=None, compare=False, repr=False)
     commit: CommitFiles | None = field(default=None, compare=False, repr=False)
     unreachable: tuple[str, ...] = field(default=(), compare=False, repr=False)
@@ -87,11 +89,24 @@ class ToolchainSpec:
         """The candidate that is made as `other` is: the same folders over the same wheel, or by the same
         provisioner; else all of them.
 
-        Two commits can be compared only so.
+        Two commits can be compared only so. Of two with different wheels the wheel of `other` is taken.
         """
         if other.commit is None:
             return self
-        return next((one for one in self.candidates() if one._recipe == other._recipe), self)
+        candidates = list(self.candidates())
+        equal = next((one for one in candidates if one._recipe == other._recipe), None)
+        if equal is not None or not other.overlay:
+            return equal or self
+        laid = next((one for one in candidates if one._places == other._places), None)
+        if laid is None:
+            return self
+        return replace(
+            laid,
+            requirements=other.requirements,
+            label=other.label,
+            origin=other.origin,
+            choice=other.choice,
+        )
 
     def is_out_of_reach(self, path: str) -> bool:
         """Whether a file of the repository is the compiler's, and the overlay does not carry it."""
@@ -99,11 +114,24 @@ class ToolchainSpec:
         return path.startswith(self.unreachable) and not laid
 
     @property
+    def predates(self) -> str:
+        """Why two commits with this toolchain are not thereby equal, "" if they are.
+
+        A wheel of an index holds no more than base, so that what changed after it is in neither.
+        """
+        if not self.choice or self.overlay:
+            return ""
+        return f"{self.label} is the last wheel from before base, and from before head as well"
+
+    @property
     def _recipe(self) -> tuple[object, ...]:
         if not self.overlay:
             return (self.provisioner,)
-        folders = tuple((one.path, one.place) for one in self.overlay)
-        return self.provisioner, sorted(self.requirements), folders
+        return self.provisioner, sorted(self.requirements), self._places
+
+    @property
+    def _places(self) -> tuple[tuple[str, str], ...]:
+        return tuple((one.path, one.place) for one in self.overlay)
 
     @property
     def digest(self) -> str:

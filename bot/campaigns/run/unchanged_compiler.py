@@ -37,6 +37,9 @@ def find_unchanged(context: Context, config: Config, campaign: Campaign) -> Tool
 
 def end_unchanged(context: Context, campaign: Campaign, spec: ToolchainSpec, notes: Sequence[str]) -> None:
     """Ends the campaign of two commits that are both tested with `spec`."""
+    if spec.predates:
+        end_without_report(context, "outdated", join_notes([f"nothing was tested: {spec.predates}", *notes]))
+        return
     equal = (
         "the Python code of head's compiler and of base's is the same"
         if spec.overlay

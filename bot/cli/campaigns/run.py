@@ -49,7 +49,7 @@ from bot.cli.exits import Exit
 from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig, names
 from bot.config.units import parse_duration
-from bot.errors import InfrastructureError, UsageError
+from bot.errors import InfrastructureError, ProvisionError, UsageError
 from bot.logs import configure
 from bot.settings import Settings, load_settings
 from bot.store import Database, outcomes
@@ -374,6 +374,8 @@ def _compare_sources(
         shown = ", ".join(commits.out_of_reach[:5]) + (", …" if len(commits.out_of_reach) > 5 else "")
         echo(f"not tested, because only a build of the compiler has it: {shown}", err=True)
     if commits.same_compiler:
+        if predates := commits.specs[commits.head].predates:
+            raise ProvisionError(f"nothing was tested: {predates}")
         return Exit.OK, f"nothing here that a case could reach: {commits.equality}"
     broken = commits.head_failure(settings.data_dir, progress)
     return (Exit.FOUND, f"this change breaks importing or compiling everything: {broken}") if broken else None

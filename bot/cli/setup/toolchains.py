@@ -90,7 +90,10 @@ def why(digest: str, *, as_json: bool) -> None:
     how = f": pip install {' '.join(record['requirements'])}" if record.get("requirements") else ""
     echo(f"{'tried' if one.failure else 'made'} {_time(one.made)}{how}")
     if record.get("commit"):
-        echo(f"with {', '.join(record.get('overlay', []))} of commit {record['commit']}")
+        laid = ", ".join(record.get("overlay", []))
+        echo(f"with {laid} of commit {record['commit']}" if laid else f"for commit {record['commit']}")
+    if record.get("choice"):
+        echo(record["choice"])
     if record.get("hashes"):
         echo(f"{len(record['hashes'])} wheels, checked against the index's hashes")
     for use in one.uses:

@@ -184,6 +184,7 @@ class PlainSpec:
     backend: str = "standin"
     overlay: tuple[Folder, ...] = ()
     commit: object = None
+    predates: str = ""
 
     @property
     def digest(self) -> str:

@@ -126,6 +126,15 @@ def test_a_change_that_no_case_could_reach_ends_at_once(world: World) -> None:
     assert world.reports.published == []
 
 
+def test_a_wheel_that_is_older_than_both_commits_tests_neither(world: World) -> None:
+    world.use(resolve=lambda _config, _read: replace(Overlay("standin==1"), overlay=(), predates="too old"))
+    campaign_id = world.push()
+    world.run()
+    (reported,) = world.reports.troubles
+    assert (world.campaign(campaign_id).state, reported.kind) == (CampaignState.DONE, "outdated")
+    assert reported.reason == "nothing was tested: too old"
+
+
 def test_equal_compilers_are_known_before_cases_are_collected(world: World) -> None:
     provision, asked = Provision(), list[object]()
     world.use(
@@ -138,6 +147,7 @@ def test_equal_compilers_are_known_before_cases_are_collected(world: World) -> N
     (reported,) = world.reports.troubles
     assert (world.campaign(campaign_id).state, reported.kind) == (CampaignState.DONE, "unchanged")
     assert NATIVE in reported.reason
+    assert world.campaign(campaign_id).config, "its mode says where the check run goes"
     assert provision.made == asked == []
 
 

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from packaging.version import Version
 
 from bot import toolchains
+from bot.cli.setup.toolchains import command
 from bot.commit_files import Ancestor, CommitFiles
 from bot.config import RepositoryConfig, ToolchainConfig
 from bot.errors import ConfigError
@@ -133,7 +135,7 @@ def test_the_last_nightly_before_the_commit(index: SimpleIndex, checkout: Path, 
     assert spec.label == "tinyc 3.0.dev20261119", "that of the 20th may hold more than the commit"
     ready = toolchains.provision(spec, tmp_path / "data", lambda _: None)
     assert ready.versions["tinyc"] == "3.0.dev20261119"
-    assert ready.requirements == ("tinyc==3.0.dev20261119",)
+    assert ready.requirements == (f"--extra-index-url={index.url}", "tinyc==3.0.dev20261119")
     steps: list[str] = []
     assert toolchains.provision(spec, tmp_path / "data", steps.append).digest == ready.digest
     assert steps == [f"{spec.label}: made before"]
@@ -157,11 +159,48 @@ def test_the_upload_counts_where_the_index_tells_it(
     assert resolve(index, checkout, tmp_path).label == f"tinyc {NIGHTLIES[2]}"
 
 
+def test_the_highest_version_counts_of_those_from_before() -> None:
+    history = [Ancestor("a" * 40, DAY.timestamp())]
+    uploaded = {"1.25.0.dev20260417008": 9, "1.25.1": 8, "1.24.4": 10, "1.26.0.dev20270101": 11}
+    wheels = [IndexedWheel("", Version(one), DAY.timestamp() - 10 + at) for one, at in uploaded.items()]
+    version, why = last_before(wheels, history)
+    assert str(version) == "1.25.1", "neither an old nightly nor a patch that was uploaded later"
+    assert why == "it is of 2026-11-19 23:59 or before, the commit of 2026-11-20 00:00"
+
+
+def test_it_is_known_why_a_wheel_was_taken(
+    index: SimpleIndex, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path / "data"))
+    spec = resolve(index, checkout, tmp_path)
+    toolchains.provision(spec, tmp_path / "data", lambda _: None)
+    done = CliRunner().invoke(command, ["why", spec.digest[:16]])
+    assert done.exit_code == 0, done.output
+    sha = git(checkout, "rev-parse", "HEAD")
+    assert f"for commit {sha}\n" in done.output
+    assert (
+        f"the last wheel of {index.url} that holds no more than {sha[:12]}: it is of 2026-11-20 00:00 or "
+        "before, the commit of 2026-11-20 12:00\n"
+    ) in done.output
+
+
+def test_commits_between_two_wheels_are_not_thereby_equal(
+    index: SimpleIndex, checkout: Path, tmp_path: Path
+) -> None:
+    base = resolve(index, checkout, tmp_path)
+    commit(checkout, {"tinyc.py": "NAME = 2\n"})
+    head = resolve(index, checkout, tmp_path)
+    assert head == base
+    assert head.predates == (
+        "tinyc 3.0.dev20261119 is the last wheel from before base, and from before head as well"
+    )
+
+
 def test_a_commit_in_the_version_goes_before_the_date() -> None:
     history = [Ancestor(digit * 40, DAY.timestamp()) for digit in "cba"]
 
     def last(*versions: str) -> str:
-        return str(last_before([IndexedWheel("", Version(one), 0.0) for one in versions], history))
+        return str(last_before([IndexedWheel("", Version(one), 0.0) for one in versions], history)[0])
 
     named = ("1.1.dev1+gaaaaaaa", "1.1.dev2+gitbbbbbbb", "1.1.dev3+gddddddd")
     assert last("1.0", *named) == "1.1.dev2+gitbbbbbbb"

@@ -22,6 +22,7 @@ from bot.errors import BrokenSourcesError, CheckUnfinishedError, ConfigError, Ru
 from bot.github.local_repository import WORKTREE, LocalRepository
 from bot.github.repositories import Repositories
 from bot.toolchains import ReadyToolchain, ToolchainSpec, commit_toolchain, overlay, probe, registry, smoke
+from bot.toolchains.commit_toolchain import RECORD
 from bot.toolchains.overlay import find_layout, release_series
 from tests.support import kills
 from tests.support.smoke import import_alone
@@ -90,7 +91,9 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             return ReadyToolchain(spec, spec.digest, python, {"python": "3.11"}, spec.requirements)
 
     monkeypatch.setattr(commit_toolchain, "smoke_test", import_alone)
-    monkeypatch.setattr(registry, "get", lambda name: Release() if name == "release" else real(name))
+    monkeypatch.setattr(
+        registry, "get", lambda name: Release() if name in ("release", "index") else real(name)
+    )
     return site
 
 
@@ -106,6 +109,35 @@ def make(
     spec = next(spec.candidates()) if whole else spec
     ready = toolchains.provision(spec, data_dir, lambda _note: None)
     return ready, next(Path(ready.python).parents[1].glob("lib/python3*/site-packages")) / "tvm"
+
+
+def test_sources_are_laid_over_the_nightly_wheel_of_base(
+    checkout: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nightlies = iter(("0.27.0.dev20260801", "0.27.0.dev20260802"))
+    monkeypatch.setattr(overlay, "find_nightly", lambda *_: (next(nightlies), "the last one"))
+    monkeypatch.setattr(overlay, "nearest_wheels", lambda *_: ("0.26.0",))
+    text = "version: 1\nbackend: tvm\ntoolchain: {provisioner: overlay, index: 'https://nightly.example'}\n"
+    repository = LocalRepository(checkout, tmp_path / "objects")
+    commits = [git(checkout, "rev-parse", "HEAD"), commit(checkout, {MARKER: "NAME = 'head'\n"})]
+    base, head = (
+        toolchains.resolve(parse_config(text.encode()), CommitFiles(repository, TARGET, sha), tmp_path)
+        for sha in commits
+    )
+    assert [one.requirements[0] for one in base.candidates()] == [
+        *["apache-tvm==0.27.0.dev20260801"] * 2,
+        *["apache-tvm==0.26.0"] * 2,
+    ]
+    made = toolchains.provision(base, tmp_path / "data", lambda _note: None)
+    like = head.like(made.spec)
+    assert like.label == base.label, "what another nightly brought is no change of head's"
+    assert (like.requirements, like.origin) == (
+        made.spec.requirements,
+        (("index", "https://nightly.example"),),
+    )
+    assert like.digest != made.digest
+    record = json.loads((tmp_path / "data" / "toolchains" / made.digest / RECORD).read_text())
+    assert record["choice"] == "the last one"
 
 
 def test_sources_are_laid_over_the_wheel(checkout: Path, wheel: Path, tmp_path: Path) -> None:
