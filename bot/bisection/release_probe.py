@@ -99,7 +99,9 @@ class BisectionQuery:
         The reference library of a torch or Keras case runs in the toolchain, in the version installed here.
         """
         adapter = backends.get(self.backend)
-        needed = [item for item in adapter.requirements(release) if _name(item) != self.package]
+        # The nightly builds of a compiler may be a package of another name.
+        own = {self.package, canonicalize_name(adapter.package)}
+        needed = [item for item in adapter.requirements(release) if _name(item) not in own]
         named = {self.package, *map(_name, needed)}
         libraries: list[str] = []
         if self.case.program.frontend != "onnx":

@@ -28,7 +28,9 @@ class Index(Protocol):
     """Lists releases: `bot.toolchains.installer.Installer`."""
 
     def lowest_release(self, python: Path, requirement: str, /) -> str | None:
-        """The lowest release that satisfies a requirement; None if none does."""
+        """The lowest release that satisfies a requirement, pre-releases included if it names one; None if
+        none does.
+        """
         ...
 
 
@@ -36,7 +38,8 @@ class Index(Protocol):
 class Range:
     """Releases of a package between two bounds, inclusive.
 
-    A bound covers all releases that begin with it: up to 2026.4 includes its patches.
+    A bound covers all releases that begin with it: up to 2026.4 includes its patches. A bound that is a
+    pre-release, such as a nightly build, stands for itself, and then pre-releases are in the range.
     """
 
     package: str
@@ -54,15 +57,23 @@ class Range:
             raise UsageError(f"{text!r} is no range of releases; {_EXAMPLE}")
         package, oldest, newest = match.groups()
         bounds = [_parse_bound(bound, text) for bound in (oldest, newest)]
-        if bounds[0].release > bounds[1].release and not _has_prefix(bounds[0], bounds[1]):
+        exact = any(one.is_prerelease for one in bounds)
+        if bounds[0] > bounds[1] if exact else _begins_after(*bounds):
             raise UsageError(f"{text!r} begins after its end; {_EXAMPLE}")
         return cls(canonicalize_name(package), oldest, newest)
 
     @property
-    def after(self) -> str:
-        """The first version beyond the range: 2026.5 for 2026.4."""
+    def pre_releases(self) -> bool:
+        """Whether pre-releases are in it."""
+        return any(Version(bound).is_prerelease for bound in (self.oldest, self.newest))
+
+    @property
+    def end(self) -> str:
+        """What versions satisfy that are not beyond the range: <2026.5 for 2026.4."""
+        if Version(self.newest).is_prerelease:
+            return f"<={self.newest}"
         *front, last = Version(self.newest).release
-        return ".".join(map(str, (*front, last + 1)))
+        return "<" + ".".join(map(str, (*front, last + 1))) + (".dev0" if self.pre_releases else "")
 
 
 def _parse_bound(text: str, whole: str) -> Version:
@@ -70,17 +81,19 @@ def _parse_bound(text: str, whole: str) -> Version:
         version = Version(text)
     except InvalidVersion:
         raise UsageError(f"{text!r} in {whole!r} is no version; {_EXAMPLE}") from None
-    if str(version) != ".".join(map(str, version.release)):
-        raise UsageError(f"{text!r} in {whole!r} is no release but a build or pre-release; {_EXAMPLE}")
+    plain = ".".join(map(str, version.release))
+    if str(version) != plain and (version.is_postrelease or version.local):
+        raise UsageError(f"{text!r} in {whole!r} is no release but a build of one; {_EXAMPLE}")
     return version
 
 
-def _has_prefix(version: Version, bound: Version) -> bool:
-    return version.release[: len(bound.release)] == bound.release
+def _begins_after(oldest: Version, newest: Version) -> bool:
+    prefix = oldest.release[: len(newest.release)]
+    return oldest.release > newest.release and prefix != newest.release
 
 
 def releases(wanted: Range, index: Index, cache: Path) -> tuple[str, ...]:
-    """The releases in a range, oldest first, without pre-releases and withdrawn ones.
+    """The releases in a range, oldest first, without withdrawn ones.
 
     Each is asked for as the lowest above the previous one; the list is cached in `cache` for a day. Raises
     UsageError: there are none; ProvisionError: the index does not answer.
@@ -101,7 +114,7 @@ def releases(wanted: Range, index: Index, cache: Path) -> tuple[str, ...]:
 def _query_index(wanted: Range, index: Index) -> list[str]:
     found: list[str] = []
     lower = f">={wanted.oldest}"
-    while release := index.lowest_release(Path(sys.executable), f"{wanted.package}{lower},<{wanted.after}"):
+    while release := index.lowest_release(Path(sys.executable), f"{wanted.package}{lower},{wanted.end}"):
         found.append(release)
         lower = f">={release},!={release}"  # ">" would leave out its post-releases
     return found

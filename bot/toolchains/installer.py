@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import uv
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 from bot import processes
 from bot.errors import ProvisionError
@@ -108,10 +110,12 @@ class Installer:
     def lowest_release(self, python: Path, requirement: str) -> str | None:
         """The lowest release that satisfies `requirement`, such as "openvino>2023.0"; None if none does.
 
-        Pre-releases and releases without a wheel for this interpreter do not count. Raises
-        IndexUnreachableError: nothing is known.
+        Releases without a wheel for this interpreter do not count, nor do pre-releases unless the requirement
+        names one. Raises IndexUnreachableError: nothing is known.
         """
-        done = self._query(python, requirement, "lowest-direct", "--prerelease", "disallow")
+        bounds = (Version(one.version) for one in Requirement(requirement).specifier)
+        allowed = "allow" if any(bound.is_prerelease for bound in bounds) else "disallow"
+        done = self._query(python, requirement, "lowest-direct", "--prerelease", allowed)
         stderr = "" if done is None else done.stderr.decode(errors="replace")
         if done is None or any(mark in stderr for mark in _OFFLINE_MESSAGES):
             why = reason(stderr) if stderr else f"uv did not answer within {_QUERY_TIMEOUT_S:g} s"

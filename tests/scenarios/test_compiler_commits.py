@@ -140,3 +140,13 @@ def test_pull_requests_of_a_compiler(compiler: tuple[Deployment, RepositoryDoubl
 
     (stranger,) = [run for run in repository.check_runs if run.head_sha == fork.head("evil")]
     assert "/assay run" in str(stranger.fields["output"])
+
+
+def test_a_push_that_changes_nothing_of_the_compiler(compiler: tuple[Deployment, RepositoryDouble]) -> None:
+    deployment, repository = compiler
+    head = repository.commit({"docs/index.rst": "TVM\n"})
+    deployment.wait_until_idle()
+    (run,) = [one for one in repository.check_runs if one.head_sha == head]
+    assert run.fields["conclusion"] == "success"
+    assert "Nothing here that a case could reach" in str(run.fields["output"])
+    assert not repository.issues

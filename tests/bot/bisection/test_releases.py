@@ -26,7 +26,7 @@ class Shelf:
 
     def lowest_release(self, _python: Path, requirement: str) -> str | None:
         self.asked += 1
-        wanted = SpecifierSet(requirement.removeprefix("tinyc"), prereleases=False)
+        wanted = SpecifierSet(requirement.removeprefix("tinyc"), prereleases="dev" in requirement)
         return next((str(version) for version in self.versions if version in wanted), None)
 
 
@@ -54,6 +54,14 @@ def test_post_releases_count_and_pre_releases_do_not(tmp_path: Path) -> None:
     assert releases(Range.parse("Tinyc:1..1"), shelf, tmp_path) == ("1.0", "1.0.post1", "1.1")
 
 
+def test_bounds_that_are_nightly_builds_stand_for_themselves(tmp_path: Path) -> None:
+    shelf = Shelf("1.0", "1.1.dev20261101", "1.1.dev20261102", "1.1.dev20261104", "1.1", "1.2.dev20261120")
+    days = releases(Range.parse("tinyc:1.1.dev20261101..1.1.dev20261103"), shelf, tmp_path)
+    assert days == ("1.1.dev20261101", "1.1.dev20261102")
+    since = releases(Range.parse("tinyc:1.1.dev20261102..1.1"), shelf, tmp_path)
+    assert since == ("1.1.dev20261102", "1.1.dev20261104", "1.1")
+
+
 def test_the_index_is_asked_once_a_day(tmp_path: Path) -> None:
     shelf, wanted = Shelf("1.0", "1.1"), Range.parse("tinyc:1.0..1.1")
     assert releases(wanted, shelf, tmp_path) == releases(wanted, shelf, tmp_path)
@@ -75,7 +83,8 @@ def test_the_index_is_asked_once_a_day(tmp_path: Path) -> None:
         ("openvino:2024.1", "no range of releases"),
         ("openvino:2024.1..", "no range of releases"),
         ("openvino:new..old", "'new' in 'openvino:new..old' is no version"),
-        ("openvino:2024.1..2024.2rc1", "is no release but a build or pre-release"),
+        ("openvino:2024.1..2024.2.post1", "is no release but a build of one"),
+        ("openvino:2024.2.dev2..2024.2.dev1", "begins after its end"),
         ("openvino:2024.2..2024.1", "begins after its end"),
     ],
 )
@@ -86,15 +95,25 @@ def test_what_is_no_range_says_why(text: str, why: str) -> None:
 
 
 def test_a_patch_within_its_own_minor_release_is_a_range() -> None:
-    assert Range.parse("openvino:2024.1.2..2024.1").after == "2024.2"
+    assert Range.parse("openvino:2024.1.2..2024.1").end == "<2024.2"
 
 
 def test_real_wheels_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wheels = {"1.0": GOOD, "1.1rc1": GOOD, "1.1": GOOD, "1.1.post1": GOOD, "1.10": GOOD, "2.0": GOOD}
+    wheels = {
+        "1.0": GOOD,
+        "1.1.dev1": GOOD,
+        "1.1rc1": GOOD,
+        "1.1": GOOD,
+        "1.1.post1": GOOD,
+        "1.10": GOOD,
+        "2.0": GOOD,
+    }
     for name, value in make_index(tmp_path, wheels).items():
         monkeypatch.setenv(name, value)
     found = releases(Range.parse("tinyc:1.0..1.10"), Installer(tmp_path), tmp_path / "cache")
     assert found == ("1.0", "1.1", "1.1.post1", "1.10")
+    nightly = releases(Range.parse("tinyc:1.1.dev1..1.1rc1"), Installer(tmp_path), tmp_path / "cache")
+    assert nightly == ("1.1.dev1", "1.1rc1")
 
 
 def test_an_index_that_does_not_answer_is_not_an_empty_one(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from packaging.version import Version
+from packaging.specifiers import SpecifierSet
 
 from bot.bisection.decision_rule import Counts, DecisionRule, RevisionStatus
 from bot.bisection.releases import Range
@@ -235,7 +235,7 @@ def test_what_the_benchmark_expects_is_the_one_change_that_was_seen(case: dict[s
     inside = [
         at
         for at, release in enumerate(REAL["releases"])
-        if Version(wanted.oldest) <= Version(release) < Version(wanted.after)
+        if SpecifierSet(f">={wanted.oldest},{wanted.end}").contains(release)
     ]
     fixed_by = case["asked"] == "fixed by"
     fates = fates_of([DID[case["test"]][at] for at in inside], fixed_by=fixed_by)
