@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from sqlalchemy import delete, exists, select
+from sqlalchemy import delete, exists, inspect, select, tuple_
 from sqlalchemy.orm import Session
 
 from bot.store import campaigns
@@ -19,6 +19,7 @@ from bot.store.models import (
     OutcomeRow,
     RateUsage,
 )
+from fuzzing.outcomes import Verdict
 
 #: The key of `Campaign.plan` that says that the cases that did not run are gone.
 _PRUNED = "pruned"
@@ -57,6 +58,21 @@ def prune_plans(session: Session, before: datetime, limit: int) -> int:
             break
         campaign.plan = campaign.plan | {_PRUNED: True}
     return deleted
+
+
+def prune_verdicts(session: Session, before: datetime, limit: int) -> int:
+    """Deletes verdicts from before `before` that are no failures.
+
+    They are the many, and each ranking reads all of its target's. Bugs and reports refer to failures.
+    """
+    kept = [verdict.value for verdict in Verdict if verdict.is_failure]
+    key = tuple_(*inspect(OutcomeRow).primary_key)
+    old = select(*inspect(OutcomeRow).primary_key).where(
+        OutcomeRow.recorded_at < before, OutcomeRow.verdict.not_in(kept)
+    )
+    found = [tuple(row) for row in session.execute(old.limit(limit))]
+    session.execute(delete(OutcomeRow).where(key.in_(found)))
+    return len(found)
 
 
 def ended_campaigns(session: Session, ids: Iterable[int], before: datetime) -> list[int]:

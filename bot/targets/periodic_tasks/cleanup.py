@@ -15,6 +15,8 @@ RESPONSE_AGE = timedelta(days=30)
 BATCH_SIZE = 500
 #: What reads the plan of a campaign after its end does so at once, such as the control case of a retest.
 PLAN_AGE = timedelta(days=1)
+#: A season: the ranking learns from what cases did lately, and few toolchains are in use for as long.
+VERDICT_AGE = timedelta(days=90)
 
 
 @periodic_task("cleanup", interval=timedelta(hours=1))
@@ -26,6 +28,7 @@ def delete_old_rows(context: TaskContext) -> TaskResult:
         ("rate usage rows", retention.prune_rate_usage, RATE_USAGE_AGE),
         ("cached responses", retention.prune_responses, RESPONSE_AGE),
         ("planned cases that did not run", retention.prune_plans, PLAN_AGE),
+        ("verdicts", retention.prune_verdicts, VERDICT_AGE),
     ):
         deleted[name] = _delete_batches(context, prune, age)
     deleted["reports"] = _delete_reports(context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -95,6 +96,20 @@ def toolchain(digest: str) -> Toolchain:
         requirements=[],
         created_at=NOW,
     )
+
+
+def test_old_failures_are_kept_and_other_verdicts_are_not(database: Database) -> None:
+    passing = [replace(crash(case), verdict=Verdict.PASS) for case in ("c1", "c2", "c3")]
+    with database.transaction() as session:
+        outcomes.record(session, [crash("c0"), *passing[:2]], NOW)
+        outcomes.record(session, passing[2:], NOW + timedelta(days=2))
+    deleted = []
+    for _ in range(3):
+        with database.transaction() as session:
+            deleted.append(retention.prune_verdicts(session, NOW + timedelta(days=1), 1))
+    assert deleted == [1, 1, 0]
+    with database.reading() as session:
+        assert [case for case in ("c0", "c1", "c2", "c3") if outcomes.get(session, case, KEY)] == ["c0", "c3"]
 
 
 def test_a_plan_keeps_what_ran_and_its_length(database: Database) -> None:
