@@ -12,7 +12,7 @@ import pytest
 from onnx.backend.test.case.test_case import TestCase as NodeTest
 from onnx.reference import ReferenceEvaluator
 
-from fuzzing.migrate.onnx_contexts import compute_sizes, in_branch
+from fuzzing.migrate.onnx_contexts import compute_sizes, in_branch, plain_tests
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -88,3 +88,17 @@ def test_data_is_not_computed() -> None:
     large = node_test("(int64[5] x) => (int64[5] y) { y = Neg(x) }", np.arange(5, dtype=np.int64))
     assert compute_sizes(large, "Add") is None
     assert compute_sizes(node_test("(float[3,4] x) => (float[3,4] y) { y = Abs(x) }", X), "Add") is None
+
+
+def test_tests_of_old_opsets_are_plain_where_their_operator_is_the_same_since() -> None:
+    found: dict[str, list[NodeTest]] = {}
+    for operator, test in plain_tests():
+        found.setdefault(operator, []).append(test)
+    assert {"ConvInteger", "MatMulInteger", "NonMaxSuppression", "QLinearConv", "Shrink"} <= found.keys()
+    assert not {"Scan", "Upsample"} & found.keys(), "they are others since, or have subgraphs"
+    for test in found["QLinearConv"]:
+        graph, computed, expected = run(test)
+        assert test.model is not None
+        assert test.model.opset_import[0].version == 13
+        assert [node.op_type for node in graph.node] == ["QLinearConv"]
+        np.testing.assert_array_equal(computed, expected)

@@ -107,3 +107,48 @@ def test_sizes_that_change_nothing_are_computed_too() -> None:
     np.testing.assert_array_equal(computed, expected)
     assert computed[0].shape == (1, 3, 4)
     assert "Shape" in {node.op_type for node in graph.node}
+
+
+@pytest.mark.parametrize("given", ["zero", ""])
+def test_weights_of_a_convolution_have_a_zero_point_for_each_channel(given: str) -> None:
+    x, w = np.arange(9, dtype=np.uint8).reshape(1, 1, 3, 3), np.full((1, 1, 2, 2), 5, np.uint8)
+    declared = "uint8[1,1,3,3] x, uint8[1,1,2,2] w" + (", uint8 zero" if given else "")
+    found = forms(
+        f"({declared}) => (int32[1,1,2,2] y) {{ y = ConvInteger(x, w, , {given or ''}) }}".replace(
+            ", , )", ")"
+        ),
+        x,
+        w,
+        *([np.uint8(1)] if given else []),
+    )
+    [result] = outputs(found["weights by channel"])
+    assert result.shape == (1, 2, 2, 2)
+    windows = np.array([[x[0, 0, i : i + 2, j : j + 2].sum() for j in (0, 1)] for i in (0, 1)], np.int32)
+    zero = 1 if given else 0
+    np.testing.assert_array_equal(result[0], [windows * (5 - zero), windows * (4 - zero)])
+
+
+def test_a_quantized_product_has_a_scale_for_each_column() -> None:
+    declared = "uint8[2,2] a, float s, uint8 z, uint8[2,3] b, float t, uint8 u, float v, uint8 w"
+    one, zero = np.float32(1), np.uint8(0)
+    a, b = np.eye(2, dtype=np.uint8), np.array([[10, 20, 30], [40, 50, 60]], np.uint8)
+    found = forms(
+        f"({declared}) => (uint8[2,3] y) {{ y = QLinearMatMul(a, s, z, b, t, u, v, w) }}",
+        *(a, one, zero, b, one, zero, one, zero),
+    )
+    test = found["weights by channel"]
+    assert test.data_sets is not None
+    [(inputs, [result])] = test.data_sets
+    np.testing.assert_array_equal(inputs[4], [1, 1.5, 2])
+    np.testing.assert_array_equal(inputs[5], [0, 1, 2])
+    np.testing.assert_array_equal(result, np.rint((b - np.array([0, 1, 2])) * [1, 1.5, 2]))
+
+
+def test_weights_in_groups_stay_as_they_are() -> None:
+    x, w = np.ones((1, 2, 3, 3), np.uint8), np.ones((2, 1, 1, 1), np.uint8)
+    found = forms(
+        "(uint8[1,2,3,3] x, uint8[2,1,1,1] w) => (int32[1,2,3,3] y) { y = ConvInteger<group = 2>(x, w) }",
+        x,
+        w,
+    )
+    assert "weights by channel" not in found
