@@ -65,12 +65,17 @@ def handle(
 ) -> Campaign:
     """The campaign for the intent; made if (target, head, base, trigger) has none.
 
-    A new one supersedes older unfinished ones of the same target, trigger and ref. A duplicate delivery
-    changes nothing; if the branch returns to an earlier commit whose campaign was superseded, a new campaign
-    is made. Work begins after `start_delay`, so a burst of pushes costs one campaign; without a delay `wake`
-    is called after commit.
+    A new one supersedes older unfinished ones of the same target, trigger and ref; one of a push has then the
+    base of the oldest of them. A duplicate delivery changes nothing; if the branch returns to an earlier
+    commit whose campaign was superseded, a new campaign is made. Work begins after `start_delay`, so a burst
+    of pushes costs one campaign; without a delay `wake` is called after commit.
     """
     present = now()
+    if intent.trigger == campaigns.PUSH:
+        known = campaigns.find_unfinished_push(session, intent.target, intent.ref, intent.head)
+        if known is not None:
+            log.info("campaign.exists", campaign_id=known.id, target=intent.target, head=intent.head)
+            return known
     campaign, new = campaigns.create(
         session,
         Campaign(

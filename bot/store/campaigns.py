@@ -27,6 +27,8 @@ from bot.store.step_cost import StepCost
 CHUNK = 500
 #: The key of `Campaign.plan` with the number of planned cases, where some of them are deleted.
 PLANNED = "planned"
+#: The trigger of campaigns of pushes.
+PUSH = "push"
 #: Maximal length of `Campaign.trigger`.
 _TRIGGER = 64
 
@@ -152,11 +154,46 @@ def last_config(session: Session, target: str) -> dict[str, Any]:
 def supersede(session: Session, newer: Campaign, at: datetime) -> int:
     """Ends older unfinished campaigns of the same target, trigger and ref; returns how many.
 
-    Their outcomes stay cached: a verdict does not depend on the campaign.
+    Their outcomes stay cached: a verdict does not depend on the campaign. A push takes over the base of the
+    oldest of them: no campaign else would compare the commits that those were to test.
     """
     reason = f"superseded: {newer.head[:12]} was pushed to {newer.ref or newer.trigger} (campaign {newer.id})"
     same = {"of_target": newer.target, "of_trigger": newer.trigger, "of_ref": newer.ref, "newer": newer.id}
-    return len(session.execute(_SUPERSEDE, {**same, "why": reason, "at": at}).all())
+    ended = session.scalars(_SUPERSEDE, {**same, "why": reason, "at": at}).all()
+    if ended and newer.trigger == PUSH:
+        _take_base(session, newer, session.get_one(Campaign, min(ended)).base)
+    return len(ended)
+
+
+def _take_base(session: Session, campaign: Campaign, base: str) -> None:
+    if base in ("", campaign.base):
+        return
+    key = [
+        Campaign.target == campaign.target, Campaign.head == campaign.head, Campaign.base == base,
+        Campaign.trigger == campaign.trigger,
+    ]  # fmt: skip
+    if (same := session.scalar(select(Campaign).where(*key))) is not None:
+        if same.state != CampaignState.SUPERSEDED.value:
+            return  # that comparison was made before
+        _free_trigger(session, same)
+        session.flush()
+    campaign.base = base
+    session.flush()
+
+
+def find_unfinished_push(session: Session, target: str, ref: str, head: str) -> Campaign | None:
+    """The unfinished campaign of a push of this commit to this branch.
+
+    Its base may be another than that of the push (`supersede`).
+    """
+    query = select(Campaign).where(
+        Campaign.target == target,
+        Campaign.ref == ref,
+        Campaign.head == head,
+        Campaign.trigger == PUSH,
+        Campaign.state.in_(_UNFINISHED),
+    )
+    return session.scalar(query.limit(1))
 
 
 def claim(session: Session, owner: str, at: datetime, until: datetime) -> Campaign | None:

@@ -65,6 +65,36 @@ def test_only_a_newer_push_to_the_same_ref_supersedes(
     assert (world.campaign(older).state == "superseded") == superseded
 
 
+def test_commits_of_a_campaign_that_a_push_supersedes_are_compared_too(world: World) -> None:
+    world.push()
+    world.push(head="3" * 40, base="2" * 40, delivery="d-2")
+    last = world.push(head="4" * 40, base="3" * 40, delivery="d-3")
+    assert world.campaign(last).base == "1" * 40, "2 and 3 were not tested"
+    assert world.push(head="4" * 40, base="3" * 40, delivery="d-4") == last, "the same push again"
+    assert count(world) == 3
+    world.run()
+    after = world.push(head="5" * 40, base="4" * 40, delivery="d-5")
+    assert world.campaign(after).base == "4" * 40
+
+
+def test_a_branch_that_returns_to_where_it_was_is_compared_with_that(world: World) -> None:
+    made = [
+        world.push(head=head * 40, base=base * 40, delivery=f"d-{number}")
+        for number, (head, base) in enumerate([("2", "1"), ("1", "2")] * 2)
+    ]
+    assert [world.campaign(one).base for one in made] == ["1" * 40] * 4
+    assert [world.campaign(one).state for one in made] == ["superseded"] * 3 + ["planning"]
+
+
+def test_a_campaign_without_base_or_of_a_pull_request_hands_on_no_base(world: World) -> None:
+    world.push(base="")
+    assert world.campaign(world.push(head="4" * 40, base="2" * 40, delivery="d-2")).base == "2" * 40
+    of_pull = {"trigger": "pull_request:7", "ref": "refs/pull/7/head"}
+    world.push(**of_pull, delivery="d-3")
+    moved = world.push(**of_pull, head="4" * 40, base="3" * 40, delivery="d-4")
+    assert world.campaign(moved).base == "3" * 40
+
+
 def test_what_has_ended_is_not_superseded(world: World) -> None:
     older = world.push(base="")
     world.run()
