@@ -142,6 +142,10 @@ class OpenVino(Backend):
             r"\[PyTorch Frontend\] Unexpected ((?:value|length of list with weights) [^\n.]+)",
             r"\1",
         ),
+        # An optional argument that it does not take. Too few inputs are an error of its own.
+        UnsupportedPattern(
+            _EXCEPTIONS, r"Got more inputs than expected: \d+", "more inputs than its translator takes"
+        ),
         # A node that a translator made to check a shape is named after what it checks.
         UnsupportedPattern(
             _EXCEPTIONS, r"with name '([^'\n]+)/requires_(\d+x\d+)' Check", r"\1 of other shapes than \2"

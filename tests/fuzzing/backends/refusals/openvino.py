@@ -144,6 +144,15 @@ SAID = [
         "[PyTorch Frontend] Unexpected length of list with weights for rnn operation.\n",
         "length of list with weights for rnn operation",
     ),
+    Said(  # the translator of searchsorted takes no sorter
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten::searchsorted with a message:\nException happened during conversion of operation "
+        "aten::searchsorted/aten::searchsorted with schema aten::searchsorted.Tensor(Tensor sorted_sequence)\n"
+        "Check 'context.input_is_none(i)' failed at src/frontends/pytorch/src/utils.cpp:70:\n"
+        "Got more inputs than expected: 6\n",
+        "more inputs than its translator takes",
+    ),
     Said(  # its translator has one algorithm, for matrices of 3 by 3
         "openvino",
         "RuntimeError",
