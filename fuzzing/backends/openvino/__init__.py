@@ -119,6 +119,8 @@ class OpenVino(Backend):
             r"\b(?:must|should) be (?:an? )?(?:scalar or \S+ |string )?[Cc]onstant\b"
             r"|\bdimension is not constant\b|\bexpects a constant\b|\baccepting only a constant\b"
             r"|\bcannot operate with dynamic shapes\b"
+            r"|\b[Rr]ank should be known\b|\brequired tensor with static rank\b"
+            r"|\bnot possible to convert\b|\bCouldn't retrieve input stride information\b"
             r")[^\n]*)",
             r"\1",
         ),

@@ -153,6 +153,30 @@ SAID = [
         "Got more inputs than expected: 6\n",
         "more inputs than its translator takes",
     ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten::cross with a message:\nRank should be known for aten::cross without explicit dim\n",
+        "Rank should be known for aten::cross without explicit dim",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten::fill_diagonal_ with a message:\naten::fill_diagonal_ required tensor with static rank >= 2 \n",
+        "aten::fill_diagonal_ required tensor with static rank >= 2 ",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten::add with a message:\naten::add is used for concatenation of lists, not possible to convert\n",
+        "aten::add is used for concatenation of lists, not possible to convert",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten::as_strided with a message:\naten::as_strided: Couldn't retrieve input stride information from torchscript.\n",
+        "aten::as_strided: Couldn't retrieve input stride information from torchscript.",
+    ),
     Said(  # its translator has one algorithm, for matrices of 3 by 3
         "openvino",
         "RuntimeError",
