@@ -1,19 +1,18 @@
 """ONNX's node tests in forms that the standard allows and no node test has.
 
-Optional inputs are left out one by one. Of an operator whose inputs may have different floating-point types
-one is float16, unless it is a function, whose body may not take that. Sizes, such as Expand's shape, are
-those that leave the first input's elements as they are, for which importers have a way of their own; they are
-constants, or computed from a shape. Weights are quantized by channel: node tests have one scale for a tensor.
-Expected outputs are the reference's.
+Optional inputs and outputs are left out one by one, and inputs are given that no test gives. Of an operator
+whose inputs may have different floating-point types one is float16, unless it is a function, whose body may
+not take that. Sizes, such as Expand's shape, are those that leave the first input's elements as they are, for
+which importers have a way of their own; they are constants, or computed from a shape. Weights are quantized
+by channel: node tests have one scale for a tensor. Expected outputs are the reference's.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from fuzzing.cases import TestCase
 from fuzzing.migrate import onnx_backend_tests
 from fuzzing.migrate.onnx_constant_inputs import embed_constants
 from fuzzing.migrate.onnx_contexts import compute_sizes, is_valid, plain_tests
+from fuzzing.migrate.onnx_operands import add_optional_inputs, quantize_by_channel
 from fuzzing.migrate.sources import Skip, register_source
 
 if TYPE_CHECKING:
@@ -35,23 +35,6 @@ _ABOUT_TYPES = frozenset({"Cast", "CastLike", "QuantizeLinear", "DequantizeLinea
 _TOLERANCE = 1e-3, 1e-7  # relative and absolute, as of ONNX's tests; the oracle widens those of float16
 _STEADY = 2e-2  # some twenty roundings to float16, of 2⁻¹¹ each
 
-
-class _QuantizedWeights(NamedTuple):
-    """Places of an operator's inputs, and the axis of output channels in its weights."""
-
-    weights: int
-    channels: int
-    zero_point: int
-    scale: int | None = None
-    bias: int | None = None
-
-
-_QUANTIZED = {
-    "ConvInteger": _QuantizedWeights(1, 0, 3),
-    "MatMulInteger": _QuantizedWeights(1, -1, 3),
-    "QLinearConv": _QuantizedWeights(3, 0, 5, scale=4, bias=8),
-    "QLinearMatMul": _QuantizedWeights(3, -1, 5, scale=4),
-}
 
 Values = dict[str, Any]
 
@@ -106,50 +89,23 @@ def _changes(node: NodeProto, values: Values) -> Iterator[tuple[str, NodeProto, 
         if name and formal.option == onnx.defs.OpSchema.FormalParameterOption.Optional:
             left = {key: value for key, value in values.items() if key != name}
             yield f"without {formal.name}", _without(node, place), left, nothing
+    for place, (name, formal) in enumerate(zip(node.output, schema.outputs, strict=False)):
+        if name and formal.option == onnx.defs.OpSchema.FormalParameterOption.Optional:
+            yield f"without output {formal.name}", _without_output(node, place), values, nothing
     is_function = any(getattr(schema, f"has_{kind}function") for kind in ("", "context_dependent_"))
     if node.op_type not in _ABOUT_TYPES and not is_function:
         for variable, names in _variables(node, values).items():
             yield f"{variable} is float16", node, values, names
-    if node.op_type in _QUANTIZED and (by_channel := _by_channel(node, values)) is not None:
+    if (by_channel := quantize_by_channel(node, values)) is not None:
         yield "weights by channel", *by_channel, nothing
+    for name, changed, more in add_optional_inputs(node, values):
+        yield f"with {name}", changed, more, nothing
     first = values.get(node.input[0]) if node.input else None
     for name, formal in list(zip(node.input, schema.inputs, strict=False))[1:]:
         if first is not None and name in values and _is_list_of_sizes(values[name]):
             for form, sizes in _neutral_sizes(first).items():
                 value = np.array(sizes, np.int64)
                 yield f"{formal.name} {form}", node, values | {name: value}, nothing
-
-
-def _by_channel(node: NodeProto, values: Values) -> tuple[NodeProto, Values] | None:
-    """The node and its inputs with a scale and a zero point for each output channel; None if it has groups.
-
-    A convolution of one filter gets another, the same one backwards.
-    """
-    import onnx
-
-    places = _QUANTIZED[node.op_type]
-    if any(one.name == "group" and one.i > 1 for one in node.attribute):
-        return None
-    found, changed = onnx.NodeProto(), dict(values)
-    found.CopyFrom(node)
-    found.input.extend([""] * (places.zero_point + 1 - len(found.input)))
-    found.input[places.zero_point] = found.input[places.zero_point] or "zero_points"
-    weights, zero_points = found.input[places.weights], found.input[places.zero_point]
-    if places.channels == 0:
-        changed[weights] = np.concatenate([values[weights], np.flip(values[weights])])
-        if places.bias is not None and places.bias < len(node.input):
-            changed[node.input[places.bias]] = np.tile(values[node.input[places.bias]], 2)
-    shape = changed[weights].shape
-    channels = np.arange(shape[places.channels])
-    if len(shape) > 2 and places.channels < 0:  # of a stack of matrices, each of which has its own
-        channels = np.arange(math.prod((*shape[:-2], shape[-1]))).reshape(*shape[:-2], 1, shape[-1])
-    before = np.ravel(values.get(zero_points, np.zeros(1, values[weights].dtype)))[:1]
-    changed[zero_points] = (before + channels).astype(before.dtype)
-    if places.scale is not None:
-        scale = values[node.input[places.scale]]
-        factors = 1 + channels / 2
-        changed[node.input[places.scale]] = (np.ravel(scale)[:1] * factors).astype(scale.dtype)
-    return found, changed
 
 
 def _without(node: NodeProto, place: int) -> NodeProto:
@@ -160,6 +116,17 @@ def _without(node: NodeProto, place: int) -> NodeProto:
     found.input[place] = ""
     while found.input and not found.input[-1]:
         del found.input[-1]
+    return found
+
+
+def _without_output(node: NodeProto, place: int) -> NodeProto:
+    import onnx
+
+    found = onnx.NodeProto()
+    found.CopyFrom(node)
+    found.output[place] = ""
+    while found.output and not found.output[-1]:
+        del found.output[-1]
     return found
 
 
@@ -270,7 +237,13 @@ def _model(test: NodeTest, node: NodeProto, values: Mapping[str, Any], half: fro
         declared(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
         for name, value in values.items()
     ]
-    outputs = [declared(one.name, one.type.tensor_type.elem_type, None) for one in test.model.graph.output]
+    outputs = [
+        declared(one.name, one.type.tensor_type.elem_type, None)
+        for one in test.model.graph.output
+        if one.name in node.output
+    ]
+    if not outputs:
+        return None
     graph = helper.make_graph([node], "form", inputs, outputs)
     model = helper.make_model(graph, opset_imports=test.model.opset_import, ir_version=test.model.ir_version)
     try:

@@ -152,3 +152,57 @@ def test_weights_in_groups_stay_as_they_are() -> None:
         w,
     )
     assert "weights by channel" not in found
+
+
+RNN = """(float[2,1,1] x, float[1,1,1] w, float[1,1,1] r) => (float[1,1,1] h) {
+    , h = RNN<hidden_size=1>(x, w, r)
+}"""
+
+
+def test_a_recurrence_gets_lengths_and_a_first_state() -> None:
+    one = np.ones((1, 1, 1), np.float32)
+    found = forms(RNN, np.array([[[1]], [[2]]], np.float32), one, one * 0.5)
+    assert {"with sequence_lens", "with initial_h"} <= found.keys()
+    [plain] = outputs(found["with sequence_lens"])
+    np.testing.assert_allclose(plain, [[[np.tanh(2 + 0.5 * np.tanh(1))]]], rtol=1e-6)
+    [begun] = outputs(found["with initial_h"])
+    np.testing.assert_allclose(begun, [[[np.tanh(2 + 0.5 * np.tanh(1 - 0.5 * 0.5))]]], rtol=1e-6)
+
+
+def test_a_recurrence_whose_first_axis_is_the_batch() -> None:
+    text = (
+        "(float[1,2,1] x, float[1,1,1] w, float[1,1,1] r) => (float[1,1,1] h) "
+        "{ , h = RNN<hidden_size=1, layout=1>(x, w, r) }"
+    )
+    one = np.ones((1, 1, 1), np.float32)
+    found = forms(text, np.array([[[1], [2]]], np.float32), one, one * 0.5)
+    for name in ("with sequence_lens", "with initial_h"):
+        test = found[name]
+        assert test.data_sets is not None
+        [(inputs, _)] = test.data_sets
+        assert inputs[-1].shape == {"with sequence_lens": (1,), "with initial_h": (1, 1, 1)}[name]
+    test = found["with sequence_lens"]
+    assert test.data_sets is not None
+    assert test.data_sets[0][0][-1].tolist() == [2]
+
+
+def test_optional_outputs_are_left_out() -> None:
+    found = forms(
+        "(float[3,4] x, float[4] w) => (float[3,4] y, float[3,1] m, float[3,1] d) "
+        "{ y, m, d = LayerNormalization(x, w) }",
+        X,
+        ONES,
+    )
+    whole = found["without output InvStdDev"]
+    assert whole.model is not None
+    assert list(whole.model.graph.node[0].output) == ["y", "m"]
+    assert len(outputs(whole)) == 2
+    middle = found["without output Mean"]
+    assert middle.model is not None
+    assert list(middle.model.graph.node[0].output) == ["y", "", "d"]
+    assert [one.name for one in middle.model.graph.output] == ["y", "d"]
+
+
+def test_the_only_output_stays() -> None:
+    found = forms(RNN, np.ones((2, 1, 1), np.float32), *[np.ones((1, 1, 1), np.float32)] * 2)
+    assert not [name for name in found if name.startswith("without output")]
