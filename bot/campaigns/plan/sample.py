@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from itertools import pairwise
 
 from bot.campaigns.plan.case_source import CaseSource, CatalogPart, SourceReport, short_id
 from fuzzing.rng import Rng, derive_seed
+
+#: Far more than there are cases.
+_PLACES = 1 << 40
 
 
 class Sample:
@@ -17,6 +21,9 @@ class Sample:
     Each case has the same chance. The cases are put in the order of their tests' names and cut into `size`
     stretches of equal length, and one case of each stretch is drawn. A rule of equivalence or an operator,
     whose names begin alike, so gets its share of the sample, give or take two cases.
+
+    Sources are collected in parts. A later campaign draws most of what an earlier one drew: in each stretch
+    the case whose digest is the least.
     """
 
     def __init__(self, size: int, seed: int) -> None:
@@ -37,11 +44,15 @@ class Sample:
         known = _sorted_cases(cases)
         count = len(known)
         size = min(self._size, count)
-        rng = Rng(derive_seed(self._seed, "sample"))
+        seed = derive_seed(self._seed, "sample")
         # Stretches differ by one case in length, so their begin is drawn too.
-        begin = rng.below(count) if count else 0
+        begin = Rng(seed).below(_PLACES) * count // _PLACES
         bounds = [number * count // size for number in range(size + 1)] if size else [0]
-        chosen = [known[(begin + rng.between(low, high - 1)) % count] for low, high in pairwise(bounds)]
+        stretches = (
+            [known[(begin + at) % count] for at in range(low, high)] for low, high in pairwise(bounds)
+        )
+        key = seed.to_bytes(8, "little")
+        chosen = [min(cases, key=lambda one: blake2b(one[1], key=key).digest()) for cases in stretches]
         return _Drawn(
             frozenset(short for _, short in chosen),
             Counter(place for place, _ in known),

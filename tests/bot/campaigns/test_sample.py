@@ -73,6 +73,15 @@ def test_each_case_has_the_same_chance(count: int, size: int) -> None:
     assert all(abs(chosen[case_id] - mean) < allowed for case_id in source.ids)
 
 
+def test_a_sample_stays_mostly_the_same_as_its_sources_grow() -> None:
+    """Sources are collected in parts; the next campaign then knows verdicts and reductions."""
+    everything = Listed([f"operator{number // 16:02}" for number in range(480)])
+    begun = Listed([name for number, name in enumerate(everything.names) if number % 4])
+    begun.ids = [case_id for number, case_id in enumerate(everything.ids) if number % 4]
+    kept = [len({*draw(40, seed, begun)} & {*draw(40, seed, everything)}) for seed in range(20)]
+    assert sum(kept) > 20 * 40 * 0.6, "three quarters of the cases were there before"
+
+
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=6), st.integers(1, 60), st.integers(0, 1000))
 def test_names_that_begin_alike_get_their_share(lengths: list[int], size: int, seed: int) -> None:
     names = [f"rule{rule}/api{api:02}" for rule, length in enumerate(lengths) for api in range(length)]
