@@ -41,7 +41,7 @@ Outputs = tuple[tuple[str, Value], ...]
 #: M_PERTURB), so that reads of uninitialized memory return other values than usual.
 _PERTURBED = {"MALLOC_PERTURB_": "165"}
 _MAX_KEPT = 8 << 20  # bytes of outputs stored for one case; larger ones are computed again
-_SUFFIX = ".recheck6"  # another number invalidates stored results
+_SUFFIX = ".recheck7"  # another number invalidates stored results
 
 _WIDE = {"precision": "float64"}
 

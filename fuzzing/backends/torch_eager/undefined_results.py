@@ -12,6 +12,8 @@ separated by moving the inputs; integers, bools and equal floats of the program 
     Tensor.to and the like  NaN, an infinity, or a float beyond the integer type's range: undefined in C++
     arange                  how many numbers, where rounding decides whether the last is below `end`:
                             "subject to floating point rounding errors when comparing against end"
+    var_mean and others     whether a mean of infinities is one: their algorithm subtracts them and gives NaN,
+    (_MEANS)                where `mean` and `native_batch_norm` give the infinity
     add, mul, sum and       signed integers whose result does not fit: undefined in C++, where torch mostly
     others (_OVERFLOWING)   wraps and a compiler that computes in a wider type saturates; unsigned ones wrap
 
@@ -60,6 +62,8 @@ class FillUndefined(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self._cast(args[0], result)
         if name in _TIES:
             return _TIES[name](_by_name(func, args, kwargs), result, self._fill)
+        if name in _MEANS:
+            return self._infinite_mean(_MEANS[name](_by_name(func, args, kwargs)), result)
         return result if exact is None else self._overflow(exact, result, (*args, *kwargs.values()))
 
     def _cast(self, source: Any, result: Any) -> Any:
@@ -68,6 +72,11 @@ class FillUndefined(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return result
         fits = _fits(torch.trunc(source.double()), result.dtype).to(result.device)
         return torch.where(fits, result, self._fill).to(result.dtype)
+
+    def _infinite_mean(self, mean: Any, result: Any) -> Any:
+        known = result[1]
+        open_ = known.isnan() & mean.reshape(known.shape).isinf()
+        return (result[0], torch.where(open_, self._fill, known), *result[2:])
 
     def _overflow(self, exact: Any, result: Any, given: Any) -> Any:
         if result.dtype not in _SIGNED or exact.shape != result.shape:
@@ -172,6 +181,21 @@ def _equal(one: Any, other: Any) -> Any:
     return (one == other) | ((one != one) & (other != other))
 
 
+#: Operators whose second result is a mean → the mean by itself, shaped like it or not.
+_MEANS: Dict[str, Callable[[_Given], Any]] = {
+    **{
+        f"aten.{name}_mean.correction": lambda given: given["self"].mean(given["dim"], given["keepdim"])
+        for name in ("var", "std")
+    },
+    "aten.native_layer_norm.default": lambda given: (
+        given["input"].flatten(given["input"].dim() - len(given["normalized_shape"])).mean(-1)
+    ),
+    "aten.native_group_norm.default": lambda given: (
+        given["input"]
+        .reshape(given["N"] * given["group"], given["C"] // given["group"] * given["HxW"])
+        .mean(-1)
+    ),
+}
 #: Half the distance of float32 numbers at 1; compilers compute the bounds of an `arange` in float32.
 _ROUNDING = 2.0**-24
 _ARANGE = frozenset(f"aten.arange.{overload}" for overload in ("default", "start", "start_step"))

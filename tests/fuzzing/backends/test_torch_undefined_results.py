@@ -31,7 +31,8 @@ def left_open(text: str, given: Any) -> list[Any]:
         assert isinstance(one, Tensor)
         assert isinstance(other, Tensor)
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        found.append((one.array() != other.array()).tolist())
+        a, b = one.array(), other.array()
+        found.append(((a != b) & ~((a != a) & (b != b))).tolist())
     return found
 
 
@@ -180,3 +181,38 @@ def test_how_many_numbers_there_are_is_open_where_rounding_decides(text: str, co
         [(_, value)] = torch.run(torch.convert(program, []), [("x", Tensor.of(TIED))])
         found.append(value.array().size if isinstance(value, Tensor) else 0)
     assert sorted(found) == counts
+
+
+#: An infinity alone, two of different signs, NaN, and numbers.
+INFINITE = np.array([[np.inf, 1, 3], [np.inf, 1, -np.inf], [np.nan, 1, np.inf], [1, 2, 4]], np.float32)
+
+
+@pytest.mark.parametrize("name", ["var_mean", "std_mean"])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_whether_a_mean_beside_a_variance_is_infinite_is_open(name: str, *, keepdim: bool) -> None:
+    """`torch.mean` is; the algorithm for both subtracts infinities, and gives NaN."""
+    opened = [True, False, False, False]
+    want = [[item] for item in opened] if keepdim else opened
+    shut = [[False]] * 4 if keepdim else [False] * 4
+    assert left_open(f"torch.{name}(x, 1, keepdim={keepdim})", INFINITE) == [shut, want]
+
+
+def test_whether_a_mean_of_all_beside_a_variance_is_infinite_is_open() -> None:
+    assert left_open("torch.var_mean(x)", INFINITE[:1]) == [False, True]
+    assert left_open("torch.var_mean(x)", INFINITE[3:]) == [False, False]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch.native_layer_norm(x, (3,), None, None, 0.1)[1:]",
+        "torch.native_group_norm(x, None, None, 4, 3, 1, 1, 0.1)[1:]",
+    ],
+)
+def test_whether_the_mean_of_a_normalization_is_infinite_is_open(text: str) -> None:
+    assert left_open(text, INFINITE) == [[[True], [False], [False], [False]], [[False]] * 4]
+
+
+def test_a_normalization_of_nothing_is_run() -> None:
+    [_, rest] = left_open("torch.native_group_norm(x, None, None, 0, 3, 1, 3, 0.1)[1:]", INFINITE[:0])
+    assert rest == []
