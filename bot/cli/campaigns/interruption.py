@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
+from collections.abc import Callable
 from types import FrameType, TracebackType
 
 from bot.campaigns.progress import OnProgress, Progress
@@ -16,6 +18,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: States of a campaign that has nothing to report yet.
 _BEFORE_RUNNING = (CampaignState.PLANNING, CampaignState.PROVISIONING)
 _STDERR = 2
+#: Seconds within which a second signal is the first one again: `timeout` (coreutils) sends it to its command,
+#: then to the whole group, of which that is a part.
+_SAME_S = 1.0
 
 
 class Interruption:
@@ -25,10 +30,13 @@ class Interruption:
 
     A signal before that, or a second one, raises KeyboardInterrupt. One that was ignored, as SIGINT is in
     the background of a shell, stays ignored.
+
+    clock  seconds, of any origin
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.end_early = threading.Event()
+        self._clock, self._first = clock, 0.0
         self._ran, self._number = False, 0
         self._before: dict[signal.Signals, signal.Handlers] = {}
 
@@ -59,9 +67,11 @@ class Interruption:
         return watch
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
+        if self.end_early.is_set() and self._clock() - self._first < _SAME_S:
+            return
         if not self._ran or self.end_early.is_set():
             raise KeyboardInterrupt
-        self._number = number
+        self._number, self._first = number, self._clock()
         self.end_early.set()
         # Not through a buffered stream, which the signal may have interrupted while it was writing.
         os.write(_STDERR, b"\nassay: ending early with a report of what ran; once more ends at once\n")
