@@ -241,7 +241,8 @@ class CampaignProblem:
     """Why a campaign ends without running cases.
 
     kind    "infrastructure" (the operator's to fix), "configuration" (the repository's), "refusal"
-            (GitHub's), "unchanged" (head's compiler is base's), "outdated" (the same wheel, older than both,
+            (GitHub's), "unchanged" (head's compiler is base's), "unreached" (it differs in code that the
+            toolchains do not have), "outdated" (the same wheel, older than both,
             is all there is for head and base), "broken" (head's compiler cannot be used, base's can),
             "native" (nor can it, but the commit changes native code that its toolchain lacks) or "unbuilt"
             (the commit's own build fails)

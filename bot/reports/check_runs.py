@@ -120,6 +120,7 @@ def _buttons(report: Report, options: CheckRunOptions) -> list[Button]:
 
 _UNTESTED_TITLES = {
     "unchanged": "Nothing here that a case could reach",
+    "unreached": "Not tested: only a build of the compiler has this change",
     "outdated": "Not tested: no wheel has this change yet",
     "broken": "This change breaks importing or compiling everything",
     "native": "Not tested: it needs a build of its native code",

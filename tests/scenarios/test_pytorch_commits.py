@@ -108,5 +108,5 @@ def test_a_wrong_decomposition_is_found(pytorch: tuple[Deployment, RepositoryDou
         ("nn.functional.hardswish", "regression")
     }
     assert "1 new bug" in runs[repository.head("broken")]
-    for branch in ("formatted", "native"):
-        assert "Nothing here that a case could reach" in runs[repository.head(branch)]
+    assert "Nothing here that a case could reach" in runs[repository.head("formatted")]
+    assert "Not tested: only a build of the compiler has this change" in runs[repository.head("native")]

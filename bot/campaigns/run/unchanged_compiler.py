@@ -45,8 +45,11 @@ def end_unchanged(context: Context, campaign: Campaign, spec: ToolchainSpec, not
         if spec.overlay
         else f"both head and base are tested with {spec.label}"
     )
-    untested = untested_files(context, campaign, spec)
-    reason = join_notes([f"nothing here that a case could reach: {equal}", *notes, untested])
+    if untested := untested_files(context, campaign, spec):
+        reason = join_notes([f"nothing was tested: {equal}, but not its other code", *notes, untested])
+        end_without_report(context, "unreached", reason)
+        return
+    reason = join_notes([f"nothing here that a case could reach: {equal}", *notes])
     end_without_report(context, "unchanged", reason)
 
 

@@ -376,7 +376,8 @@ def _compare_sources(
     if commits.same_compiler:
         if predates := commits.specs[commits.head].predates:
             raise ProvisionError(f"nothing was tested: {predates}")
-        return Exit.OK, f"nothing here that a case could reach: {commits.equality}"
+        what = "nothing was tested" if commits.out_of_reach else "nothing here that a case could reach"
+        return Exit.OK, f"{what}: {commits.equality}"
     broken = commits.head_failure(settings.data_dir, progress)
     return (Exit.FOUND, f"this change breaks importing or compiling everything: {broken}") if broken else None
 

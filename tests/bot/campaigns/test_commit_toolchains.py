@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -116,12 +117,23 @@ def test_head_is_made_as_base_is(world: World) -> None:
 
 
 def test_a_change_that_no_case_could_reach_ends_at_once(world: World) -> None:
-    world.use(resolve=resolve, provision=Provision(equal=True))
+    equal = partial(Complete, commit="head")
+    world.use(resolve=lambda *given: equal(resolve(*given).label), provision=Provision(equal=True))
     campaign_id = world.push()
     world.run()
     (reported,) = world.reports.troubles
     assert (world.campaign(campaign_id).state, reported.kind) == (CampaignState.DONE, "unchanged")
     assert "nothing here that a case could reach" in reported.reason
+    assert world.reports.published == []
+
+
+def test_a_change_that_only_a_build_has_is_not_said_to_be_harmless(world: World) -> None:
+    world.use(resolve=resolve, provision=Provision(equal=True))
+    campaign_id = world.push()
+    world.run()
+    (reported,) = world.reports.troubles
+    assert (world.campaign(campaign_id).state, reported.kind) == (CampaignState.DONE, "unreached")
+    assert reported.reason.startswith("nothing was tested: the Python code of head's compiler and of base's")
     assert NATIVE in reported.reason
     assert world.reports.published == []
 
@@ -145,7 +157,7 @@ def test_equal_compilers_are_known_before_cases_are_collected(world: World) -> N
     campaign_id = world.push()
     world.run()
     (reported,) = world.reports.troubles
-    assert (world.campaign(campaign_id).state, reported.kind) == (CampaignState.DONE, "unchanged")
+    assert (world.campaign(campaign_id).state, reported.kind) == (CampaignState.DONE, "unreached")
     assert NATIVE in reported.reason
     assert world.campaign(campaign_id).config, "its mode says where the check run goes"
     assert provision.made == asked == []
