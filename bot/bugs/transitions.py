@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from bot.bugs import first_bad_release, issue_updates
@@ -16,6 +16,8 @@ RETEST = "retest"
 PROPOSE = "propose"
 #: Retests after one campaign; each costs three fresh processes.
 MAX_RETESTS = 20
+#: How often a bug is retested that is not reported. A retest takes as long as some twenty cases.
+UNREPORTED_AGE = timedelta(days=1)
 
 
 def request_retests(session: Session, campaign_id: int, at: datetime) -> int:
@@ -26,7 +28,7 @@ def request_retests(session: Session, campaign_id: int, at: datetime) -> int:
     campaign = campaigns.get(session, campaign_id)
     if not campaigns.on_branch(campaign.pull, campaign.ref) or campaign.head_toolchain is None:
         return 0
-    to_retest = retests.wanted(session, campaign, MAX_RETESTS)
+    to_retest = retests.wanted(session, campaign, MAX_RETESTS, at - UNREPORTED_AGE)
     for bug in to_retest:
         request_retest(session, bug, campaign, f"{RETEST}:{bug.id}:{campaign.head[:40]}", "fix", at)
     return len(to_retest)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from sqlalchemy import exists, func, or_, select
+from sqlalchemy import and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from bot.store.models import Bug, BugState, Campaign, CampaignCase, Finding, OutcomeRow, Retest
@@ -40,15 +41,17 @@ def passed_since(session: Session, bug_id: int, *, excluding: int = -1) -> list[
     return [row for row in rows if passed(row) and row.number > max(failed, default=-1)]
 
 
-def wanted(session: Session, campaign: Campaign, limit: int) -> list[Bug]:
+def wanted(session: Session, campaign: Campaign, limit: int, since: datetime) -> list[Bug]:
     """Bugs to retest at a campaign's head: those of its branch that it did not see.
 
     A bug belongs to the branch on which it was last seen. Bugs that were tested on this commit or have a
-    resolution are left out.
+    resolution are left out, and those that are not reported if they were seen or tested after `since`: each
+    push meets tens of old failures, of which nobody waits to hear.
     """
     shown = exists().where(Finding.bug_id == Bug.id)
     seen = select(Finding.bug_id).where(Finding.campaign_id == campaign.id, Finding.bug_id.is_not(None))
     tested = select(Retest.bug_id).where(Retest.commit == campaign.head)
+    lately = select(Retest.bug_id).where(Retest.at > since)
     query = (
         select(Bug)
         .join(Campaign, Campaign.id == Bug.campaign_id)
@@ -63,6 +66,7 @@ def wanted(session: Session, campaign: Campaign, limit: int) -> list[Bug]:
             Bug.campaign_id != campaign.id,  # the last that saw it or a duplicate of it
             Bug.id.not_in(seen),
             Bug.id.not_in(tested),
+            or_(Bug.state != BugState.NEW.value, and_(Bug.last_seen <= since, Bug.id.not_in(lately))),
         )
         .order_by(Bug.last_seen.desc(), Bug.id)
         .limit(limit)

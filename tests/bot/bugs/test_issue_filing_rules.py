@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from bot.bugs import issue_filing, transitions
-from bot.store import Database, audit, bugs, outbox
+from bot.store import Database, audit, bugs, outbox, retests
 from bot.store.bug_states import Event
 from bot.store.bugs import Sighting
-from bot.store.models import Base, Bug, BugState, Campaign, Effect, EffectState, Toolchain
+from bot.store.models import Base, Bug, BugState, Campaign, Effect, EffectState, Retest, Toolchain
 from bot.store.outbox import EffectDraft
 
 TARGET, START = "octo/compiler", datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -83,8 +83,24 @@ def harness(tmp_path: Path) -> Iterator[BugHarness]:
     database.close()
 
 
+def test_a_bug_that_is_not_reported_is_asked_about_once_a_day(harness: BugHarness) -> None:
+    harness.sees(harness.campaign("1"))
+    assert harness.asked(harness.campaign("2")) == 0, "it was seen a minute ago"
+    harness.at += timedelta(days=1)
+    assert harness.asked(harness.campaign("3")) == 1
+    with harness.database.transaction() as session:
+        row = Retest(bug_id=1, purpose="fix", commit="3" * 40, toolchain="t" * 64, runs=3, failed=3)
+        row.control_passed, row.at = True, harness.at
+        retests.add(session, row)
+    harness.at += timedelta(hours=23)
+    assert harness.asked(harness.campaign("4")) == 0, "it was tested a day ago"
+    harness.moves(Event.REPORTED, issue=7)
+    assert harness.asked(harness.campaign("5")) == 1, "whoever reads the issue waits for the fix"
+
+
 def test_a_bug_is_asked_about_on_its_own_branch(harness: BugHarness) -> None:
     harness.sees(harness.campaign("1"))
+    harness.moves(Event.REPORTED, issue=7)
     assert harness.asked(harness.campaign("2", ref="refs/heads/release")) == 0
     assert harness.asked(harness.campaign("3", ref="refs/heads/gh-readonly-queue/main/pr-1")) == 0
     assert harness.asked(harness.campaign("4", pull=7)) == 0
@@ -94,6 +110,7 @@ def test_a_bug_is_asked_about_on_its_own_branch(harness: BugHarness) -> None:
 def test_what_only_a_pull_request_shows_is_asked_of_no_branch(harness: BugHarness) -> None:
     harness.sees(harness.campaign("1", pull=7), pull=True, reason="in a pull request")
     assert (harness.bug().state, harness.bug().reason) == (BugState.NEW.value, "in a pull request")
+    harness.at += timedelta(days=2)
     assert harness.asked(harness.campaign("2")) == 0
 
 
