@@ -39,6 +39,9 @@ Key = tuple[str, int]  # case id, repeat
 _CHUNK, _LARGEST_CHUNK = 64, 1024
 #: Cases rechecked at once, by up to four workers of the library.
 _RECHECK_BATCH = 64
+#: Seconds after the end of the budget in which cases that were sent ahead may end. After a row of cases that
+#: are refused at once, 512 are with a worker (`fuzzing.execute.prefetch`), which may take half a second each.
+_GRACE_S = 2.0
 _RECHECK_BATCH_BYTES = 64 << 20
 
 
@@ -111,7 +114,8 @@ class ShardRun:
                 self._forkservers.close()
 
     def _run_cases(self) -> Iterator[tuple[int, Outcome]]:
-        for key, execution in self.supervisor.run(self._iterate_cases(), self._instrumentation):
+        runs = self.supervisor.run(self._iterate_cases(), self._instrumentation)
+        for key, execution in runs:
             yield from self._take_unrunnable()
             self.sources.update(path for kind, path in execution.notes if kind == SOURCE)
             self.phases.update(execution.durations)
@@ -129,6 +133,10 @@ class ShardRun:
                     yield from self._recheck_pending()
             else:
                 yield key[1], self._add_ablation(key, case, computed, outcome)
+            if self._running and time.monotonic() > self._deadline + _GRACE_S:
+                self.stopped = "budget"
+                break
+        del runs  # ends the workers: cases that were sent ahead are left for another campaign
         yield from self._recheck_pending()
         yield from self._take_unrunnable()
 

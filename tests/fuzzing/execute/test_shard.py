@@ -206,6 +206,24 @@ def test_a_spent_budget_stops_the_drawing(tmp_path: Path, monkeypatch: pytest.Mo
     assert (found, run.stopped) == (list(ids[:2]), "budget")
 
 
+def test_cases_that_were_sent_ahead_do_not_run_far_beyond_the_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    present = [0.0]
+    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: present[0]))
+    corpus, cases = Corpus(tmp_path / "corpus"), [bad(f"none:{n}") for n in range(4)]
+    for case in cases:
+        corpus.add(case)
+    ids = tuple(case.id for case in cases)
+    shard = Shard(str(corpus.root), ids, MISBEHAVING, "digest", sys.executable, budget_s=60.0)
+    run = running.ShardRun(shard)
+    found = []
+    for _, outcome in run.outcomes():
+        found.append(outcome.case)
+        present[0] += 63.0
+    assert (found, run.stopped) == (list(ids[:1]), "budget")
+
+
 def test_a_shard_whose_budget_was_spent_says_so(tmp_path: Path) -> None:
     ended = execute(tmp_path, [bad("none:")], budget_s=1e-9)
     assert (ended.code, ended.events[-1]["stopped"], ended.outcomes) == (0, "budget", [])
