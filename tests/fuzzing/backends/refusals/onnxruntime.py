@@ -151,4 +151,16 @@ SAID = [
         f"{_ORT}1 : FAIL : Unsupported ConvTranspose weight data type for BN fusion.",
         None,
     ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        f"{_ORT}1 : FAIL : Exception during initialization: /onnxruntime_src/onnxruntime/core/providers/cpu/tensor/upsamplebase.h:273 onnxruntime::UpsampleBase::UpsampleBase(const KernelInfoType&) [with KernelInfoType = onnxruntime::OpKernelInfo] exclude_outside can be set to 1 when (1) mode is CUBIC, or (2) mode is LINEAR when anti-aliasing is enabled. Current mode is set to linear and anti-aliasing is set to 0",
+        f"{_ORT}1 : FAIL : Exception during initialization: /onnxruntime_src/onnxruntime/core/providers/cpu/tensor/upsamplebase.h:273 onnxruntime::UpsampleBase::UpsampleBase(const KernelInfoType&) [with KernelInfoType = onnxruntime::OpKernelInfo] exclude_outside can be set to 1 when (1) mode is CUBIC, or (2) mode is LINEAR when anti-aliasing is enabled. Current mode is set to linear and anti-aliasing is set to 0",
+    ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        f"{_ORT}1 : FAIL : MemberShip values is only implemented for integers, ",
+        f"{_ORT}1 : FAIL : MemberShip values is only implemented for integers, ",
+    ),
 ]
