@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from bot import processes
 from bot.errors import CheckUnfinishedError, ProvisionError
 from bot.toolchains import probe_script
+from fuzzing.execute.sandbox import launcher
 from fuzzing.execute.sandbox.launch import sandboxed_command
 
 _COMPILE_TIMEOUT_S = 300.0
@@ -60,8 +61,8 @@ def probe(
     `probe_script.content`. That takes half a second for 30,000 files; reading them would take a minute.
 
     Raises ProvisionError with the last `lines` of its output: it cannot be started, or the import fails; and
-    CheckUnfinishedError if the import takes longer than PROBE_TIMEOUT_S, or is killed as by a machine that
-    has no memory left.
+    CheckUnfinishedError if the import takes longer than PROBE_TIMEOUT_S, is killed as by a machine that has
+    no memory left, or lacks a file of ours.
     """
     with tempfile.TemporaryDirectory(prefix="assay-probe-") as home:
         needed = {
@@ -96,6 +97,10 @@ def probe(
         if line.startswith(probe_script.MARK):
             return parse_answer(line.removeprefix(probe_script.MARK), python)
     ending = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
+    if missing := [file for file in (probe_script.__file__, launcher.__file__) if not Path(file).exists()]:
+        raise CheckUnfinishedError(
+            f"Assay's own file {missing[0]} is gone: it was upgraded or removed while it worked; restart it"
+        )
     kind = CheckUnfinishedError if done.returncode in _KILLED else ProvisionError
     raise kind(
         f"{python} cannot import {import_name} ({ending}):\n{processes.tail(done.stderr, lines, 8000)}"

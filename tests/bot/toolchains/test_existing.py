@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from bot.config import parse_config
 from bot.config.names import provisioners
-from bot.errors import ProvisionError, UsageError
-from bot.toolchains import provision, registry
+from bot.errors import CheckUnfinishedError, ProvisionError, UsageError
+from bot.toolchains import probe_script, provision, registry
 from bot.toolchains.existing import existing_spec
 from bot.toolchains.probe import probe
 from fuzzing.errors import UnknownNameError
+from fuzzing.execute.sandbox import launcher
 from tests.bot.cli.command_helpers import create_empty_venv
 
 
@@ -79,6 +81,17 @@ def test_an_interpreter_without_the_compiler(tmp_path: Path) -> None:
     fake.chmod(0o755)
     with pytest.raises(ProvisionError, match=r"cannot import openvino \(exit status 1\):\nModuleNotFound"):
         provision(existing_spec("openvino", str(fake)), tmp_path, print)
+
+
+@pytest.mark.parametrize("module", [probe_script, launcher], ids=["the probe", "the sandbox"])
+def test_a_missing_file_of_ours_is_nobodys_fault(
+    module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Assay may be upgraded while a toolchain is made; the commit would have been blamed from then on."""
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "gone.py"))
+    with pytest.raises(CheckUnfinishedError, match=r"Assay's own file .*gone\.py is gone") as caught:
+        probe(Path(sys.executable), "json")
+    assert caught.value.transient
 
 
 def test_no_repository_can_name_one() -> None:
