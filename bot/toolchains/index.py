@@ -14,7 +14,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from packaging.version import Version
 
@@ -36,7 +35,6 @@ _HISTORY = 2_000
 _COMMIT_ID = re.compile(r"^(?:git|g)?([0-9a-f]{7,40})$")
 _DATE = re.compile(r"^(20\d{6})")
 _KEY = "toolchain.index"
-_DEFAULT_HOST = "pypi.org"
 #: The field of a spec's origin that holds the address of the index.
 ORIGIN = "index"
 
@@ -80,7 +78,7 @@ class IndexProvisioner:
             return {"hashes": installer.install(installer.make_venv(partial), spec.requirements)}
 
         made = ready(spec, make_checked(spec, data_dir, progress, fill))
-        return replace(made, requirements=(*_index_option(index), *made.requirements))
+        return replace(made, requirements=(f"--extra-index-url={index}", *made.requirements))
 
 
 def find_nightly(index: str, package: str, commit: CommitFiles) -> tuple[str, str]:
@@ -121,11 +119,6 @@ def last_before(
 
 def _utc(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
-
-
-def _index_option(index: str) -> tuple[str, ...]:
-    """What pip has to be told of an index that it does not ask by itself."""
-    return () if urlsplit(index).hostname == _DEFAULT_HOST else (f"--extra-index-url={index}",)
 
 
 def _commit_id(version: Version) -> str:
