@@ -12,7 +12,7 @@ from typing import Any
 from fuzzing.compiler_messages import normalize_message, parse_message
 from fuzzing.oracles.pair_sides import raised_error
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
-from fuzzing.torch_api.aliases import canonical_api
+from fuzzing.torch_aliases import canonical_api
 from fuzzing.triage.native_stack import native_frames, runtime_message
 from fuzzing.triage.python_stack import calling_converter, exception_frames, is_dispatcher
 from fuzzing.triage.title import choose_subject, title

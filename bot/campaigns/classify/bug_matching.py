@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuzzing.outcomes import Verdict
-from fuzzing.torch_api.aliases import canonical_api
+from fuzzing.torch_aliases import canonical_api
 from fuzzing.triage.signature import Signature, explains
 from fuzzing.triage.traits import Traits
 

@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fuzzing.torch_api.aliases import ALIASES
+from fuzzing.torch_aliases import ALIASES
 
 #: Roots of dotted names that are followed by the operator's own name, perhaps with an overload.
 _OPERATOR_ROOTS = frozenset(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzing.prioritize.change.operator_names import library, name
-from fuzzing.torch_api.aliases import ALIASES
+from fuzzing.torch_aliases import ALIASES
 
 #: Spellings of one operator: torch's users', its dispatcher's, exported graphs', converters' and tests'.
 SAME = [

@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 
-from fuzzing.torch_api.aliases import ALIASES, canonical_api
+from fuzzing.torch_aliases import ALIASES, canonical_api
 
 pytestmark = pytest.mark.compiler_torch
 
