@@ -95,7 +95,7 @@ def compute_signature(
 
     Of a case that was reduced, `reduced` describes the rest. It decides in place of `operator`, which
     names what the case was made to test, and adds fields:
-        dtypes, needs  see `Traits`
+        dtypes, needs  see `Traits`; no types of an exception that tells its place
         component      the part of the compiler that the ablation blames, "" if it was not climbed
         root           the symptom upstream, where the case only shows what was computed wrongly before
 
@@ -126,6 +126,8 @@ def compute_signature(
             "needs": list(reduced.needs),
             "component": outcome.evidence.component,
         }
+        if _tells_place(fields):
+            fields["dtypes"] = []
         fields |= {} if reduced.root is None else {"root": dict(reduced.root)}
     if symptom.identifies and outcome.verdict is Verdict.CRASH and "root" not in fields:
         converter = calling_converter(outcome.evidence.traceback) if outcome.phase is Phase.CONVERT else ""
@@ -135,6 +137,15 @@ def compute_signature(
         fields |= {name: value for name, value in unnamed.items() if name in fields}
         fields["frames"] = [*fields["frames"][:1], *([converter] if converter else ())]
     return Signature(compute_key(fields), _build_title(outcome, subject, frontend, symptom), fields)
+
+
+def _tells_place(fields: Mapping[str, Any]) -> bool:
+    """Whether an exception was raised with a place, or a sentence in place of one: the types that it meets
+    there tell no bugs apart.
+    """
+    complaint, error = str(fields.get("complaint", "")), str(fields.get("error", ""))
+    raised = fields.get("verdict") == Verdict.CRASH.value and error != "exit" and not error.startswith("SIG")
+    return raised and bool(complaint and (fields.get("frames") or len(complaint) >= _SPECIFIC))
 
 
 def compute_unsorted_key(fields: Mapping[str, Any]) -> str:
@@ -166,7 +177,8 @@ def explains(one: Signature, other: Signature) -> bool:
     if one.fields.get("frontend") != _GRAPHS and mine.get("operator") and others.get("operator"):
         mine["operator"], others["operator"] = map(canonical_api, (mine["operator"], others["operator"]))
     types, further = (set(each.get("dtypes", ())) for each in (mine, others))
-    if one.fields.get("frontend") == _GRAPHS and types and types <= further:
+    untyped = "dtypes" in mine and "dtypes" in others and not types and _tells_place(mine)
+    if untyped or (one.fields.get("frontend") == _GRAPHS and types and types <= further):
         others["dtypes"] = mine["dtypes"]
     needs, more = (set(each.fields.get("needs", ())) for each in (one, other))
     if one.fields.get("frontend") == _GRAPHS and any("=" in need for need in more - needs):

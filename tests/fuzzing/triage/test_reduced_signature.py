@@ -91,6 +91,44 @@ def test_an_operand_is_an_input_or_an_initializer() -> None:
     assert not explains(*calls), "a call has all its operands as inputs"
 
 
+PLACE = ("tvm/onnx_frontend.py:from_onnx", "tvm/onnx_frontend.py:Attention._impl_v1")
+
+
+LONG = "'tensor.cast' op operand type and result type are cast incompatible"
+
+
+@pytest.mark.parametrize(
+    ("message", "traceback", "verdict", "same"),
+    [
+        ("'n'", PLACE, Verdict.CRASH, True),
+        (LONG, (), Verdict.CRASH, True),
+        ("'n'", (), Verdict.CRASH, False),
+        ("", (), Verdict.WRONG_RESULT, False),
+    ],
+)
+def test_types_tell_no_exceptions_of_one_message_and_place_apart(
+    message: str, traceback: tuple[str, ...], verdict: Verdict, *, same: bool
+) -> None:
+    mismatches = (Mismatch("y", "value", "", got="1", want="2"),) if verdict is Verdict.WRONG_RESULT else ()
+    raised = "" if mismatches else "KeyError"
+    seen = Evidence(error=raised, message=message, traceback=traceback, mismatches=mismatches)
+    outcome = Outcome("0" * 64, "tvm", "t", "CPU", verdict, Phase.CONVERT, "s", evidence=seen)
+    one, other = (
+        compute_signature(outcome, "", reduced=Traits("Attention", (kind,))) for kind in ("float", "bfloat16")
+    )
+    assert (one.key == other.key) is same
+    assert explains(one, other) is explains(other, one) is same
+
+
+@pytest.mark.parametrize("frontend", ["ONNX", "PyTorch"])
+def test_a_bug_known_with_types_is_that_of_the_same_exception_without_them(frontend: str) -> None:
+    seen = Evidence(error="KeyError", message="'n'", traceback=PLACE)
+    outcome = Outcome("0" * 64, "tvm", "t", "CPU", Verdict.CRASH, Phase.CONVERT, "s", evidence=seen)
+    fresh = compute_signature(outcome, "", frontend, Traits("Attention", ("float",)))
+    fields = fresh.fields | {"dtypes": ["float"]}
+    assert explains(fresh, Signature(compute_key(fields), "", fields))
+
+
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
