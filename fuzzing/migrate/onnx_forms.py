@@ -88,10 +88,10 @@ def _changes(node: NodeProto, values: Values) -> Iterator[tuple[str, NodeProto, 
     for place, (name, formal) in enumerate(zip(node.input, schema.inputs, strict=False)):
         if name and formal.option == onnx.defs.OpSchema.FormalParameterOption.Optional:
             left = {key: value for key, value in values.items() if key != name}
-            yield f"without {formal.name}", _without(node, place), left, nothing
+            yield f"without {formal.name}", _without(node, "input", place), left, nothing
     for place, (name, formal) in enumerate(zip(node.output, schema.outputs, strict=False)):
         if name and formal.option == onnx.defs.OpSchema.FormalParameterOption.Optional:
-            yield f"without output {formal.name}", _without_output(node, place), values, nothing
+            yield f"without output {formal.name}", _without(node, "output", place), values, nothing
     is_function = any(getattr(schema, f"has_{kind}function") for kind in ("", "context_dependent_"))
     if node.op_type not in _ABOUT_TYPES and not is_function:
         for variable, names in _variables(node, values).items():
@@ -108,25 +108,16 @@ def _changes(node: NodeProto, values: Values) -> Iterator[tuple[str, NodeProto, 
                 yield f"{formal.name} {form}", node, values | {name: value}, nothing
 
 
-def _without(node: NodeProto, place: int) -> NodeProto:
+def _without(node: NodeProto, operands: str, place: int) -> NodeProto:
+    """The node without one of its operands, "input" or "output"."""
     import onnx
 
     found = onnx.NodeProto()
     found.CopyFrom(node)
-    found.input[place] = ""
-    while found.input and not found.input[-1]:
-        del found.input[-1]
-    return found
-
-
-def _without_output(node: NodeProto, place: int) -> NodeProto:
-    import onnx
-
-    found = onnx.NodeProto()
-    found.CopyFrom(node)
-    found.output[place] = ""
-    while found.output and not found.output[-1]:
-        del found.output[-1]
+    names = getattr(found, operands)
+    names[place] = ""
+    while names and not names[-1]:
+        del names[-1]
     return found
 
 
