@@ -126,7 +126,7 @@ def compute_signature(
             "needs": list(reduced.needs),
             "component": outcome.evidence.component,
         }
-        if _tells_place(fields):
+        if reduced.root is None and _tells_place(fields):
             fields["dtypes"] = []
         fields |= {} if reduced.root is None else {"root": dict(reduced.root)}
     if symptom.identifies and outcome.verdict is Verdict.CRASH and "root" not in fields:
