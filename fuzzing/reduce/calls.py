@@ -11,6 +11,7 @@ from fuzzing.cases import KerasLayer, Recipe, TestCase, TorchCall
 from fuzzing.cases.arguments import Argument, Dtype, NewObject, TensorArg
 from fuzzing.errors import CaseFormatError
 from fuzzing.reduce.case_inputs import Inputs, cast_inputs, shrink_inputs, simplify_inputs
+from fuzzing.reduce.decomposition import decompose
 from fuzzing.reduce.engine import Attempt, Pass, ReductionSpec, ddmin
 from fuzzing.reduce.formats import ProgramFormat, register_format
 from fuzzing.reduce.input_values import (
@@ -291,7 +292,8 @@ SPEC = ReductionSpec[TestCase](
 )
 
 _WORDS = ("parameters", "inputs", "dimensions", "elements")
-for _kind in ("TorchCall", "KerasLayer"):
-    register_format(
-        ProgramFormat(_kind, load=lambda case, *_: case, case=lambda case: case, spec=SPEC, words=_WORDS)
-    )
+_KERAS = ProgramFormat(
+    KerasLayer.kind, load=lambda case, *_: case, case=lambda case: case, spec=SPEC, words=_WORDS
+)
+register_format(_KERAS)
+register_format(replace(_KERAS, kind=TorchCall.kind, decompose=decompose))

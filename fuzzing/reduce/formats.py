@@ -32,6 +32,7 @@ class ProgramFormat(Generic[T]):
     split  (whole, index) → the parts before the index, and the rest with the library's values as inputs; None
            if it cannot be cut there
     parts  number of parts; with one part no root cause is searched
+    decompose  the same computation as a case of several parts, of another kind; None if there is none
     """
 
     kind: str
@@ -43,6 +44,7 @@ class ProgramFormat(Generic[T]):
     declares: Callable[[T, Outputs], bool] | None = None
     split: Callable[[T, int], tuple[T, T] | None] = lambda _whole, _at: None
     parts: Callable[[T], int] = lambda _whole: 1
+    decompose: Callable[[TestCase, Evaluator], TestCase | None] = lambda _case, _evaluator: None
 
 
 _FORMATS: dict[str, ProgramFormat[Any]] = {}

@@ -59,12 +59,17 @@ class Reduction:
 
     @property
     def traits(self) -> Traits:
-        """Traits of `case`; those of the root, if there is one."""
+        """Traits of `case`; those of the root, if it is a part of its text."""
         if self.root is None:
             return read_traits(self.case)
         case, outcome = self.root
-        shown = symptom_of(outcome)
-        return replace(read_traits(case), root={name: shown[name] for name in _SYMPTOM})
+        shown, inner = symptom_of(outcome), read_traits(case)
+        root = {name: shown[name] for name in _SYMPTOM}
+        if case.program.kind == self.case.program.kind:
+            return replace(inner, root=root)
+        # A part of what the library makes of a call: other failures of that call are known by its name.
+        root |= {"operator": inner.pattern, "dtypes": list(inner.dtypes), "needs": list(inner.needs)}
+        return replace(read_traits(self.case), root=root)
 
 
 class Reducer:
@@ -192,7 +197,7 @@ class Reducer:
 
         At least a quarter of the time remains for it.
         """
-        program_format, done, tried = get_format(found.case.program.kind), found.reduced, 0
+        done, tried = found.reduced, 0
         evaluator = self._search_evaluator(found.outcome)
 
         def run(one: TestCase) -> Outcome:
@@ -200,15 +205,10 @@ class Reducer:
             tried += 1
             return evaluator.evaluate([one])[0]
 
-        if program_format.parts(done.best) < 2:
+        there = self._find_root_cause(found, run)
+        if there is None or not self._passes_where_required(there[0].case(there[1])):
             return found
-        # Loaded again: the library's values have changed with the inputs.
-        there = find_root_cause(
-            program_format.load(found.case, self._evaluator, found.outcome), program_format, run
-        )
-        if there is None or not self._passes_where_required(program_format.case(there[0])):
-            return found
-        start, first = there
+        program_format, start, first = there
         wanted, budget = symptom_of(first), self._budget or Budget()
         seconds = max(budget.seconds - (time.monotonic() - begin), budget.seconds / 4)
         left = Budget(max(budget.runs - done.runs - tried, 0), seconds)
@@ -223,6 +223,28 @@ class Reducer:
         others = tuple(one for one in found.others if one.id != small.id)
         counted = replace(done, runs=runs, replayed=replayed, runs_by_pass=runs_by_pass)
         return replace(found, reduced=counted, others=others, root=(small, outcome))
+
+    def _find_root_cause(
+        self, found: Reduction, run: Callable[[TestCase], Outcome]
+    ) -> tuple[ProgramFormat[Any], Any, Outcome] | None:
+        """The root of a reduced case, its format and its outcome: a part of the program, or of what the one
+        call in it is made of.
+        """
+        case, outcome = found.case, found.outcome
+        program_format = get_format(case.program.kind)
+        if program_format.parts(found.reduced.best) > 1:
+            # Loaded again: the library's values have changed with the inputs.
+            whole = program_format.load(case, self._evaluator, outcome)
+            there = find_root_cause(whole, program_format, run)
+            return None if there is None else (program_format, *there)
+        inner = None
+        if outcome.verdict is Verdict.WRONG_RESULT:
+            inner = program_format.decompose(case, self._evaluator)
+        if inner is None or not has_symptom(shown := run(inner), symptom_of(outcome)):
+            return None
+        program_format = get_format(inner.program.kind)
+        whole = program_format.load(inner, self._evaluator, shown)
+        return (program_format, *(find_root_cause(whole, program_format, run) or (whole, shown)))
 
     def _passes_where_required(self, case: TestCase) -> bool:
         """Whether a case passes on the toolchain where it must."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from fuzzing.torch_aliases import canonical_api
 from fuzzing.triage.native_stack import native_frames, runtime_message
 from fuzzing.triage.python_stack import calling_converter, exception_frames, is_dispatcher
-from fuzzing.triage.title import choose_subject, title
+from fuzzing.triage.title import choose_subject, name_part, title
 from fuzzing.triage.traits import Traits
 
 _PHASES = {
@@ -128,7 +128,9 @@ def compute_signature(
         }
         if reduced.root is None and _tells_place(fields):
             fields["dtypes"] = []
-        fields |= {} if reduced.root is None else {"root": dict(reduced.root)}
+        if reduced.root is not None:
+            fields["root"] = dict(reduced.root)
+            subject = name_part(subject, str(reduced.root.get("operator", "")))
     if symptom.identifies and outcome.verdict is Verdict.CRASH and "root" not in fields:
         converter = calling_converter(outcome.evidence.traceback) if outcome.phase is Phase.CONVERT else ""
         unnamed: dict[str, Any] = {"operator": "", "dtypes": [], "needs": [], "component": ""}
@@ -167,28 +169,35 @@ def explains(one: Signature, other: Signature) -> bool:
     """Whether what has the signature `one` is why there is the signature `other`.
 
     They are alike but for needs, and whatever the one bug needs, the other case has. A case whose bug is
-    upstream counts as what is wrong there would; the part of the compiler with its symptom is no evidence.
+    upstream, or in a part of what its call is made of, counts as what is wrong there would; the part of the
+    compiler with its symptom is no evidence. Where such a part is known of one call alone, the calls decide.
     Of an ONNX graph the other case may have inputs of further types: in the one, such operands (axes, sizes)
     are initializers, whose types are no field. It may not need a textual attribute more: that chooses the
     algorithm, and the reduction found that the default one is right on its inputs.
     """
     left = {"needs", "root"} | ({"component"} if "root" in one.fields or "root" in other.fields else set())
-    mine, others = (_comparable_fields(each.fields, left) for each in (one, other))
+    first, second = _compared_fields(one.fields, other.fields)
+    mine, others = ({name: it[name] for name in it.keys() - left} for it in (first, second))
     if one.fields.get("frontend") != _GRAPHS and mine.get("operator") and others.get("operator"):
         mine["operator"], others["operator"] = map(canonical_api, (mine["operator"], others["operator"]))
     types, further = (set(each.get("dtypes", ())) for each in (mine, others))
     untyped = "dtypes" in mine and "dtypes" in others and not types and _tells_place(mine)
     if untyped or (one.fields.get("frontend") == _GRAPHS and types and types <= further):
         others["dtypes"] = mine["dtypes"]
-    needs, more = (set(each.fields.get("needs", ())) for each in (one, other))
+    needs, more = (set(it.get("needs", ())) for it in (first, second))
     if one.fields.get("frontend") == _GRAPHS and any("=" in need for need in more - needs):
         return False
     return mine == others and needs <= more
 
 
-def _comparable_fields(fields: Mapping[str, Any], left: Collection[str]) -> dict[str, Any]:
-    """The fields, less some, with the symptom upstream in place of what the case shows."""
-    return {name: value for name, value in {**fields, **fields.get("root", {})}.items() if name not in left}
+def _compared_fields(*both: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The fields of two signatures with what is known of the root in place of what the case shows."""
+    inside = all("operator" in fields.get("root", {}) for fields in both)
+    compared = list[dict[str, Any]]()
+    for fields in both:
+        root = fields.get("root", {})
+        compared.append({**fields, **(root if inside or "operator" not in root else {})})
+    return compared
 
 
 def _crash_symptom(outcome: Outcome) -> _Symptom:

@@ -38,6 +38,15 @@ def choose_subject(pattern: str, operators: Iterable[str], message: str) -> str:
     return f"{outermost}(…)"
 
 
+def name_part(call: str, part: str) -> str:
+    """A call of a library and what it is made of that fails, as in "torch.std (var)"; the call alone if the
+    part is its own, or there is no room.
+    """
+    name = call.rpartition(".")[2]
+    spelled = (f"{one} ({part})" for one in (call, name) if part not in ("", name))
+    return next((one for one in spelled if len(one) <= _MAX_SUBJECT), call)
+
+
 def _names_operator(message: str, operator: str) -> bool:
     """Whether a message names an operator as one: `Split-20`, `opset1::Split`, `(Split)`, `Split node`.
 

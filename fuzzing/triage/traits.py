@@ -30,8 +30,9 @@ class Traits:
     needs      what else is left, sorted: attributes, optional inputs, ranks and the like
     operators  the operators or the API, sorted, each once
     root       the symptom of what is wrong upstream of what the case shows
-               (`fuzzing.reduce.root_cause`), which all of the above is then about; None where the case
-               shows its bug itself
+               (`fuzzing.reduce.root_cause`), which all of the above is then about; with `operator`, `dtypes`
+               and `needs` if it is a part of what the library makes of a call, and the above about the call;
+               None where the case shows its bug itself
     """
 
     pattern: str

@@ -202,7 +202,9 @@ class _Reader:
         fed = [self._pattern(item) for item in (*given, *named.values())]
         if name in self._made_by:  # a function within, or a part of the model
             return self._nested_pattern(self._made_by[name], fed)
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else name
+        called = _aten_operator(node.func) or (
+            node.func.attr if isinstance(node.func, ast.Attribute) else name
+        )
         if not called:
             return self._nested_pattern(self._pattern(node.func), fed)
         if isinstance(node.func, ast.Attribute) and not _is_module(node.func.value):
@@ -292,6 +294,12 @@ def _variable(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
         return f"self.{node.attr}"
     return ""
+
+
+def _aten_operator(node: ast.expr) -> str:
+    """`var` of `torch.ops.aten.var.correction`: which of its overloads it is shows in its arguments."""
+    parts = list(_dotted(node))
+    return parts[3] if parts[:3] == ["torch", "ops", "aten"] and len(parts) > 3 else ""
 
 
 def _is_module(node: ast.expr) -> bool:

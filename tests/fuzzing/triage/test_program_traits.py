@@ -31,6 +31,7 @@ SAME = [
     body("return torch.relu(x + x)"),
     body("y = torch.add(x, x)", "return y.relu()"),
     body("a = x", "b = x.add(a)", "c = torch.nn.functional.relu(b)", "return c"),
+    body("return torch.ops.aten.relu.default(torch.ops.aten.add.Tensor(x, x))"),
     body("def inner(t):", "    return torch.add(t, t)", "return torch.relu(inner(x))"),
 ]
 

@@ -91,6 +91,45 @@ def test_an_operand_is_an_input_or_an_initializer() -> None:
     assert not explains(*calls), "a call has all its operands as inputs"
 
 
+WRONG = Outcome(
+    "0" * 64,
+    "openvino",
+    "t",
+    "CPU",
+    Verdict.WRONG_RESULT,
+    Phase.RUN,
+    "s",
+    evidence=Evidence(mismatches=(Mismatch("y", "value", "", got="1", want="2"),)),
+)
+
+
+def call(api: str, part: str = "", needs: tuple[str, ...] = ()) -> Signature:
+    """Of a reduced call, and of the part of it that is wrong by itself."""
+    root = None
+    if part:
+        inner = {"operator": part, "dtypes": ["float"], "needs": list(needs)}
+        shown = compute_signature(WRONG, "").fields
+        root = {name: shown[name] for name in ("phase", "verdict", "error", "complaint", "frames")} | inner
+    traits = Traits(api, ("float",), (f"{api} parameter 1",), (api,), root)
+    return compute_signature(WRONG, api, "PyTorch", traits)
+
+
+def test_calls_with_one_wrong_part_are_one_bug() -> None:
+    one, other = call("torch.std", "var"), call("torch.var_mean", "var", ("var.dim",))
+    assert (explains(one, other), explains(other, one)) == (True, False), "what the part needs decides"
+    assert one.fields["operator"] == "torch.std"
+    assert one.title.startswith("[PyTorch] torch.std (var): ")
+    assert not explains(one, call("torch.std", "sqrt"))
+
+
+def test_a_call_whose_part_is_not_known_is_the_bug_of_that_call() -> None:
+    """It was reduced by an earlier Assay, or there was no time left for its parts."""
+    known, fresh = call("torch.std"), call("torch.std", "var")
+    assert explains(known, fresh)
+    assert explains(fresh, known)
+    assert not explains(known, call("torch.var_mean", "var"))
+
+
 PLACE = ("tvm/onnx_frontend.py:from_onnx", "tvm/onnx_frontend.py:Attention._impl_v1")
 
 

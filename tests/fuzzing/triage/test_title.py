@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.triage.title import MAX_TITLE, choose_subject, shorten, title
+from fuzzing.triage.title import MAX_TITLE, choose_subject, name_part, shorten, title
 
 LONG = "Reshape(MatMul(Concat(#2059b55e76f1)))"
 OPERATORS = ("Concat", "Constant", "If", "MatMul", "Reshape", "Split")
@@ -30,6 +30,20 @@ def test_the_subject_is_the_pattern_or_what_is_complained_of(
     pattern: str, message: str, subject: str
 ) -> None:
     assert choose_subject(pattern, OPERATORS, message) == subject
+
+
+@pytest.mark.parametrize(
+    ("call", "part", "subject"),
+    [
+        ("torch.std", "var", "torch.std (var)"),
+        ("torch.nn.functional.max_pool1d", "max_pool2d_with_indices", "max_pool1d (max_pool2d_with_indices)"),
+        ("torch.nn.functional.lp_pool2d", "pow(mul(abs(avg_pool2d(pow))))", "torch.nn.functional.lp_pool2d"),
+        ("torch.erfinv", "erfinv", "torch.erfinv"),
+        ("torch.erfinv", "", "torch.erfinv"),
+    ],
+)
+def test_the_part_of_a_call_stands_beside_it_where_there_is_room(call: str, part: str, subject: str) -> None:
+    assert name_part(call, part) == subject
 
 
 def test_where_too_little_would_be_left_of_what_is_said_the_place_goes() -> None:
