@@ -22,7 +22,7 @@ from typing import Any
 
 import fuzzing
 from fuzzing import backends
-from fuzzing.backends.base import LIBRARIES
+from fuzzing.backends.base import library_modules
 from fuzzing.cases import TestCase
 from fuzzing.errors import ToolchainError
 from fuzzing.execute import batches, protocol
@@ -148,13 +148,13 @@ class WorkerProcess:
     def _start_interpreter(
         self, descriptors: Mapping[str, int], scratch: str, cache_folder: str
     ) -> subprocess.Popen[bytes]:
-        command = self.command
+        command, backend = self.command, backends.get(self.command.backend)
         spec = {
             "backend": command.backend,
             "device": command.device,
             "options": command.options or {},
-            "packages": backends.get(command.backend).packages,
-            "libraries": LIBRARIES.get(self.kind, ()) if self.forkserver else (),
+            "packages": backend.packages,
+            "libraries": library_modules(backend, self.kind) if self.forkserver else (),
             "root": str(_PACKAGE),
         }
         python = str(Path(command.python).absolute())

@@ -37,6 +37,7 @@ from tests.fuzzing.execute.probing_backend import ProbeBackend
 class Variant(ProbeBackend):
     name = "variant"
     forkable = {forkable}
+    captured = {captured}
 
     def load(self, device, options):
         super().load(device, options)
@@ -116,11 +117,14 @@ def around_a_crash(command: WorkerCommand, **given: Any) -> tuple[dict[str, Any]
     return told(before), told(after)
 
 
-def variant(folder: Path, *, forkable: bool = True, threads: bool = False) -> WorkerCommand:
+def variant(
+    folder: Path, *, forkable: bool = True, threads: bool = False, captured: tuple[str, ...] = ()
+) -> WorkerCommand:
     path = folder / "variant.py"
     root = Path(__file__).parents[3]
     path.write_text(
-        f"import sys; sys.path.append({str(root)!r})\n" + _BACKEND.format(forkable=forkable, threads=threads)
+        f"import sys; sys.path.append({str(root)!r})\n"
+        + _BACKEND.format(forkable=forkable, threads=threads, captured=captured)
     )
     return WorkerCommand(sys.executable, str(path), isolation=NONE)
 
@@ -184,6 +188,19 @@ def test_the_library_of_programs_is_imported_before_a_fork(monkeypatch: pytest.M
         probe_runner.answer(run([probe], Supervisor[int](OUTSIDE, fresh=fresh))[0]) for fresh in (True, False)
     )
     assert (alone, forked) == ("False", "True")
+
+
+def test_what_captures_programs_is_imported_before_a_fork_of_a_compiler_that_reads_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """torch.export imports more than torch does; a compiler of plain models needs none of it."""
+    monkeypatch.setitem(base.CAPTURE_MODULES, "OnnxModel", ("colorsys",))
+    probe = "import sys\nresult = 'colorsys' in sys.modules"
+    plain, capturing = (
+        probe_runner.answer(run([probe], Supervisor[int](command))[0])
+        for command in (OUTSIDE, variant(tmp_path, captured=("OnnxModel",)))
+    )
+    assert (plain, capturing) == ("False", "True")
 
 
 def test_forkservers_may_be_shared_where_the_options_differ() -> None:
