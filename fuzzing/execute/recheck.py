@@ -41,7 +41,7 @@ Outputs = tuple[tuple[str, Value], ...]
 #: M_PERTURB), so that reads of uninitialized memory return other values than usual.
 _PERTURBED = {"MALLOC_PERTURB_": "165"}
 _MAX_KEPT = 8 << 20  # bytes of outputs stored for one case; larger ones are computed again
-_SUFFIX = ".recheck7"  # another number invalidates stored results
+_SUFFIX = ".recheck8"  # another number invalidates stored results
 
 _WIDE = {"precision": "float64"}
 
@@ -165,8 +165,10 @@ def _find_exact_inputs(case: TestCase) -> frozenset[str]:
     return exact
 
 
-def _move_windows_and_transforms(case: TestCase, how: str) -> TestCase:
-    for what in ("windows", "transforms"):
+def _move_roundings(case: TestCase, how: str, computed_in: Mapping[str, str]) -> TestCase:
+    """The case with what its model computes moved, besides its inputs."""
+    case = _move_program(case, "results", how, computed_in) or case
+    for what in ("windows", "transforms", "places"):
         case = _move_program(case, what, how) or case
     return case
 
@@ -256,7 +258,7 @@ class _ReferenceRunBatch:
             equally = perturb_equally(values, sign, computed_in, exact)
             independently = perturb_independently(values, sign, computed_in, exact)
             moves = ("up", "reversed") if sign > 0 else ("down", "rounded")
-            one, another = (_move_windows_and_transforms(case, how) for how in moves)
+            one, another = (_move_roundings(case, how, computed_in) for how in moves)
             yield (f"perturbed_equally{sign}", case.id), replace(one, inputs=equally)
             yield (f"perturbed_independently{sign}", case.id), replace(another, inputs=independently)
             other = _move_program(case, "constants", sign, computed_in)

@@ -51,6 +51,7 @@ from fuzzing.graph.window_rules import (
     global_pool_has_axes,
     pool_windows_hold_data,
     transposed_convolution_fits,
+    windows_are_whole,
 )
 
 #: Attributes that switch something: their pages give no meaning to numbers other than 0 and 1.
@@ -92,6 +93,20 @@ _SWITCHES = frozenset(
 )
 
 
+#: Operators with the attributes of windows.
+_WINDOWED = frozenset(
+    {
+        "AveragePool",
+        "Conv",
+        "ConvInteger",
+        "ConvTranspose",
+        "DeformConv",
+        "LpPool",
+        "MaxPool",
+        "MaxUnpool",
+        "QLinearConv",
+    }
+)
 #: What attributes may be, where ONNX's evaluator takes anything else as one of these.
 _CHOICES: dict[tuple[str, str], tuple[object, ...]] = {
     ("Gelu", "approximate"): ("none", "tanh", b"none", b"tanh"),
@@ -108,9 +123,11 @@ def obeys_rules(graph: Graph, node: Node, value_of: ValueOf) -> bool:
         return False
     if any(node.attributes[name] not in allowed for name, allowed in _choices(node)):
         return False
-    rule = _RULES.get(node.op)
+    rule, given = _RULES.get(node.op), Operands(graph, node, value_of)
     try:
-        return rule is None or rule(Operands(graph, node, value_of))
+        if node.op in _WINDOWED and not windows_are_whole(given):
+            return False
+        return rule is None or rule(given)
     except (ArithmeticError, LookupError, ValueError):
         return False  # strides of 0, or too many of them: the rules' formulas are for what the types allow
 
@@ -134,6 +151,20 @@ def _split(given: Operands) -> bool:
         return parts.shape == (given.outputs,) and bool((parts >= 0).all()) and parts.sum() == shape[axis]
     # All parts but the last have the length divided by `num_outputs`, rounded up.
     return count is None or math.ceil(shape[axis] / count) * (count - 1) <= shape[axis]
+
+
+def _split_to_sequence(given: Operands) -> bool:
+    """Parts of one length are longer than 0; a list of lengths, none negative, adds up to the axis."""
+    shape, parts = given.shape(0), given.value(1)
+    if shape is not None and not axes_fit(shape, [given.get("axis", 0)]):
+        return False
+    if parts is None:
+        return True
+    if parts.ndim == 0:
+        return bool(parts > 0)
+    if parts.ndim != 1 or bool((parts < 0).any()):
+        return False
+    return shape is None or bool(parts.sum() == shape[given.get("axis", 0)])
 
 
 def _resize(given: Operands) -> bool:
@@ -296,8 +327,9 @@ def _dequantization(given: Operands) -> bool:
         return not block and (x is None or axis == 1 or axes_fit(x, [axis]))
     if x is None:
         return True
+    axis = 0 if axis == 1 == len(x) else axis  # where none is given
     if not axes_fit(x, [axis]):
-        return bool(block) and len(scale) == len(x)
+        return False
     if not block:
         return scale == (x[axis],)
     if len(scale) != len(x):
@@ -500,6 +532,7 @@ _RULES: dict[str, Callable[[Operands], bool]] = {
     "Softmax": axis_fits(-1),
     "SoftmaxCrossEntropyLoss": _loss,
     "Split": _split,
+    "SplitToSequence": _split_to_sequence,
     "Squeeze": reduction,
     "TfIdfVectorizer": n_grams,
     "Tile": _tile,

@@ -35,6 +35,11 @@ def find_violations(graph: Graph, value_of: ValueOf) -> frozenset[str]:
     return frozenset() if legal else frozenset({"types"})
 
 
+def find_broken_operands(graph: Graph, value_of: ValueOf) -> frozenset[str]:
+    """The rules about operands that nodes of the main graph break, as `find_violations` has them."""
+    return frozenset(f"{node.op}: operands" for node in graph.nodes if not obeys_rules(graph, node, value_of))
+
+
 def _broken_rules(graph: Graph, node: Node, value_of: ValueOf) -> Iterator[str]:
     for body in node.subgraphs():
         outside = dict(zip(body.graph.captured, body.captures, strict=True))

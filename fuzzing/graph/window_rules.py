@@ -11,13 +11,32 @@ import numpy as np
 
 from fuzzing.graph.operands import Operands, Shape
 
+#: Values of `auto_pad` with which `pads` counts.
+_NOT_COMPUTED = (b"NOTSET", "NOTSET", b"", "")
+
+
+def windows_are_whole(given: Operands) -> bool:
+    """Windows have an element and a step along each axis, and pads are of them "greater than or equal to 0".
+
+    `pads` "cannot be used simultaneously with auto_pad attribute".
+    """
+    x, pads = given.shape(0), given.get("pads")
+    for name in ("kernel_shape", "strides", "dilations"):
+        numbers = given.get(name)
+        if numbers is not None and (min(numbers, default=1) <= 0 or (x and len(numbers) != len(x) - 2)):
+            return False
+    if pads is None:
+        return True
+    fits = min(pads, default=0) >= 0 and (not x or len(pads) == 2 * (len(x) - 2))
+    return fits and given.get("auto_pad", b"NOTSET") in _NOT_COMPUTED
+
 
 def pool_windows_hold_data(given: Operands) -> bool:
     """Each window of a pool holds an element that is no padding: there is no maximum or mean of nothing."""
     x, kernel = given.shape(0), given.get("kernel_shape")
     if x is None or kernel is None or len(kernel) != len(x) - 2:
         return True
-    if given.get("auto_pad", b"NOTSET") not in (b"NOTSET", "NOTSET", b"", ""):
+    if given.get("auto_pad", b"NOTSET") not in _NOT_COMPUTED:
         return True  # such pads are shorter than the window
     count = len(kernel)
     pads = given.get("pads") or (0,) * (2 * count)

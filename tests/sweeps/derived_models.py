@@ -23,9 +23,11 @@ from pathlib import Path
 import onnx
 
 from fuzzing.backends.onnx_reference import OnnxReference
+from fuzzing.backends.onnx_reference.edge_values import compute_edges
 from fuzzing.backends.onnxruntime import OnnxRuntime
 from fuzzing.cases import Recipe, TestCase
 from fuzzing.execute.shard import Shard
+from fuzzing.graph.case_validity import find_case_violations
 from fuzzing.migrate import sources
 from fuzzing.migrate.source_parts import migrate_source
 from fuzzing.reduce.engine import Budget
@@ -54,7 +56,8 @@ _CHUNK = 64
 class Result:
     """What ONNX Runtime did with a case that it did not run as expected.
 
-    kind     "lacks", "bug", "excused", "refused", "wrong", "died"; "no reference" if the evaluator refuses it
+    kind     "lacks", "bug", "excused", "illegal", "refused", "wrong", "died"; "no reference"
+             if the evaluator refuses it
     message  of the refusal, or the outputs
     """
 
@@ -106,8 +109,10 @@ def examine(name: str, cases: Iterator[TestCase], process: CheckingProcess) -> I
                     kind = "wrong" if case.id in wrong else "excused"
                 elif kind == "refused" and LACKS.search(message):
                     kind = "lacks"
-                if kind in ("refused", "wrong") and BUGS.search(f"{operators}: {message}"):
+                if kind in ("refused", "wrong", "died") and BUGS.search(f"{operators}: {message}"):
                     kind = "bug"
+                if kind in ("refused", "wrong") and find_case_violations(case, compute_edges(case)):
+                    kind = "illegal"
                 test = case.provenance.test
                 yield None if kind == "equal" else Result(name, test, case.id, operators, kind, message)
 

@@ -104,6 +104,11 @@ def find_exact_inputs(model: bytes, given: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(item.name for item in graph.input) - rounded
 
 
+def computes_exactly(node: Any) -> bool:
+    """Whether a node's operator computes exactly, whatever it reads."""
+    return not node.domain and node.op_type in _EXACT
+
+
 def _is_exact(node: Any, known: Mapping[str, Any]) -> bool:
     if node.domain:
         return False

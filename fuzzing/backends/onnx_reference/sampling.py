@@ -12,6 +12,10 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
+from fuzzing.backends.onnx_reference.moved_places import noted_move
+
+#: Coordinates that are multiples of a 16th leave bits to what is made of them.
+_FINEST = 2.0**4
 #: Weight of an element by its distance.
 Kernel = Callable[[Any], Any]
 Ints = Sequence[int]
@@ -71,6 +75,21 @@ def _original(axis: _Axis, mode: str) -> Any:
     return offset + (x + 0.5) / axis.scale - 0.5
 
 
+def _has_exact_places(axis: _Axis, mode: str) -> bool:
+    """Whether the places along an axis are found without a rounding, in whatever order."""
+    if mode in ("align_corners", "tf_crop_and_resize"):
+        steps = max(1, axis.length_resized - 1)
+        whole = (axis.length_original - 1) % steps == 0
+        fine = all(bound * _FINEST % 1 == 0 for bound in (axis.start, axis.end))
+        return (whole or _is_power(steps)) and (mode == "align_corners" or fine)
+    return _is_power(axis.scale) and (mode != "half_pixel_symmetric" or _is_power(axis.output_width))
+
+
+def _is_power(number: float) -> bool:
+    """Whether it is a power of two."""
+    return math.frexp(number)[0] == 0.5
+
+
 def _nearest(x: Any, mode: str) -> Any:
     if mode == "floor":
         return np.floor(x)
@@ -124,7 +143,7 @@ def _axes(
 
 
 def resize(
-    _node: Any,
+    node: Any,
     x: Any,
     roi: Any = None,
     scales: Any = None,
@@ -145,6 +164,10 @@ def resize(
     beyond = np.zeros((), bool)
     for axis, one in _axes(x.shape, axes, roi, scales, sizes, keep_aspect_ratio_policy):
         places = _original(one, coordinate_transformation_mode)
+        move = noted_move(node.onnx_node.doc_string, axis)
+        if move and not _has_exact_places(one, coordinate_transformation_mode):
+            half = 0.5 if "half_pixel" in coordinate_transformation_mode else 0.0
+            places = places + move * (np.abs(places) + half)
         along = (-1, *(1,) * (x.ndim - axis - 1))
         if coordinate_transformation_mode == "tf_crop_and_resize":
             beyond = beyond | ((places < 0) | (places > one.length_original - 1)).reshape(along)
@@ -173,7 +196,7 @@ def _cast(found: Any, dtype: Any) -> Any:
 
 
 def grid_sample(
-    _node: Any,
+    node: Any,
     x: Any,
     grid: Any,
     align_corners: Optional[int] = None,
@@ -187,7 +210,10 @@ def grid_sample(
     lengths = x.shape[2:]
     bounds = [(0.0, n - 1.0) if align_corners else (-0.5, n - 0.5) for n in lengths]
     found = np.zeros((*x.shape[:2], *grid.shape[1:-1]))
-    for batch, normalized in enumerate(grid.astype(np.float64)):
+    wide, move = grid.astype(np.float64), noted_move(node.onnx_node.doc_string, 0)
+    if move and (wide * _FINEST % 1).any():
+        wide = wide + move  # of places from -1 to 1
+    for batch, normalized in enumerate(wide):
         taps = []
         # "The coordinates in the grid are in the order x, y, z": the last axis of the image comes first.
         for length, (low, high), n in zip(lengths, bounds, np.moveaxis(normalized, -1, 0)[::-1]):

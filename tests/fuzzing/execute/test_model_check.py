@@ -35,6 +35,25 @@ def test_a_model_outside_onnx_accuses_nobody(verdict: Verdict) -> None:
     assert "Split: operands" in found.summary
 
 
+#: ONNX does not know the shape of the scores, so only a run shows that there is no target for each.
+LOSS = (
+    "s = Shape(x) r = Reshape(x, s) y = NegativeLogLikelihoodLoss(r, t)",
+    13,
+)
+
+
+@pytest.mark.parametrize(("targets", "verdict"), [((3, 2), Verdict.INVALID), ((1, 2), Verdict.CRASH)])
+def test_operands_are_judged_by_what_the_model_computes(targets: tuple[int, int], verdict: Verdict) -> None:
+    shape = ",".join(map(str, targets))
+    case = onnx_case(
+        f"(float[1,5,2] x, int64[{shape}] t) => (float y)",
+        *LOSS,
+        x=floats(1, 5, 2),
+        t=Tensor.of(np.zeros(targets, np.int64)),
+    )
+    assert without_illegal_model(case, True, failed(case)).verdict is verdict
+
+
 def test_what_is_legal_shipped_reduced_passing_or_unreadable_stays_as_it_is() -> None:
     unreadable = TestCase(OnnxModel(b"nonsense"), (), Provenance("", "", "", "", ""))
     reduced = replace(SPLIT, provenance=SPLIT.provenance.reduced())

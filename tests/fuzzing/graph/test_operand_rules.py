@@ -55,6 +55,16 @@ def resize(regions: str, mode: str = "tf_crop_and_resize") -> str:
     )
 
 
+def conv(attributes: str) -> str:
+    """A convolution of one axis."""
+    return f"(float[1,1,4] x, float[1,1,2] w) => (float[1,1,n] y) {{ y = Conv<{attributes}>(x, w) }}"
+
+
+def parts(split: str) -> str:
+    """Six columns in parts."""
+    return f"(float[3,6] x) => (seq(float[3,n]) y) <int64{split}> {{ y = SplitToSequence<axis = 1>(x, p) }}"
+
+
 def dequantize(shape: str, scale: str, block: int) -> str:
     """A DequantizeLinear along the last axis."""
     return (
@@ -170,6 +180,16 @@ def repeat(count: str) -> str:
 
 
 FORBIDDEN = {
+    "pads with computed pads": conv('auto_pad = "VALID", pads = [0, 0]'),
+    "pads below zero": conv("pads = [-1, 1]"),
+    "a stride of nothing": conv("strides = [0]"),
+    "strides of another rank": conv("strides = [1, 1]"),
+    "windows without an element": "(float[1,1,2] x, int64[1,1,2] i) => (float[1,1,n] y) "
+    "{ y = MaxUnpool<kernel_shape = [0]>(x, i) }",
+    "parts that do not fill the axis": parts("[2] p = {1, 2}"),
+    "a part of nothing": parts(" p = {0}"),
+    "blocks of a scale for all": "(float[16] x, float[1] s, int16 z) => (int16[16] y) "
+    "{ y = QuantizeLinear<block_size = 1>(x, s, z) }",
     "one activation of two": gru('"Tanh"'),
     "activations of two directions": gru('"Sigmoid", "Tanh", "Sigmoid", "Tanh"'),
     "a negative number of skipped words": tf_idf(1, 2, -1),
@@ -292,6 +312,10 @@ ALLOWED = (
     attention("1,3", "3"),
     attention("1,4", "0"),
     attention("4", "4"),
+    conv('auto_pad = "NOTSET", pads = [0, 1], strides = [2]'),
+    conv('auto_pad = "VALID"'),
+    parts("[3] p = {1, 2, 3}"),
+    parts(" p = {4}"),
 )
 
 
