@@ -41,9 +41,10 @@ Notes = tuple[tuple[str, str], ...]
 class Evaluator:
     """Runs and decides cases like a shard of these settings; `shard.corpus` and `shard.cases` are unused.
 
-    A context manager: its workers end with it.
+    A context manager: its workers end with it. With `shard.fresh` each case has an interpreter of its own;
+    with `shard.forked` too, a process forked by one that ran no case.
 
-    share_with     an evaluator of the same toolchain, open for as long, whose reference runs are shared
+    share_with     an evaluator of the same toolchain, open for as long, whose runs of the library are shared
     configuration  options and profile of its outcomes that are not the default
     """
 
@@ -57,7 +58,12 @@ class Evaluator:
             self._backend.non_default_options(shard.options), shard.profile
         )
         command = WorkerCommand(shard.python, shard.backend, shard.device, dict(options), shard.limits)
-        self._supervisor: Supervisor[int] = Supervisor(command, workers=shard.workers, fresh=shard.fresh)
+        self._supervisor: Supervisor[int] = Supervisor(
+            command,
+            workers=shard.workers,
+            fresh=shard.fresh,
+            interpreter=(lambda _: 1) if shard.forked else None,
+        )
         self._own = ExitStack()
         self._own.callback(self._supervisor.close)
         self._reference_runners: ReferenceRunners = (
@@ -65,8 +71,11 @@ class Evaluator:
         )
         self._references = ReferenceOutputs(self._reference_runners)
         self._rechecker = Rechecker(self._reference_runners)
-        self._library_check = LibraryCheck(self._backend, command, self._reference_runners, self._judge)
-        self._own.callback(self._library_check.close)
+        if share_with is None:
+            self._library_check = LibraryCheck(self._backend, command, self._reference_runners, self._judge)
+            self._own.callback(self._library_check.close)
+        else:
+            self._library_check = share_with._library_check
 
     def __enter__(self) -> Evaluator:
         return self
@@ -85,6 +94,10 @@ class Evaluator:
         )
         self._own.callback(made.close)
         return made
+
+    def renew(self) -> None:
+        """Ends the compiler's workers: the next case runs in a process that ran none before."""
+        self._supervisor.renew()
 
     def evaluate(self, cases: Sequence[TestCase]) -> list[Outcome]:
         """The outcome of each case, in order."""

@@ -169,6 +169,11 @@ class Supervisor(Generic[Tag]):
         while self._done:
             yield self._done.popleft()
 
+    def renew(self) -> None:
+        """Ends all workers, which must be idle: the next case runs in a process that ran none before."""
+        while self._slots:
+            self._close(self._slots[-1])
+
     def close(self) -> None:
         """Ends all workers; nothing can be run after it."""
         while self._slots:

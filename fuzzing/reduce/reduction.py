@@ -76,17 +76,20 @@ class Reducer:
     """Reduces cases one after the other with the settings of a shard, whose cases and corpus are unused.
 
     A context manager: compilers and libraries are imported once for all cases, and their workers end with it.
+    Each case begins with new workers of the compiler, forked where it can be: nothing that an earlier case
+    wrote out of bounds counts. The smallest candidate is confirmed in a process that is forked by another
+    interpreter, which ran no case.
 
     passing  the settings of another toolchain, on which the cases pass and the reduced ones must pass too
     """
 
     def __init__(self, shard: Shard, budget: Budget | None = None, passing: Shard | None = None) -> None:
         self._shard = shard
-        self._budget = budget
+        self._budget = budget or Budget()
         self._exit_stack = contextlib.ExitStack()
         self._evaluator = self._exit_stack.enter_context(Evaluator(shard))
         self._fresh = self._exit_stack.enter_context(
-            Evaluator(replace(shard, fresh=True), share_with=self._evaluator)
+            Evaluator(replace(shard, fresh=True, forked=True), share_with=self._evaluator)
         )
         self._passing = None if passing is None else self._exit_stack.enter_context(Evaluator(passing))
         self._impatient: Evaluator | None = None
@@ -113,21 +116,28 @@ class Reducer:
         case: TestCase,
         first: Outcome | None = None,
         *,
+        budget: Budget | None = None,
         journal: Path | None = None,
         progress: Callable[[Step], None] | None = None,
     ) -> Reduction:
         """Reduces `case`; `first` is its outcome, if known.
 
+        budget  of this case; by default the reducer's
+
         Raises UsageError if the case does not fail, or not in the same way twice.
         """
-        begin = time.monotonic()
-        found = self._reduce_case(case, first, journal, progress)
-        return self._reduce_root_cause(found, journal, begin) if found.confirmed else found
+        begin, budget = time.monotonic(), budget or self._budget
+        for evaluator in (self._evaluator, self._impatient, self._passing):
+            if evaluator is not None:
+                evaluator.renew()
+        found = self._reduce_case(case, first, budget, journal, progress)
+        return self._reduce_root_cause(found, budget, journal, begin) if found.confirmed else found
 
     def _reduce_case(
         self,
         case: TestCase,
         first: Outcome | None,
+        budget: Budget,
         journal: Path | None,
         progress: Callable[[Step], None] | None,
     ) -> Reduction:
@@ -140,7 +150,7 @@ class Reducer:
         wanted = symptom_of(first)
         start = program_format.load(case, self._evaluator, first)
         evaluator = self._search_evaluator(first)
-        reduced = self._run_engine(start, program_format, evaluator, wanted, self._budget, journal, progress)
+        reduced = self._run_engine(start, program_format, evaluator, wanted, budget, journal, progress)
         small = _mark_reduced(program_format.case(reduced.best), case)
         [outcome] = self._fresh.evaluate([small])
         confirmed = has_symptom(outcome, wanted)
@@ -166,7 +176,7 @@ class Reducer:
         program_format: ProgramFormat[Any],
         evaluator: Evaluator,
         wanted: dict[str, Any],
-        budget: Budget | None,
+        budget: Budget,
         journal: Path | None,
         progress: Callable[[Step], None] | None,
     ) -> SearchResult[Any]:
@@ -190,6 +200,7 @@ class Reducer:
     def _reduce_root_cause(
         self,
         found: Reduction,
+        budget: Budget,
         journal: Path | None,
         begin: float,
     ) -> Reduction:
@@ -209,7 +220,7 @@ class Reducer:
         if there is None or not self._passes_where_required(there[0].case(there[1])):
             return found
         program_format, start, first = there
-        wanted, budget = symptom_of(first), self._budget or Budget()
+        wanted = symptom_of(first)
         seconds = max(budget.seconds - (time.monotonic() - begin), budget.seconds / 4)
         left = Budget(max(budget.runs - done.runs - tried, 0), seconds)
         another = None if journal is None else journal.with_suffix(".upstream.jsonl")

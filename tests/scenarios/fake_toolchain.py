@@ -19,7 +19,6 @@ from packaging.version import Version
 
 from bot.bisection.releases import Range, releases
 from bot.bugs.release_bisection import YEARS
-from bot.errors import UsageError
 from bot.runners.protocol import OnEvent
 from bot.runners.repository_test import RunResult
 from bot.toolchains import ReadyToolchain, ToolchainSpec
@@ -155,7 +154,10 @@ class Tools(fakes.Tools):
     def __call__(self, module: str, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         """Runs one; there are no others than these."""
         if module == "fuzzing.reduce":
-            self._reduce(Shard.read(Path(args[0])), on_event, stop)
+            shard = Shard.read(Path(args[0]))
+            for case in shard.cases:
+                if not stop.is_set():
+                    self._reduce(replace(shard, cases=(case,)), on_event, stop)
         elif "--outline" in args:
             for case_id in args[args.index("--outline") + 1 :]:
                 on_event({"id": case_id, "program": "a program", "code": MODEL})
@@ -169,8 +171,10 @@ class Tools(fakes.Tools):
 
     def _reduce(self, shard: Shard, on_event: OnEvent, stop: threading.Event) -> None:
         test = fakes.NAMES[shard.case]
+        on_event({"event": "begin", "case": shard.case})
         if test not in REDUCED:
-            raise UsageError(f"fuzzing.reduce: {test} cannot be reduced")
+            on_event({"event": "unreducible", "case": shard.case, "reason": f"{test} cannot be reduced"})
+            return
         small, others = REDUCED[test]
         for step in range(STEPS):
             if stop.wait(STEP_S):

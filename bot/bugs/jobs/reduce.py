@@ -9,7 +9,7 @@ from bot.bugs import reproduction
 from bot.bugs.reproduction import BugCase
 from bot.campaigns.provenance import origin
 from bot.campaigns.reduce.case_reduction import PROGRAM, traits_from_json
-from bot.errors import RunnerError
+from bot.errors import RunnerError, UsageError
 from bot.jobs.job_context import JobContext
 from bot.jobs.registry import job_kind
 from bot.reports import text
@@ -86,6 +86,9 @@ def _mismatch_reason(job_context: JobContext, known: BugCase, case: str) -> str:
 
 def _end_event(events: list[dict[str, Any]]) -> dict[str, Any]:
     found = [one for one in events if one.get("event") == "end"]
+    for one in events:
+        if one.get("event") == "unreducible":
+            raise UsageError(str(one["reason"]))
     if not found:
         raise RunnerError(f"{PROGRAM} ended before its end event; Assay's log has more")
     return found[-1]

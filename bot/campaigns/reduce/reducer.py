@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
 
 from bot.campaigns.classify.bug_matching import (
     KnownBug,
@@ -16,8 +18,9 @@ from bot.campaigns.classify.bug_matching import (
 from bot.campaigns.classify.classification import make_finding
 from bot.campaigns.context import Context
 from bot.campaigns.provenance import origin
-from bot.campaigns.reduce import case_reduction, program_text, reduction_selection
-from bot.campaigns.reduce.case_reduction import ReducedCase
+from bot.campaigns.reduce import batch_reduction, program_text, reduction_selection
+from bot.campaigns.reduce.batch_reduction import ReductionBatch
+from bot.campaigns.reduce.case_reduction import ReducedCase, read_reduction
 from bot.campaigns.run.extra_cases import ExtraCase, run_extra_cases
 from bot.campaigns.run.shards import Environment
 from bot.campaigns.services import Config
@@ -82,54 +85,51 @@ class FindingReducer:
     def reduce(self, chosen: list[Finding]) -> None:
         """Reduces the cases of these findings in order, within the budget."""
         known = self._known(chosen)
-        for at, finding in enumerate(chosen):
-            case = finding.case_id
-            row = known.get(case)
-            if row is None and not (refused := self._refusal_reason(finding)):
-                row = self._reduce(finding, f"{at + 1} of {len(chosen)}")
-            elif row is None:
-                self.why[case] = refused
-            if row is not None:
-                self._store(case, row)
+        waiting = [one for one in chosen if one.case_id not in known and not self.tried.get(one.case_id)]
+        allowed = waiting[: max(0, self.config.reduction.cases - len(self.tried))]
+        place = {one.case_id: at for at, one in enumerate(chosen, 1)}
+        for (new, old), findings in groupby(allowed, lambda one: (_is_regression(one), _fails_at_base(one))):
+            cases = [one.case_id for one in findings]
+            batch = ReductionBatch(
+                titles={case: f"{place[case]} of {len(chosen)}, {self._test(case)}" for case in cases},
+                environment=self.head,
+                passing_environment=self.base if new else None,
+                seconds=self.config.reduction.budget,
+                left=partial(self._left, self.config.budget if old else self.budget),
+            )
+            for case, attempt in batch_reduction.reduce(self.context, self.config, batch).items():
+                self.tried[case] = attempt.problem
+                if attempt.row is not None:
+                    known[case] = attempt.row
+        for one in chosen:
+            case = one.case_id
+            if case in known:
+                self._store(case, known[case])
+            else:
+                self.why[case] = self.tried.get(case) or self._refusal_reason()
 
-    def _reduce(self, finding: Finding, position: str) -> Reduction | None:
-        test = origin(self.context.corpus, finding.case_id).test
-        new = Classification(finding.classification) is Classification.REGRESSION
-        task = case_reduction.ReductionTask(
-            case=finding.case_id,
-            environment=self.head,
-            passing_environment=self.base if new else None,
-            seconds=min(self.config.reduction.budget, self._left(finding)),
-            title=f"{position}, {test}",
-        )
-        row, problem = case_reduction.reduce(self.context, self.config, task)
-        self.tried[finding.case_id] = problem
-        if problem:
-            self.why[finding.case_id] = problem
-        return row
+    def _test(self, case: str) -> str:
+        return origin(self.context.corpus, case).test
 
     def _store(self, case: str, row: Reduction) -> None:
-        small = case_reduction.read_reduction(row)
+        small = read_reduction(row)
         if small is None:
             self.why[case] = row.reason
         else:
             self.small[case] = small
 
-    def _refusal_reason(self, finding: Finding) -> str:
-        """Why a case is not reduced now, "" if it may be."""
-        if problem := self.tried.get(finding.case_id):
-            return problem
+    def _refusal_reason(self) -> str:
+        """Why a case was not begun."""
         if len(self.tried) >= self.config.reduction.cases:
             return f"{len(self.tried)} cases were reduced, the limit reduction.cases"
-        return "" if self._left(finding) > 0 else "the time for reducing was spent"
+        return "the time for reducing was spent"
 
-    def _left(self, finding: Finding) -> float:
+    def _left(self, budget: float) -> float:
+        """Seconds left of a budget, 0 once the campaign is to end early."""
         if self.context.end_early.is_set():
             return 0.0
-        new = Classification(finding.classification) not in reduction_selection.FAILING_AT_BASE
         with self.context.reading() as (_, campaign):
-            seconds_spent = campaigns.seconds_spent(campaign, self.context.step.state.value)
-        return (self.budget if new else self.config.budget) - seconds_spent
+            return budget - campaigns.seconds_spent(campaign, self.context.step.state.value)
 
     def _known(self, chosen: list[Finding]) -> dict[str, Reduction]:
         """Case → its reduction at head, or one of another toolchain that shows the same here."""
@@ -293,6 +293,14 @@ class FindingReducer:
         if missing := [case for case in cases if case not in self._read_traits]:
             self._read_traits |= program_text.program_traits(self.context, missing)
         return self._read_traits
+
+
+def _is_regression(finding: Finding) -> bool:
+    return Classification(finding.classification) is Classification.REGRESSION
+
+
+def _fails_at_base(finding: Finding) -> bool:
+    return Classification(finding.classification) in reduction_selection.FAILING_AT_BASE
 
 
 def _represents(extra_case: ExtraCase, finding: Finding) -> bool:

@@ -22,7 +22,7 @@ from bot.cli.common.options import (
 )
 from bot.cli.common.progress import StatusLine
 from bot.cli.exits import Exit
-from bot.errors import InfrastructureError
+from bot.errors import InfrastructureError, UsageError
 from bot.reports import reproducer
 from bot.reports.reference_outputs import add_reference_outputs
 from bot.reports.reproducer_pair import render_pair
@@ -108,6 +108,8 @@ def _reduce(shard: Shard, runs: int, budget: float, journal: Path) -> Event:
                 line.show(f"reducing: size {_size(event['size'])} after {event['run']} runs")
             elif kind == "other":
                 ended["others"].append(event["id"])
+            elif kind == "unreducible":
+                raise UsageError(str(event["reason"]))
             elif kind == "end":
                 ended.update(event)
 

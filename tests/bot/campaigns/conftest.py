@@ -22,7 +22,7 @@ class World:
     def __init__(self, folder: Path, **replaced: Any) -> None:
         self.clock = fakes.ManualClock()
         self.runner = fakes.Runner(self.clock)
-        self.tools = fakes.Tools()
+        self.tools = fakes.Tools(self.clock)
         self.reports = fakes.Reports()
         self.repositories = fakes.Repositories()
         self.settings = fakes.PlainSettings(folder)

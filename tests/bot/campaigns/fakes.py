@@ -247,7 +247,7 @@ class PlainShard:
     limit_factor: float = 1.0
 
     def to_json(self) -> dict[str, Any]:
-        return {"corpus": self.corpus, "case": self.cases[0], "toolchain": self.toolchain}
+        return {"corpus": self.corpus, "cases": list(self.cases), "toolchain": self.toolchain}
 
 
 def case_of(test: str) -> TestCase:
@@ -364,10 +364,15 @@ class Runner:
 
 
 class Tools:
-    """`fuzzing.migrate`, `fuzzing.prioritize` and `fuzzing.triage.program_text`."""
+    """`fuzzing.migrate`, `fuzzing.prioritize`, `fuzzing.reduce` and `fuzzing.triage.program_text`.
 
-    def __init__(self) -> None:
+    A reduction costs `seconds` of `clock`, if one is given.
+    """
+
+    def __init__(self, clock: ManualClock | None = None, seconds: float = 0.0) -> None:
+        self.clock, self.seconds = clock, seconds
         self.calls: list[str] = []
+        self.batches: list[list[str]] = []  # the tests given to each reducer
         self.beside: dict[str, str | None] = {}  # test → the toolchain it must pass on while it is reduced
         self.reduced: list[str] = []  # tests, in the order in which they were to be reduced
         self.asked: list[dict[str, str]] = []  # of rankings: option → value
@@ -381,13 +386,7 @@ class Tools:
         elif module == "fuzzing.prioritize":
             self.rank(args, on_event, stop)
         elif module == "fuzzing.reduce":
-            shard, named = (
-                json.loads(Path(args[0]).read_bytes()),
-                dict(zip(args[1::2], args[2::2], strict=True)),
-            )
-            beside = json.loads(Path(named["--passes"]).read_bytes()) if "--passes" in named else {}
-            self.beside[NAMES[shard["case"]]] = beside.get("toolchain")
-            self.reduce(shard, on_event)
+            self.reduce_all(args, on_event, stop)
         elif module == "fuzzing.triage.program_text":
             assert args[0] == "--corpus"
             for case_id in args[2:]:
@@ -395,13 +394,34 @@ class Tools:
                     traits = read_traits(NAMES[case_id])
                     on_event({"id": case_id, "program": f"program of {NAMES[case_id]}", "traits": traits})
 
+    def reduce_all(self, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
+        shard = json.loads(Path(args[0]).read_bytes())
+        given = list(zip(args[1::2], args[2::2], strict=True))
+        named = dict(given)
+        beside = json.loads(Path(named["--passes"]).read_bytes()) if "--passes" in named else {}
+        assert [name for name, _ in given].count("--journal") == len(shard["cases"])
+        self.batches.append([NAMES[case] for case in shard["cases"]])
+        spent = 0.0
+        for case in shard["cases"]:
+            if stop.is_set() or spent >= float(named["--within"]):
+                return
+            self.beside[NAMES[case]] = beside.get("toolchain")
+            on_event({"event": "begin", "case": case})
+            try:
+                self.reduce(shard | {"case": case}, on_event)
+            except UsageError as error:
+                on_event({"event": "unreducible", "case": case, "reason": str(error)})
+            spent += self.seconds
+            if self.clock is not None:
+                self.clock.advance(self.seconds)
+
     def reduce(self, shard: dict[str, Any], on_event: OnEvent) -> None:
         test = NAMES[shard["case"]]
         self.reduced.append(test)
         if test == DEADLY:
             raise RunnerError("fuzzing.reduce was killed by SIGSEGV and logged nothing")
         if test not in REDUCED:
-            raise UsageError(f"fuzzing.reduce: {test} cannot be reduced")
+            raise UsageError(f"{test} cannot be reduced")
         small, others = REDUCED[test]
         for name in (small, *others):
             Corpus(shard["corpus"]).add(case_of(name))

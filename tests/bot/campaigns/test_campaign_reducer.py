@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from bot.campaigns.classify.bug_matching import KnownBug
-from bot.campaigns.reduce.case_reduction import ReductionTask, journal_path
+from bot.campaigns.reduce.batch_reduction import ReductionBatch, journal_path
 from bot.campaigns.reduce.reducer import FindingReducer
 from bot.campaigns.run.shards import Environment
 from bot.campaigns.steps import reducing
@@ -48,8 +48,8 @@ def _reducing(world: World) -> None:
 def test_what_is_new_is_reduced_first_and_what_was_broken_last(world: World) -> None:
     world.push()
     world.run()
-    first, broken = world.tools.reduced[:3], world.tools.reduced[3:]
-    assert sorted(first) == ["Add_regressed", "Conv_regressed_wrong", "Cos_regressed_hang"]
+    first, broken = world.tools.reduced[:4], world.tools.reduced[4:]
+    assert sorted(set(first)) == ["Add_regressed", "Conv_regressed_wrong", "Cos_regressed_hang"]
     assert broken == [
         "Loop_supported_at_last",
         "Neg_changed",
@@ -142,6 +142,118 @@ def test_a_reducer_that_dies_costs_no_finding(world: World) -> None:
         assert reductions.get(session, row.case_id, HEAD) is None, "it may go better the next time"
 
 
+REGRESSED = ["Add_regressed", "Conv_regressed_wrong", "Cos_regressed_hang"]
+BROKEN = ["Loop_supported_at_last", "Neg_changed", "Not_changed_once", "Div_already_broken"]
+
+
+def dying(world: World, monkeypatch: pytest.MonkeyPatch, *tests: str, alone_too: bool = True) -> None:
+    """The reducer's process dies of these tests, and of others never."""
+    honest = world.tools.reduce
+
+    def reduce(shard: dict[str, Any], on_event: OnEvent) -> None:
+        test = NAMES[shard["case"]]
+        if test in tests and (alone_too or len(world.tools.batches[-1]) > 1):
+            world.tools.reduced.append(test)
+            raise RunnerError("fuzzing.reduce was killed by SIGSEGV and logged nothing")
+        honest(shard, on_event)
+
+    monkeypatch.setattr(world.tools, "reduce", reduce)
+
+
+def test_cases_that_must_pass_at_the_same_place_share_a_process(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fakes, "DEADLY", "")
+    world.push()
+    world.run()
+    assert sorted(world.tools.batches[0]) == REGRESSED
+    assert world.tools.batches[1:] == [BROKEN[:1], BROKEN[1:], ["Sub_other"]]
+
+
+def test_of_three_the_second_kills_the_process(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is tried again alone, and its death costs the others nothing."""
+    monkeypatch.setattr(fakes, "DEADLY", "")
+    campaign_id = world.push()
+    sizes = {IDS[test]: place for place, test in enumerate(REGRESSED)}
+    monkeypatch.setattr(FindingReducer, "size", lambda _, case: sizes.get(case, 9))
+    dying(world, monkeypatch, "Conv_regressed_wrong")
+    world.run()
+    assert world.tools.batches[:3] == [REGRESSED, ["Conv_regressed_wrong"], ["Cos_regressed_hang"]]
+    rows = found(world, campaign_id)
+    assert rows["Add_regressed"].reduced == SMALL_IDS["Add_small"]
+    assert "was killed by SIGSEGV" in rows["Conv_regressed_wrong"].reason
+    assert rows["Cos_regressed_hang"].reason.endswith("not reduced: Cos_regressed_hang cannot be reduced")
+    assert world.tools.reduced.count("Add_regressed") == 1
+    with world.database.reading() as session:
+        assert reductions.get(session, IDS["Conv_regressed_wrong"], HEAD) is None
+
+
+def test_a_case_that_dies_only_behind_others_is_reduced(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an earlier one wrote out of bounds is not held against it."""
+    monkeypatch.setattr(fakes, "DEADLY", "")
+    dying(world, monkeypatch, "Not_changed_once", "Div_already_broken", alone_too=False)
+    campaign_id = world.push()
+    world.run()
+    assert found(world, campaign_id)["Div_already_broken"].reduced == SMALL_IDS["Div_small"]
+    assert world.tools.batches[2:5] == [BROKEN[1:], ["Not_changed_once"], ["Div_already_broken"]]
+
+
+def test_a_process_that_dies_before_its_first_case_is_not_started_for_ever(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(args: object, on_event: object, stop: object) -> None:
+        world.tools.batches.append([])
+        raise RunnerError("fuzzing.reduce ended with status 3")
+
+    monkeypatch.setattr(world.tools, "reduce_all", die)
+    campaign_id = world.push()
+    world.run()
+    assert len(world.tools.batches) == len(REGRESSED + BROKEN), "each case is charged once"
+    assert world.campaign(campaign_id).state == "done"
+    assert "ended with status 3" in found(world, campaign_id)["Add_regressed"].reason
+
+
+def test_the_budget_ends_in_the_middle_of_a_process(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fakes, "DEADLY", "")
+    config = fakes.PlainConfig(budget=100.0, reduction=fakes.PlainReduction(budget=10.0, cases=10))
+    files = {fakes.CONFIG: fakes.to_bytes(config), fakes.PIN: b"standin==2"}
+    world.repositories.files["2" * 40] = files
+    world.tools.seconds = 60.0
+    campaign_id = world.push()
+    world.run()
+    assert len(world.tools.reduced) == 2, "after 120 s of 100 no other one begins"
+    rows = found(world, campaign_id)
+    assert [test for test in REGRESSED if rows[test].reason.endswith("the time for reducing was spent")] == [
+        test for test in REGRESSED if test not in world.tools.reduced
+    ]
+
+
+def test_what_ended_before_a_kill_is_not_reduced_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each result is committed as it comes, not when its process ends."""
+    monkeypatch.setattr(fakes, "DEADLY", "")
+    honest = world.tools.reduce
+
+    def kill(shard: dict[str, Any], on_event: OnEvent) -> None:
+        if len(world.tools.reduced) == 2:
+            raise KeyboardInterrupt
+        honest(shard, on_event)
+
+    monkeypatch.setattr(world.tools, "reduce", kill)
+    campaign_id = world.push()
+    with pytest.raises(KeyboardInterrupt):
+        world.run()
+    done = list(world.tools.reduced)
+    assert len(done) == 2
+    monkeypatch.setattr(world.tools, "reduce", honest)
+    world.run()
+    again = world.tools.batches[1]
+    assert again == [test for test in REGRESSED if test not in done]
+    assert found(world, campaign_id)["Add_regressed"].reduced == SMALL_IDS["Add_small"]
+    assert [world.tools.reduced.count(test) for test in REGRESSED] == [1, 1, 1]
+
+
 def test_a_reduction_that_cannot_be_read_is_not_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     real = world.tools.reduce
 
@@ -201,7 +313,9 @@ def test_another_campaign_on_the_toolchain_reduces_nothing_again(world: World) -
     world.tools.reduced.clear()
     again = world.push(head=AGAIN, base="1" + "a" * 39)
     world.run()
-    assert world.tools.reduced == ["Cos_regressed_hang"], "the only one without an answer"
+    assert world.tools.reduced == ["Cos_regressed_hang"], (
+        "the only one without an answer, alone from the start"
+    )
     assert found(world, again)["Add_regressed"].reduced == SMALL_IDS["Add_small"]
 
 
@@ -289,9 +403,10 @@ def test_what_is_new_must_stay_new_while_it_is_made_small(world: World) -> None:
 def test_journals_of_one_case_at_two_places_are_two(world: World) -> None:
     place = standins_place("CPU", "")
     others = [standins_place("GPU", ""), standins_place("CPU", "optimization=basic profile=isra")]
-    tasks = [ReductionTask(IDS["Add_regressed"], one, None, 1.0, "") for one in (place, *others)]
+    case = IDS["Add_regressed"]
+    tasks = [ReductionBatch({case: ""}, one, None, 1.0, lambda: 1.0) for one in (place, *others)]
     tasks += [replace(tasks[0], passing_environment=place)]
-    paths = {journal_path(world.settings.data_dir, task) for task in tasks}
+    paths = {journal_path(world.settings.data_dir, task, case) for task in tasks}
     assert len(paths) == 4
     assert all(path.parent == world.settings.data_dir / "reductions" for path in paths)
 

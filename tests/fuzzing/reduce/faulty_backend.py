@@ -8,6 +8,8 @@ would.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -58,6 +60,8 @@ FAULTS: dict[str, tuple[str, Match]] = {
 SLOW, SLOW_S = "slow-elu", 4.0
 #: An Elu alone fails in a process that has compiled before, as where a cache is spoiled.
 STALE = "stale-elu"
+#: A Tile fails, a Neg ends the process, and a Sin in a process that has compiled before.
+SEVERAL = "several"
 
 
 @register
@@ -65,7 +69,7 @@ class Faulty(Rewriter):
     """See the head of this file."""
 
     name: ClassVar[str] = "faulty"
-    options: ClassVar[dict[str, tuple[str, ...]]] = {"fault": (*FAULTS, STALE, SLOW)}
+    options: ClassVar[dict[str, tuple[str, ...]]] = {"fault": (*FAULTS, STALE, SLOW, SEVERAL)}
     _compiled = 0
 
     def rewrite(self, fault: str, model: Any, context: ModelContext) -> None:
@@ -79,6 +83,11 @@ class Faulty(Rewriter):
                 time.sleep(SLOW_S)
                 return
             fault = "hang-elu"
+        if fault == SEVERAL:
+            found = {node.op_type for node in model.graph.node}
+            if "Neg" in found or ("Sin" in found and self._compiled > 1):
+                os.kill(os.getpid(), signal.SIGSEGV)
+            fault = "crash-tile"
         kind, match = FAULTS[fault]
         for node in matching(match, model, context):
             if kind == "crash":
