@@ -142,6 +142,10 @@ def _classify_unstable(seen: CaseResults) -> ClassifiedCase:
 
 def _classify_against_passing_base(seen: CaseResults, reason: str) -> ClassifiedCase:
     passed, total = seen.base_runs
+    if not passed and total:  # it passed beside other cases, such as one whose numbers it found in memory
+        return _finding(
+            seen, Classification.ALREADY_BROKEN, f"passes in none of {total} fresh runs at base either"
+        )
     if passed < total:
         return _finding(
             seen, Classification.FLAKY, f"passes in only {passed} of {total} fresh runs at base: not new here"
