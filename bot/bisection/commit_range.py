@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from bot.bisection.release_probe import BisectionQuery
-from bot.commit_files import CommitMessage, TreeSource
+from bot.commit_files import CommitFiles, CommitMessage, TreeSource
 from bot.errors import UsageError
 from bot.toolchains import ToolchainSpec
 
@@ -18,6 +18,11 @@ _PULL_REQUEST = re.compile(r"\(#(\d{1,10})\)$|^Merge pull request #(\d{1,10})\b"
 
 class History(TreeSource, Protocol):
     """The commits of one repository (`LocalRepository`, `bot.github.mirrored_repository`)."""
+
+    @property
+    def target(self) -> str:
+        """Its name on the server, "" for a folder."""
+        ...
 
     def merge_base(self, one: str, other: str, /) -> str:
         """The commit at which two lines parted, "" if they have none in common."""
@@ -87,6 +92,20 @@ class CommitQuery(BisectionQuery):
     def spec(self, release: str) -> ToolchainSpec:
         """The toolchain of a commit."""
         return self.toolchain(release)
+
+
+def files_of(repository: History, sha: str) -> CommitFiles:
+    """The files of a commit, under the name that campaigns give the repository: toolchains are shared."""
+    return CommitFiles(repository, repository.target, sha)
+
+
+def merged_range(repository: History, sha: str) -> CommitRange | None:
+    """The commits that a merge brought, from where its branch began; None for other commits."""
+    parents = repository.parents(sha)
+    if len(parents) < 2:
+        return None
+    begin = repository.merge_base(parents[0], parents[1])
+    return CommitRange(begin, parents[1]) if begin else None
 
 
 def tagged_range(repository: History, answer: Mapping[str, Any]) -> CommitRange | None:

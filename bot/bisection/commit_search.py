@@ -1,114 +1,103 @@
-"""Searches the commit with a change; of a merge, the commit of the merged branch that brought it."""
+"""Searches the commit with a change by the provisioners of a configuration, one kind after another."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
-from bot.bisection.commit_range import CommitQuery, CommitRange, describe_commit
-from bot.bisection.commit_sources import Reach, Sources, over_two_wheels
-from bot.bisection.release_probe import BisectionQuery
-from bot.bisection.search import ResultKind, max_probed
-from bot.toolchains.registry import OnProgress
+from bot import toolchains
+from bot.bisection.build_search import BuildStage
+from bot.bisection.commit_plan import CommitQuestion, Provision, Resolve, Stage
+from bot.bisection.commit_range import CommitRange, History, files_of
+from bot.bisection.index_search import IndexStage
+from bot.bisection.overlay_search import OverlayStage
+from bot.bisection.report import is_doubtful
+from bot.bisection.search import ResultKind
+from bot.config import RepositoryConfig
+from bot.config.layouts import recognize
+from bot.errors import ConfigError, ProvisionError
 
-#: Bisects commits, oldest first; the result is that of `bot.bisection.report.result_to_json`.
-Bisect = Callable[[CommitQuery, CommitRange, Sequence[str]], dict[str, Any]]
+#: Stages of their own; neighbors of all other provisioners are one, which takes the first that can make a
+#: commit.
+_ALONE = ("overlay", "index")
+#: What an answer is worth, beside one that names two commits.
+_WORTH = {ResultKind.FOUND: 4, ResultKind.RANGE: 3, ResultKind.UNRELIABLE: 2, ResultKind.ERROR: 0}
 
 
-def search_commits(
-    choices: Iterable[Sources],
+def list_stages(
+    repository: History,
     between: CommitRange,
-    query: BisectionQuery,
-    bisect: Bisect,
-    progress: OnProgress,
-) -> dict[str, Any]:
-    """The result of `bisect`, with the commits that it names and the wheel that they were laid over.
+    config: RepositoryConfig,
+    data_dir: Path,
+    resolve: Resolve = toolchains.resolve,
+    provision: Provision = toolchains.provision,
+) -> list[Stage]:
+    """The stages of a configuration's provisioners, in order.
 
-    `choices` are those of `list_sources`. The commits that work over the wheel of the last one are searched
-    first, and older ones over an older wheel only if the change lies before them.
+    Commits between two wheels of an index are searched by `overlay` if nothing follows `index` and the
+    repository is a known compiler's.
     """
-    sources, answer = _search_choices(choices, between, query, bisect, progress)
-    merge = str(answer["release"] or "")
-    branch = sources.merged(merge) if answer["kind"] == ResultKind.FOUND.value else None
-    if branch is None or branch.good == branch.bad:
-        return answer
-    progress(f"{merge[:12]} is a merge: searching the commits that it brought")
-    inner = _search(sources, branch, query, bisect, progress)
-    if inner["kind"] != ResultKind.FOUND.value:
-        return answer  # the branch alone does not show it: the merge brought it
-    inner["commits"]["release"]["merge"] = merge
-    return inner
+    names = list(config.toolchain.provisioner)
+    if names[-1] == "index" and "overlay" not in names:
+        read = files_of(repository, between.bad)
+        layout = recognize(lambda path: read(path) is not None)
+        names += ["overlay"] if layout is not None and layout.backend == config.backend else []
+    stages: list[Stage] = []
+    for alone, listed in groupby(names, key=lambda name: name if name in _ALONE else ""):
+        if alone == "overlay":
+            stages.append(OverlayStage(repository, config, data_dir, resolve, provision))
+        elif alone == "index":
+            stages.append(IndexStage(repository, config, data_dir, resolve))
+        else:
+            stages.append(BuildStage(repository, config, data_dir, resolve, tuple(listed)))
+    return stages
 
 
-def _search_choices(
-    choices: Iterable[Sources],
-    between: CommitRange,
-    query: BisectionQuery,
-    bisect: Bisect,
-    progress: OnProgress,
-) -> tuple[Sources, dict[str, Any]]:
-    """The answer, and the sources that gave it."""
-    tried = []
-    for one in choices:
-        answer = _search(one, between, query, bisect, progress, more=not one.complete)
-        if one.complete or _is_final(answer, fixed_by=query.fixed_by):
-            return one, answer
-        tried.append(one)
-    progress("the change lies before these commits: looking for those that work over an older wheel")
-    chosen = over_two_wheels(tried, between, progress)
-    return chosen, _search(chosen, between, query, bisect, progress)
+def search_commits(stages: Iterable[Stage], between: CommitRange, question: CommitQuestion) -> dict[str, Any]:
+    """The answer of the first stage that names one commit; else the best.
 
-
-def _is_final(answer: Mapping[str, Any], *, fixed_by: bool) -> bool:
-    """Whether older commits would not change an answer: a change was found, the last commit answers the
-    question alone, or the time is over.
+    Commits between the two that one stage names are searched by the next. What a stage cannot make is left to
+    the next. `earlier` of the answer holds the answers of the stages before, `passed_over` why others gave
+    none. Raises what the last stage raises, if no other gave an answer.
     """
-    last_decides = ResultKind.HORIZON if fixed_by else ResultKind.NEVER
-    final = {kind.value for kind in (ResultKind.FOUND, ResultKind.RANGE, ResultKind.ERROR, last_decides)}
-    return answer["kind"] in final or bool(answer.get("untried"))
+    best: dict[str, Any] | None = None
+    earlier: list[dict[str, Any]] = []
+    passed_over: list[str] = []
+    failure: ConfigError | ProvisionError | None = None
+    part = between
+    for stage in stages:
+        try:
+            answer = stage.search(part, question)
+        except (ConfigError, ProvisionError) as error:
+            if isinstance(error, ProvisionError) and error.transient:
+                raise
+            failure = error
+            passed_over.append(f"{stage.name}: {error}")
+            question.progress(f"{stage.name} cannot be searched by: {error}")
+            continue
+        answer["stage"] = stage.name
+        if best is None or _worth(answer) >= _worth(best):
+            best = answer
+        earlier.append(answer)
+        if _is_final(answer):
+            break
+        if answer["kind"] == ResultKind.RANGE.value and not is_doubtful(answer):
+            part = CommitRange(answer["before"], answer["release"])
+    if best is None:
+        assert failure is not None
+        raise failure
+    if part != between:
+        best["range"] = str(between)
+    return best | {"earlier": [one for one in earlier if one is not best], "passed_over": passed_over}
 
 
-def _search(
-    sources: Sources,
-    between: CommitRange,
-    query: BisectionQuery,
-    bisect: Bisect,
-    progress: OnProgress,
-    *,
-    more: bool = False,
-) -> dict[str, Any]:
-    """The answer over these sources. more: commits that they leave out may be searched over others."""
-    reach = sources.reach(sources.revisions(between), progress, presumed=more)
-    shas = reach.usable
-    why = "likely need what this wheel lacks: left for later" if more else "work with no wheel: not searched"
-    for left_out in filter(None, (reach.before, reach.between)):
-        ends = " to ".join(dict.fromkeys(left_out[at][:12] for at in (0, -1)))
-        progress(f"{len(left_out)} commits, {ends}, {why}")
-    progress(
-        f"{between}: {len(shas)} commits differ in the compiler's Python sources, "
-        f"at most {max_probed(len(shas))} to try unless some are skipped"
-    )
-    if native := sources.out_of_reach(between):
-        progress(f"{native} commits change compiler code that the toolchains leave out: not searched")
-    answer = bisect(sources.query(query, reach), between, shas)
-    named = {
-        key: describe_commit(sources.repository.message(answer[key])) if answer[key] else None
-        for key in ("release", "before")
-    }
-    return answer | {"commits": named, "over": _wheels(sources, reach)} | _across_wheels(answer, reach)
+def _is_final(answer: Mapping[str, Any]) -> bool:
+    """Whether a further stage would not tell more: one commit is named, or the time is over."""
+    found = answer["kind"] == ResultKind.FOUND.value and not is_doubtful(answer)
+    return found or bool(answer.get("untried"))
 
 
-def _wheels(sources: Sources, reach: Reach) -> str:
-    if not (reach.older and sources.older):
-        return sources.like.label
-    return f"{sources.like.label}; up to {reach.older[-1][:12]}: {sources.older.label}"
-
-
-def _across_wheels(answer: Mapping[str, Any], reach: Reach) -> dict[str, Any]:
-    """What changes in an answer that names commits over different wheels: it may be the wheels, or a commit
-    between those two.
-    """
-    last = reach.older[-1:]
-    if not last or (answer["before"], answer["release"]) != (last[0], reach.newer[0]):
-        return {}
-    return {"kind": ResultKind.RANGE.value, "between": list(reach.between), "across_wheels": True}
+def _worth(answer: Mapping[str, Any]) -> int:
+    return _WORTH.get(ResultKind(answer["kind"]), 1)

@@ -1,4 +1,4 @@
-"""How the commits of a range become toolchains: their sources over one wheel, or over two.
+"""How the commits of a range become toolchains of `overlay`: their sources over one wheel, or over two.
 
 Commits whose compiler sources are equal to those of the commit before are left out: nothing can tell them
 apart. All are laid over the wheel of the last commit, so that two of them differ in nothing else. Older
@@ -17,20 +17,16 @@ from math import floor, log2
 from pathlib import Path
 
 from bot import toolchains
-from bot.bisection.commit_range import CommitQuery, CommitRange, History
+from bot.bisection.commit_plan import Provision, Resolve
+from bot.bisection.commit_range import CommitRange, History, files_of
 from bot.bisection.commits import revisions
-from bot.bisection.release_probe import BisectionQuery
-from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig
-from bot.errors import BrokenSourcesError, CheckUnfinishedError, UsageError
+from bot.errors import BrokenSourcesError, CheckUnfinishedError, ConfigError
 from bot.toolchains import ToolchainSpec
 from bot.toolchains.overlay import find_layout
 from bot.toolchains.registry import OnProgress
 from bot.toolchains.unreachable_sources import needed_names
 
-#: As `toolchains.resolve` and `toolchains.provision`.
-Resolve = Callable[[RepositoryConfig, ReadFile, Path], ToolchainSpec]
-Provision = Callable[[ToolchainSpec, Path, OnProgress], object]
 #: As `bot.toolchains.unreachable_sources.needed_names`.
 Needs = Callable[[ToolchainSpec], frozenset[str]]
 
@@ -78,7 +74,7 @@ class Sources:
     def spec(self, sha: str, *, older: bool = False) -> ToolchainSpec:
         """The toolchain of a commit."""
         like = self.older if older and self.older else self.like
-        made = self.resolve(self._over_wheel_of(like), CommitFiles(self.repository, "", sha), self.data_dir)
+        made = self.resolve(self._over_wheel_of(like), files_of(self.repository, sha), self.data_dir)
         return replace(made.like(like), otherwise=None, label=f"{like.label}, {sha[:12]}")
 
     def _over_wheel_of(self, like: ToolchainSpec) -> RepositoryConfig:
@@ -138,20 +134,6 @@ class Sources:
         native = [path.rstrip("/") for path in self.like.unreachable if path not in laid]
         return len(self.repository.commits("", between.good, between.bad, native)) if native else 0
 
-    def query(self, query: BisectionQuery, reach: Reach) -> CommitQuery:
-        """The same question about commits, of which none is tried beyond the search: each is a toolchain."""
-        known = {name: getattr(query, name) for name in BisectionQuery.__dataclass_fields__} | {"further": 0}
-        older = frozenset(reach.older)
-        return CommitQuery(**known, toolchain=lambda sha: self.spec(sha, older=sha in older))
-
-    def merged(self, sha: str) -> CommitRange | None:
-        """The commits that a merge brought, from where its branch began; None for other commits."""
-        parents = self.repository.parents(sha)
-        if len(parents) < 2:
-            return None
-        begin = self.repository.merge_base(parents[0], parents[1])
-        return CommitRange(begin, parents[1]) if begin else None
-
 
 def list_sources(
     repository: History,
@@ -167,12 +149,12 @@ def list_sources(
     first, of its folders those that most likely work with most commits; and of other wheels only one with
     which both ends work, which is the last.
 
-    Raises UsageError if the repository is another compiler's, ProvisionError if no wheel works.
+    Raises ConfigError if the repository is another compiler's, ProvisionError if no wheel works.
     """
-    bad = CommitFiles(repository, "", between.bad)
+    bad = files_of(repository, between.bad)
     layout = find_layout(bad)
     if layout.backend != config.backend:
-        raise UsageError(f"--repo is a repository of {layout.backend}: use --backend {layout.backend}")
+        raise ConfigError(f"this is a repository of {layout.backend}: use --backend {layout.backend}")
     wanted = config.toolchain.model_copy(update={"provisioner": ["overlay"]})
     config = config.model_copy(update={"toolchain": wanted})
     candidates = resolve(config, bad, data_dir).candidates()
@@ -218,7 +200,7 @@ def over_two_wheels(found: Sequence[Sources], between: CommitRange, progress: On
 
 def _older(sources: Sources, good: str) -> ToolchainSpec | None:
     """The same folders over another wheel, the nearest to the good end; None if there is none."""
-    commit = CommitFiles(sources.repository, "", good)
+    commit = files_of(sources.repository, good)
     for candidate in sources.resolve(sources.config, commit, sources.data_dir).candidates():
         if _folders(candidate) == _folders(sources.like) and _wheel(candidate) != _wheel(sources.like):
             return candidate

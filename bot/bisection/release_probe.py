@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from bot.bisection.decision_rule import Counts, DecisionRule
 from bot.bisection.journal import Journal
 from bot.bisection.search import BisectionResult, ResultKind, bisect
-from bot.errors import CheckUnfinishedError, ProvisionError, RunnerError, ToolchainError
+from bot.errors import CheckUnfinishedError, ConfigError, ProvisionError, RunnerError, ToolchainError
 from bot.runners.protocol import Event, OnEvent
 from bot.toolchains import ToolchainSpec, provision
 from bot.toolchains.existing import public_version
@@ -54,6 +54,16 @@ class Build(Protocol):
     @property
     def python(self) -> str | Path:
         """Path of its interpreter."""
+        ...
+
+    @property
+    def spec(self) -> ToolchainSpec:
+        """What was made, of several candidates the one that could be."""
+        ...
+
+    @property
+    def passed_over(self) -> Sequence[str]:
+        """Why the candidates before it could not be made."""
         ...
 
 
@@ -121,16 +131,19 @@ def _name(requirement: str) -> str:
 class ReleaseResult:
     """Result of one release.
 
-    outcomes  of its runs, in order
-    failure   why there are none, or no more; "" if all ran
-    tried     False if the time was spent before
+    spec         its toolchain; None if there can be none
+    outcomes     of its runs, in order
+    failure      why there are none, or no more; "" if all ran
+    tried        False if the time was spent before
+    passed_over  why it was not made by earlier provisioners
     """
 
     release: str
-    toolchain: str
+    spec: ToolchainSpec | None
     outcomes: list[Outcome] = field(default_factory=list)
     failure: str = ""
     tried: bool = True
+    passed_over: tuple[str, ...] = ()
 
 
 @dataclass
@@ -177,46 +190,65 @@ class ReleaseProbe:
     def __call__(self, revision: int, runs: int) -> Counts:
         """What further `runs` runs of a release did; no runs if it cannot be had, or the time is spent."""
         release = self._releases[revision]
-        spec = self._question.spec(release)
-        probed = self.probed.setdefault(revision, ReleaseResult(release, spec.digest))
-        known = self._journal.outcomes(spec.digest)[len(probed.outcomes) :][:runs]
+        probed = self.probed.get(revision) or self._begin(release)
+        self.probed[revision] = probed
+        if probed.spec is None:
+            self._on_line(f"{release}: {probed.failure}")
+            return Counts()
+        known = self._journal.outcomes(probed.spec.digest)[len(probed.outcomes) :][:runs]
         if not known and not probed.outcomes and self._out_of_time():
             probed.tried = False
             return Counts()
-        fresh, failure = self._run(spec, release, runs - len(known))
+        fresh, failure = self._run(probed, runs - len(known))
         probed.outcomes += known + fresh
         probed.failure = "" if failure is None else _on_one_line(failure)
         self.cost.replayed += len(known)
         self.cost.runs += len(fresh)
-        self._on_line(f"{spec.label}: {tally(known + fresh) or probed.failure}")
+        self._on_line(f"{probed.spec.label}: {tally(known + fresh) or probed.failure}")
         return self._count(known + fresh, runs, failure)
 
-    def _run(self, spec: ToolchainSpec, release: str, runs: int) -> tuple[list[Outcome], ProbeError | None]:
+    def _begin(self, release: str) -> ReleaseResult:
+        """A release before its runs; of several toolchains that may be made, the first with known runs."""
+        try:
+            spec = self._question.spec(release)
+        except ConfigError as error:
+            return ReleaseResult(release, None, failure=_on_one_line(error))
+        candidates = spec.candidates()
+        known = next((one for one in candidates if self._journal.outcomes(one.digest)), None)
+        return ReleaseResult(release, known or spec, passed_over=spec.passed_over)
+
+    def _run(self, probed: ReleaseResult, runs: int) -> tuple[list[Outcome], ProbeError | None]:
         """The outcomes of so many runs; fewer, or none, and why, where it failed."""
         outcomes: list[Outcome] = []
 
         def take(event: Event) -> None:
             if event["event"] == "outcome":
                 outcome = Outcome.from_json(event["outcome"])
-                self._journal.add(spec.digest, release, outcome)
+                assert probed.spec is not None
+                self._journal.add(probed.spec.digest, probed.release, outcome)
                 outcomes.append(outcome)
 
         if not runs:
             return outcomes, None
         try:
-            self._runner.run(self._shard(self._make_toolchain(spec), runs), take, threading.Event())
+            toolchain = self._make_toolchain(probed)
+            self._runner.run(self._shard(toolchain, runs), take, threading.Event())
         except (ProvisionError, RunnerError, ToolchainError) as error:
             return outcomes, error
         return outcomes, None
 
-    def _make_toolchain(self, spec: ToolchainSpec) -> Build:
+    def _make_toolchain(self, probed: ReleaseResult) -> Build:
+        """Makes it; all runs of a release are on the one that is made first."""
+        assert probed.spec is not None
         steps: list[str] = []
 
         def progress(line: str) -> None:
             steps.append(line)
             self._on_line(line)
 
-        ready = self._make(spec, self._data_dir, progress)
+        ready = self._make(probed.spec, self._data_dir, progress)
+        probed.spec = ready.spec
+        probed.passed_over = tuple(ready.passed_over) or probed.passed_over
         self.cost.installs += any(not step.endswith((" before", "there")) for step in steps)
         return ready
 
@@ -363,7 +395,7 @@ def tally(outcomes: Sequence[Outcome]) -> str:
     return ", ".join(f"{verdict} ×{times}" for verdict, times in seen.most_common())
 
 
-def _on_one_line(failure: ProbeError) -> str:
+def _on_one_line(failure: Exception) -> str:
     """The message without the toolchain's folder and the advice to pin others."""
     lines = [line.strip() for line in str(failure).splitlines() if not line.startswith("To fix:")]
     return re.sub(r"\S+/bin/python\b", "its python", " ".join(lines))

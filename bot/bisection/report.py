@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.bisection.commit_range import CommitRange
@@ -19,6 +20,14 @@ from fuzzing.outcomes import Verdict
 _SUBJECT = 80  # characters of a commit's subject
 _LISTED = 8  # of commits that could not be judged
 _SUMMARY = 96  # characters of what a release did, for a line of a terminal
+_SKIPPED = 12  # of releases or commits that were skipped, in the table
+_TOOLCHAINS = {
+    "overlay": "The Python sources of each commit were laid over {over}",
+    "source": "Each commit was built by the commands of the configuration",
+    "artifact": "The wheel that the repository's CI built of each commit was installed",
+    "index": "The last nightly wheel from before each commit was installed",
+    "release": "The release that each commit pins was installed",
+}
 _STATUS_LABELS = {
     RevisionStatus.CLEAN: ("✓", "clean"),
     RevisionStatus.FAILING: ("✗", "fails"),
@@ -86,11 +95,14 @@ def result_to_json(
 
 
 def _row(probed: ReleaseResult, classified: ClassifiedRevision, *, any_reworded: bool) -> dict[str, Any]:
-    counts = classified.counts
+    counts, spec = classified.counts, probed.spec
     summaries = [outcome.summary for outcome in probed.outcomes]
     return {
         "release": probed.release,
-        "toolchain": probed.toolchain,
+        "toolchain": spec.digest if spec else "",
+        "provisioner": spec.provisioner if spec and probed.outcomes else "",
+        "made": spec.label if spec and probed.outcomes else "",
+        "passed_over": list(probed.passed_over),
         "judgement": classified.status.value,
         "bad": counts.bad,
         "good": counts.good,
@@ -115,8 +127,20 @@ def format_lines(answer: dict[str, Any]) -> list[str]:
         *(f"  {line}" for line in _evidence_lines(answer)),
         f"  {tried}{spent}, {seconds(cost['seconds'])}",
         "",
-        *_table(answer["probed"], _short if "commits" in answer else str),
+        *_table(answer["probed"], commits="commits" in answer),
     ]
+
+
+def describe_toolchains(answer: Mapping[str, Any]) -> str:
+    """How the releases or commits that were tried became toolchains, in one sentence without its end."""
+    if "commits" not in answer:
+        return "Each release was installed into a clean environment"
+    made = Counter(row.get("provisioner", "") for row in answer["probed"])
+    ways = {name: count for name, count in made.items() if name}
+    if len(ways) > 1:
+        return f"The commits were made by {', '.join(f'{name} ({count})' for name, count in ways.items())}"
+    way = next(iter(ways), "overlay" if answer.get("over") else "")
+    return _TOOLCHAINS.get(way, "No commit could be made").format(over=answer.get("over", ""))
 
 
 def rerun_command(answer: Mapping[str, Any]) -> str:
@@ -153,10 +177,15 @@ def _headline(answer: dict[str, Any]) -> str:
     refused = any(row["release"] == answer["before"] and not row["passed"] for row in answer["probed"])
     verb = "stopped failing" if fixed else "began to fail"
     was = "still fails" if fixed else "refuses it" if refused else "does not fail"
-    hedge = "perhaps " if kind is ResultKind.UNRELIABLE or answer.get("across_wheels") else ""
+    hedge = "perhaps " if kind is ResultKind.UNRELIABLE or is_doubtful(answer) else ""
     if answer["between"]:
         return f"{hedge}{verb} after {before}, in {release} at the latest"
     return f"{hedge}{verb} in {release}; {before} {was}"
+
+
+def is_doubtful(answer: Mapping[str, Any]) -> bool:
+    """Whether the change may be of how the two commits that are named were made."""
+    return bool(answer.get("across_wheels") or answer.get("across_provisioners"))
 
 
 def _named(answer: Mapping[str, Any], key: str) -> str:
@@ -191,11 +220,20 @@ def _evidence_lines(answer: dict[str, Any]) -> list[str]:
     grounds = []
     name = _short if "commits" in answer else str
     unclear = [one for one in answer["between"] if one not in answer.get("untried", ())]
-    if unclear:
+    if wheels := answer.get("wheels"):
+        number = len(answer["between"]) + 1
+        grounds.append(f"{pluralize(number, 'commit')} between the wheels {wheels[0]} and {wheels[1]}")
+    elif unclear:
         more = f" and {len(unclear) - _LISTED} more" if len(unclear) > _LISTED else ""
         grounds.append(f"could not be judged: {', '.join(map(name, unclear[:_LISTED]))}{more}")
     if answer.get("across_wheels"):
         grounds.append("the two commits work over different wheels only: the change may be of the wheels")
+    if answer.get("across_provisioners"):
+        grounds.append("the two commits were made differently: the change may be of that")
+    if answer.get("compared_by"):
+        grounds.append(
+            f"they were made differently, and both by {answer['compared_by']} with the same result"
+        )
     left = [one for one in answer["between"] if one in answer.get("untried", ())]
     if left:
         grounds.append(f"not tried within the time limit: {', '.join(left)}")
@@ -205,22 +243,41 @@ def _evidence_lines(answer: dict[str, Any]) -> list[str]:
     if answer["confidence"]:
         percent = min(99.9, int(answer["confidence"] * 1000) / 10)
         grounds.append(f"confidence {percent:g} %, at a rate of failure of {answer['rate']:.0%}")
+    if "commits" in answer:
+        sentence = describe_toolchains(answer)
+        grounds.append(f"{sentence[0].lower()}{sentence[1:]}")
+    grounds += [f"before, by {one['stage']}: {_headline(one)}" for one in answer.get("earlier", ())]
+    grounds += [f"not by {one_line(why)}" for why in answer.get("passed_over", ())]
     return grounds
 
 
-def _table(rows: Sequence[dict[str, Any]], name: Callable[[str], str]) -> list[str]:
+def _table(rows: Sequence[dict[str, Any]], *, commits: bool) -> list[str]:
+    """A line for each release or commit that was tried; of those skipped only the first ones."""
+    skipped = [row for row in rows if row["judgement"] == RevisionStatus.SKIPPED.value]
+    left_out = [id(row) for row in skipped[_SKIPPED:]]
+    listed = [row for row in rows if id(row) not in left_out]
     cells = [
-        (*_STATUS_LABELS[RevisionStatus(row["judgement"])], name(row["release"]), _verdicts(row))
-        for row in rows
+        (
+            *_STATUS_LABELS[RevisionStatus(row["judgement"])],
+            *((_short(row["release"]), _maker(row)) if commits else (row["release"],)),
+            _verdicts(row),
+        )
+        for row in listed
     ]
-    widths = [max(len(cell[column]) for cell in cells) for column in range(4)] if cells else []
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     shown = []
-    for cell, row in zip(cells, rows, strict=True):
+    for cell, row in zip(cells, listed, strict=True):
         columns = "  ".join(text.ljust(width) for text, width in zip(cell, widths, strict=True))
         message = row["summary"] if row["judgement"] != "clean" or row["other"] else ""
         summary = cut(one_line(message or row["trouble"]), _SUMMARY)
         shown.append(f"  {columns}  {summary}".rstrip())
-    return shown
+    return [*shown, f"  and {len(left_out)} more skipped"] if left_out else shown
+
+
+def _maker(row: Mapping[str, Any]) -> str:
+    """What made the toolchain of a commit; of wheels of an index, which one."""
+    provisioner = str(row.get("provisioner", ""))
+    return str(row["made"]) if provisioner in ("index", "release") else provisioner
 
 
 def _verdicts(row: dict[str, Any]) -> str:

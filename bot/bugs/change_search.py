@@ -10,8 +10,8 @@ from typing import Any
 
 from bot.approval import NotApprovedError
 from bot.bisection.search import ResultKind
-from bot.bugs.release_bisection import ReleaseBisection
-from bot.errors import ProvisionError
+from bot.bugs.release_bisection import OF_COMMITS, ReleaseBisection
+from bot.errors import ConfigError, ProvisionError
 from bot.store import campaigns, findings
 
 
@@ -48,8 +48,8 @@ def _find_commit(
         return search.find_commit(since, fixed_by=fixed_by)
     except NotApprovedError:  # of a fork's pull request only the head is approved
         return None
-    except ProvisionError as error:
-        if error.transient:
+    except (ConfigError, ProvisionError) as error:
+        if isinstance(error, ProvisionError) and error.transient:
             raise
         search.job_context.progress(0, 0, f"no commit can be searched: {error}")
         return None
@@ -58,4 +58,4 @@ def _find_commit(
 def _is_own_repository(search: ReleaseBisection) -> bool:
     with search.job_context.database.reading() as session:
         digest = search.known.campaign.head_toolchain or ""
-        return campaigns.toolchain(session, digest).provisioner == "overlay"
+        return campaigns.toolchain(session, digest).provisioner in OF_COMMITS

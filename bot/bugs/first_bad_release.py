@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from bot.bisection.report import format_lines, rerun_command
+from bot.bisection.report import describe_toolchains, format_lines, rerun_command
 from bot.bisection.search import ResultKind
 from bot.bugs.issue_updates import post
 from bot.bugs.release_bisection import BISECTABLE
@@ -171,5 +171,5 @@ def _render_result(bug: Bug, answer: Mapping[str, Any]) -> str:
         table="\n".join(lines[1:]),
         again=rerun_command(answer),
         back=back,
-        over=answer.get("over", ""),
+        made=describe_toolchains(answer),
     )

@@ -13,12 +13,12 @@ from typing import Any, TypeVar, cast
 from packaging.version import Version
 
 from bot.approval import require_approval
+from bot.bisection.commit_plan import CommitQuestion
 from bot.bisection.commit_range import CommitRange, release_commit, tagged_range
-from bot.bisection.commit_search import search_commits
-from bot.bisection.commit_sources import list_sources
+from bot.bisection.commit_search import list_stages, search_commits
 from bot.bisection.decision_rule import DecisionRule
 from bot.bisection.journal import Journal
-from bot.bisection.release_probe import BisectionQuery, ReleaseProbe, bisect_releases
+from bot.bisection.release_probe import BisectionQuery, MakeToolchain, ReleaseProbe, bisect_releases
 from bot.bisection.releases import Range, releases
 from bot.bisection.report import result_to_json
 from bot.bisection.search import ResultKind
@@ -42,8 +42,10 @@ from fuzzing.execute.shard import Shard
 
 Result = TypeVar("Result")
 
-#: Provisioners whose toolchains are releases, or commits over the wheel of one.
-BISECTABLE = frozenset({"release", "overlay"})
+#: Provisioners whose toolchains are commits of a compiler's own repository.
+OF_COMMITS = frozenset({"overlay", "source", "artifact", "index"})
+#: Those and releases.
+BISECTABLE = OF_COMMITS | {"release"}
 #: How far back the default range goes. Calendar versions count years.
 YEARS = 3
 
@@ -119,7 +121,7 @@ class ReleaseBisection:
                 journal,
                 _StoppableRunner(job_context, stop),
                 lambda line: on_event({"note": line}),
-                make=job_context.services.provision,
+                make=cast("MakeToolchain", job_context.services.provision),
                 out_of_time=lambda: self.seconds is not None and time.monotonic() - began > self.seconds,
             )
             answer, probed = bisect_releases(release_probe, len(ordered), DecisionRule())
@@ -145,22 +147,21 @@ class ReleaseBisection:
         def note(line: str) -> None:
             on_event({"note": line})
 
-        choices = list_sources(
+        stages = list_stages(
             history,
             between,
             self.known.config,
             self.job_context.settings.data_dir,
-            note,
             resolve=self._resolve_approved,
             provision=services.provision,
         )
-        return search_commits(
-            choices,
-            between,
+        question = CommitQuestion(
+            history,
             replace(self._question(), fixed_by=fixed_by),
             lambda query, wanted, found: self._bisect(query, wanted, found, on_event, stop),
             note,
         )
+        return search_commits(stages, between, question)
 
     def _resolve_approved(self, config: RepositoryConfig, read: ReadFile, _data_dir: Path) -> ToolchainSpec:
         """The toolchain of a commit, of which all that is searched are made. Raises NotApprovedError.
@@ -201,7 +202,7 @@ def release_range(job_context: JobContext, known: BugCase, requested: str = "") 
     """The releases to search: those in `requested`, else up to the last one that showed the bug.
 
     The range starts at the last release that passed a retest, else YEARS back.
-    Raises RefusalError if the bug's builds are not releases.
+    Raises RefusalError if the bug's builds are neither releases nor commits.
     """
     shown = job_context.job_spec.arguments.get("toolchain") or known.campaign.head_toolchain
     package = known.config.toolchain.package or backends.get(known.config.backend).package
@@ -210,11 +211,12 @@ def release_range(job_context: JobContext, known: BugCase, requested: str = "") 
         passed = _last_passing_release(session, known.bug, package)
     if toolchain.provisioner not in BISECTABLE or package not in toolchain.versions:
         raise RefusalError(
-            f"its builds are not releases of {package}; the provisioner is {toolchain.provisioner!r}"
+            f"its builds are neither releases nor commits of {package}; the provisioner is "
+            f"{toolchain.provisioner!r}"
         )
     if requested:
         return Range.parse(f"{package}:{requested}")
-    version = toolchain.versions[package]
+    version = _newest_release(toolchain.versions[package], toolchain.provisioner)
     if passed and Version(passed) < Version(version):
         return Range.parse(f"{package}:{passed}..{version}")
     major = int(version.partition(".")[0])
@@ -222,13 +224,23 @@ def release_range(job_context: JobContext, known: BugCase, requested: str = "") 
     return Range.parse(f"{package}:{oldest}..{version}")
 
 
+def _newest_release(version: str, provisioner: str) -> str:
+    """The end of a range up to a version: a release, or a nightly build that an index has.
+
+    What a commit was built as, such as 0.27.dev0+gabc1234, no index has; its release comes after it.
+    """
+    parsed = Version(version)
+    nightly = parsed.is_prerelease and provisioner not in ("source", "artifact")
+    return parsed.public if nightly else parsed.base_version
+
+
 def _last_passing_release(session: Session, bug: Bug, package: str) -> str:
     """The release of the bug's last passing retest; "" if there is none or its build is not a release."""
     for row in reversed(retests.of_bug(session, bug.id)):
         if row.purpose != "asked" and retests.passed(row):
             build = campaigns.toolchain(session, row.toolchain)
-            if build.provisioner == "overlay":
-                continue  # a commit: no release passed
+            if build.provisioner in OF_COMMITS:
+                continue  # no release passed
             version = build.versions.get(package, "") if build.provisioner == "release" else ""
             return version if re.fullmatch(r"\d+(\.\d+)*", version) else ""
     return ""

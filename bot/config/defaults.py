@@ -34,6 +34,11 @@ def read_repository_config(read: ReadFile) -> RepositoryConfig | None:
     return None if text is None else parse_config(text, CONFIG_PATH)
 
 
+def preset_toolchain() -> ToolchainConfig:
+    """How a commit of a known compiler's own repository becomes a toolchain."""
+    return ToolchainConfig(provisioner=["overlay"])
+
+
 def preset(layout: SourceLayout) -> RepositoryConfig:
     """The configuration of a known compiler's own repository."""
     return RepositoryConfig(
@@ -41,7 +46,7 @@ def preset(layout: SourceLayout) -> RepositoryConfig:
         backend=layout.backend,
         frontend=layout.frontend or names.frontends(layout.backend)[0],
         budget=parse_duration(layout.budget),
-        toolchain=ToolchainConfig(provisioner=["overlay"]),
+        toolchain=preset_toolchain(),
     )
 
 

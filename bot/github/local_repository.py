@@ -46,6 +46,9 @@ class LocalRepository:
     Raises UsageError if `folder` is not a git repository.
     """
 
+    #: It has no name on a server.
+    target = ""
+
     def __init__(self, folder: Path, objects: Path) -> None:
         self._folder = folder.absolute()
         self._objects = objects.absolute()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.commit_files import Ancestor, CommitMessage, TreeFile
+from bot.commit_files import Ancestor, CiSource, CommitMessage, TreeFile
 from bot.github.repositories import Repositories
 
 
@@ -23,6 +23,11 @@ class MirroredRepository:
 
     #: The revision that is tested unless another is named.
     newest = "HEAD"
+
+    @property
+    def ci(self) -> CiSource | None:
+        """What the repository's own CI made; None without access to it."""
+        return self.repositories.ci
 
     def resolve(self, revision: str) -> str:
         """The commit id of a branch, tag, reference or commit; raises UsageError if there is none."""

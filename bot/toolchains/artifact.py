@@ -146,7 +146,12 @@ def _find_artifact(spec: ToolchainSpec, folder: Path, wanted: ArtifactConfig) ->
 
 
 def _wait(folder: Path, wanted: ArtifactConfig, what: str) -> None:
-    """Raises BuildPendingError, or ProvisionError once it was waited for long enough, restarts included."""
+    """Raises BuildPendingError, or ProvisionError once it was waited for long enough, restarts included.
+
+    Where nothing is to be waited for, no time begins, which would be over when another waits.
+    """
+    if not wanted.wait:
+        raise ProvisionError(what)
     since = folder.with_name(f"{folder.name}.awaited")
     if not since.exists():
         since.touch()

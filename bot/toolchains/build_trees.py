@@ -118,6 +118,7 @@ def _prepare(family: Path, commit: CommitFiles) -> BuildTree:
     remove_tree(work)  # a build that was killed may have left anything there
     (family / _BUILDING).write_text(commit.sha, encoding="utf-8")
     if ancestor:
+        os.utime(family / ancestor)  # used: a bisection comes back to it
         _copy(family / ancestor, work)
         discard_tree(work / _WHEELS)
     tree = BuildTree(work, ancestor)

@@ -99,12 +99,12 @@ def last_before(
 
     Raises ConfigError if all are newer, or name neither a commit nor a date.
     """
-    named = [(found, one.version) for one in wheels if (found := _commit_id(one.version))]
+    named = [(found, one.version) for one in wheels if (found := named_commit(one.version))]
     for ancestor in history:
         hits = [version for found, version in named if ancestor.sha.startswith(found)]
         if hits:
             return max(hits), f"its version names {ancestor.sha[:12]}"
-    dated = [(_made(one), one.version) for one in wheels if not _commit_id(one.version)]
+    dated = [(_made(one), one.version) for one in wheels if not named_commit(one.version)]
     before = [(at, version) for at, version in dated if at is not None and at <= history[0].at]
     if not before:
         raise ConfigError(
@@ -117,14 +117,14 @@ def last_before(
     return version, f"it is of {_utc(at)} or before, the commit of {_utc(history[0].at)}"
 
 
-def _utc(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
-
-
-def _commit_id(version: Version) -> str:
+def named_commit(version: Version) -> str:
     """The beginning of the commit id that a version names, "" if it names none."""
     found = (_COMMIT_ID.match(part) for part in (version.local or "").split("."))
     return next((match[1] for match in found if match), "")
+
+
+def _utc(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def _made(wheel: IndexedWheel) -> float | None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
+from bot.bisection.commit_plan import CommitQuestion
 from bot.bisection.commit_range import CommitRange, tagged_range
-from bot.bisection.commit_search import search_commits
-from bot.bisection.commit_sources import list_sources
+from bot.bisection.commit_search import list_stages, search_commits
 from bot.bisection.decision_rule import DecisionRule
 from bot.bisection.journal import Journal
 from bot.bisection.release_probe import BisectionQuery, ReleaseProbe, bisect_releases
@@ -22,6 +22,7 @@ from bot.bisection.releases import Range, releases
 from bot.bisection.report import format_lines, result_to_json
 from bot.bisection.search import ResultKind, max_probed
 from bot.cli.common.case_lookup import find_case
+from bot.cli.common.commit_toolchains import read_toolchain
 from bot.cli.common.options import (
     configuration_options,
     configure_backend,
@@ -32,7 +33,7 @@ from bot.cli.common.options import (
 )
 from bot.cli.common.repositories import Repository, open_repository
 from bot.cli.exits import Exit
-from bot.commit_files import CommitFiles
+from bot.config import ToolchainConfig
 from bot.errors import UsageError
 from bot.file_lock import file_lock
 from bot.runners import LocalRunner
@@ -40,7 +41,6 @@ from bot.runners.protocol import Event, OnEvent
 from bot.settings import load_settings
 from bot.terminal import echo
 from bot.toolchains.installer import Installer
-from bot.toolchains.overlay import find_layout
 from fuzzing import backends
 from fuzzing.cases import TestCase
 from fuzzing.execute.shard import Shard
@@ -62,6 +62,19 @@ from fuzzing.outcomes import Outcome, Verdict
     "found.",
 )
 @click.option("--commits", metavar="GOOD..BAD", help="With --repo, the commits to search.")
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="With --repo, how its commits are made. [default: its .github/assay.yml]",
+)
+@click.option(
+    "--provisioner",
+    "provisioners",
+    multiple=True,
+    metavar="NAME",
+    help="With --repo, what makes its commits; may be repeated. [default: those of the configuration]",
+)
 @click.option("--backend", help="Compiler to use. [default: that of the package]")
 @corpus_option
 @data_set_option
@@ -81,6 +94,8 @@ def command(
     release_range: str | None,
     repo: str | None,
     commits: str | None,
+    config_file: Path | None,
+    provisioners: tuple[str, ...],
     backend: str | None,
     corpus: Path | None,
     data_set: int | None,
@@ -95,12 +110,15 @@ def command(
     """Find the release or commit in which a case began to fail, or stopped failing.
 
     CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Makes as few
-    toolchains as possible, each in its own environment: releases are installed; the Python sources of commits
-    are laid over one wheel. Environments and results are kept, so an interrupted bisection resumes. Exit code
-    1 if the change was found, 0 if the range holds none.
+    toolchains as possible, each in its own environment: releases are installed; commits are made by the
+    provisioners of the repository's configuration, and those that cannot be are skipped. Environments and
+    results are kept, so an interrupted bisection resumes. Exit code 1 if the change was found, 0 if the range
+    holds none.
     """
-    if commits and repo is None:
-        raise UsageError("--commits needs --repo")
+    if repo is None:
+        for name, given_one in (("commits", commits), ("config", config_file), ("provisioner", provisioners)):
+            if given_one:
+                raise UsageError(f"--{name} needs --repo")
     if not release_range and not commits:
         raise UsageError("name what to search: --releases, or --repo with --commits or --releases")
     if release_range and commits:
@@ -111,7 +129,7 @@ def command(
     if backend is None and wanted is not None:
         backend = _backend(wanted.package)
     if backend is None and repository is not None and between is not None:
-        backend = find_layout(CommitFiles(repository, "", between.bad)).backend
+        backend, _ = read_toolchain(repository, between.bad, config_file, provisioners)
     configuration = configure_backend(str(backend), device, given, profile)
     rule, data_dir = DecisionRule(full=repeats), load_settings().data_dir
     with find_case(case, corpus, data_set) as (store, found):
@@ -136,7 +154,10 @@ def command(
             if between is None:
                 echo("the releases found have no tags in --repo: name --commits", err=True)
         if repository and between:
-            answers.append(search.commits(repository, between))
+            own, toolchain = read_toolchain(repository, between.bad, config_file, provisioners)
+            if own != query.backend:
+                raise UsageError(f"--repo is a repository of {own}: use --backend {own}")
+            answers.append(search.commits(repository, between, toolchain))
     answer = answers[-1]
     if as_json:
         echo(json.dumps(answer | {"releases_answer": answers[0]} if len(answers) > 1 else answer))
@@ -195,11 +216,15 @@ class _Search:
         )
         return self._search(self.query, wanted, found)
 
-    def commits(self, repository: Repository, between: CommitRange) -> dict[str, Any]:
+    def commits(
+        self, repository: Repository, between: CommitRange, toolchain: ToolchainConfig
+    ) -> dict[str, Any]:
         """The commit with the change; of a merge, the commit of the merged branch if that has it."""
         config = validate_configuration({"backend": self.query.backend})
-        choices = list_sources(repository, between, config, self.data_dir, _print_progress)
-        return search_commits(choices, between, self.query, self._search, _print_progress)
+        config = config.model_copy(update={"toolchain": toolchain})
+        stages = list_stages(repository, between, config, self.data_dir)
+        question = CommitQuestion(repository, self.query, self._search, _print_progress)
+        return search_commits(stages, between, question)
 
     def _search(
         self, query: BisectionQuery, wanted: Range | CommitRange, found: Sequence[str]

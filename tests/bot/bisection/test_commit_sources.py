@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from bot.bisection.commit_plan import Bisect, CommitQuestion, Provision
 from bot.bisection.commit_range import CommitQuery, CommitRange, History
-from bot.bisection.commit_search import search_commits
-from bot.bisection.commit_sources import Provision, Sources, list_sources, over_two_wheels
+from bot.bisection.commit_sources import Sources, list_sources, over_two_wheels
+from bot.bisection.overlay_search import OverlayStage
+from bot.bisection.release_probe import BisectionQuery
 from bot.cli.common.options import validate_configuration
 from bot.commit_files import CommitFiles, CommitMessage
 from bot.config import RepositoryConfig
@@ -25,6 +27,8 @@ MARKER = "python/tvm/relax/frontend/onnx/onnx_frontend.py"  # as bot/config/layo
 
 class LinearHistory:
     """A history without merges; each commit changes every folder."""
+
+    target = ""
 
     def read(self, _target: str, _sha: str, path: str) -> bytes | None:
         return b"" if path == MARKER else None
@@ -81,6 +85,18 @@ class Wheels:
             cast("Provision", self.provision),
             self.needs,
         )
+
+    def search(self, asked: BisectionQuery, bisect: Bisect) -> dict[str, Any]:
+        history = cast("History", LinearHistory())
+        stage = OverlayStage(
+            history,
+            validate_configuration({"backend": "tvm"}),
+            Path("data"),
+            self.resolve,
+            cast("Provision", self.provision),
+            self.needs,
+        )
+        return stage.search(BETWEEN, CommitQuestion(history, asked, bisect, lambda _line: None))
 
     def needs(self, _spec: ToolchainSpec) -> frozenset[str]:
         return frozenset()
@@ -150,7 +166,7 @@ class Change:
     def since(cls, place: int, wheels: Wheels) -> tuple[dict[str, Any], list[list[str]]]:
         """The answer, and the commits that each search was asked about."""
         change = cls(place, [])
-        found = search_commits(wheels.choices(), BETWEEN, query(), change.bisect, lambda _line: None)
+        found = wheels.search(query(), change.bisect)
         return found, change.asked
 
 
@@ -189,7 +205,7 @@ def test_a_fix_is_looked_for_over_older_wheels_if_the_first_commits_of_the_last_
     for kind, searches in (("never", 2), ("horizon", 1), ("error", 1), ("unreliable", 2)):
         asked.clear()
         fixed_by = replace(query(), fixed_by=True)
-        search_commits(two_wheels().choices(), BETWEEN, fixed_by, bisect, lambda _line: None)
+        two_wheels().search(fixed_by, bisect)
         assert len(asked) == searches, kind
 
 
@@ -200,7 +216,7 @@ def test_searched_commits_are_made_over_the_wheel_of_their_part() -> None:
         seen.append([asked.spec(sha).requirements[0] for sha in shas])
         return {"kind": "horizon", "before": None, "release": shas[0], "between": []}
 
-    search_commits(two_wheels().choices(), BETWEEN, query(), bisect, lambda _line: None)
+    two_wheels().search(query(), bisect)
     assert seen == [["tvm==2"] * 5, ["tvm==1"] * 13 + ["tvm==2"] * 5]
 
 
