@@ -71,18 +71,14 @@ class BuildStage:
         compared as toolchains of one provisioner, or a doubtful one.
         """
         ends = [str(answer[key] or "") for key in ("before", "release")]
-        ways = list(filter(None, (_provisioner(answer, sha) for sha in ends)))
-        if len(set(ways)) < 2:
+        ways = {way for way in (_provisioner(answer, sha) for sha in ends) if way}
+        if len(ways) < 2:
             return answer
-        for way in ways:
-            question.progress(
-                f"{ends[0][:12]} and {ends[1][:12]} were made differently: making both by {way}"
-            )
-            alike = question.search(CommitRange(*ends), replace(self, provisioners=(way,))._plan(ends))
-            answer = _with_rows(answer, alike)
-            if alike["kind"] == ResultKind.FOUND.value:
-                return answer | {"compared_by": way}
-        return answer | {"across_provisioners": True}
+        way = max(ways, key=self.provisioners.index)  # those before it could not make one of the two
+        question.progress(f"{ends[0][:12]} and {ends[1][:12]} were made differently: making both by {way}")
+        alike = question.search(CommitRange(*ends), replace(self, provisioners=(way,))._plan(ends))
+        same = alike["kind"] == ResultKind.FOUND.value
+        return _with_rows(answer, alike) | ({"compared_by": way} if same else {"across_provisioners": True})
 
 
 def _ingredients(toolchain: ToolchainConfig, provisioners: Sequence[str]) -> list[str]:

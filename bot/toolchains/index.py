@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import platform
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -35,6 +36,9 @@ _HISTORY = 2_000
 _COMMIT_ID = re.compile(r"^(?:git|g)?([0-9a-f]{7,40})$")
 _DATE = re.compile(r"^(20\d{6})")
 _KEY = "toolchain.index"
+#: Seconds for which a list of wheels holds: a bisection asks for the wheels of many commits.
+_ANSWER_HOLDS_S = 60.0
+_listed: dict[tuple[str, str], tuple[float, list[IndexedWheel]]] = {}
 #: The field of a spec's origin that holds the address of the index.
 ORIGIN = "index"
 
@@ -86,10 +90,18 @@ def find_nightly(index: str, package: str, commit: CommitFiles) -> tuple[str, st
 
     Raises ConfigError if there is none, IndexUnreachableError if the index does not answer.
     """
-    wheels = list_wheels(index, package, platform.python_version())
+    wheels = _wheels(index, package)
     history = source_of(commit).history(commit.target, commit.sha, _HISTORY)
     version, why = last_before(wheels, history, index)
     return str(version), f"the last wheel of {index} that holds no more than {commit.sha[:12]}: {why}"
+
+
+def _wheels(index: str, package: str) -> list[IndexedWheel]:
+    at, wheels = _listed.get((index, package), (-_ANSWER_HOLDS_S, []))
+    if time.monotonic() - at >= _ANSWER_HOLDS_S:
+        wheels = list_wheels(index, package, platform.python_version())
+        _listed[index, package] = time.monotonic(), wheels
+    return wheels
 
 
 def last_before(
