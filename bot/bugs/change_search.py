@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.approval import NotApprovedError
+from bot.bisection.report import is_doubtful
 from bot.bisection.search import ResultKind
 from bot.bugs.release_bisection import OF_COMMITS, ReleaseBisection
 from bot.errors import ConfigError, ProvisionError
@@ -24,9 +25,15 @@ def find_introduction(search: ReleaseBisection) -> dict[str, Any]:
         is_regression = findings.is_regression(session, known.campaign.id, known.bug.id)
     if is_regression and known.campaign.base:
         found = _find_commit(search, None, fixed_by=False)
-        if found is not None and found["kind"] == ResultKind.FOUND.value:
+        if found is not None and _names_commits(found):
             return found
     return _refine(search, search.find_first_bad(), fixed_by=False)
+
+
+def _names_commits(answer: dict[str, Any]) -> bool:
+    """Whether an answer names the commit, or the two between which it is, as between nightly wheels."""
+    certain = {ResultKind.FOUND.value, ResultKind.RANGE.value}
+    return answer["kind"] in certain and not is_doubtful(answer)
 
 
 def find_fix(search: ReleaseBisection) -> dict[str, Any]:

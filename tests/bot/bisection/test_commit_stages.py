@@ -210,7 +210,7 @@ def test_of_a_chain_the_first_that_can_make_a_commit(ci_commits: CiCommits) -> N
     culprit = ci_commits.add(WRONG, wheel=False)
     last = ci_commits.add(WRONG)
     commits = f"{ci_commits.shas[0]}..{last}"
-    chain = {"provisioner": ["artifact", "source"], "artifact": ARTIFACT, "build": BUILD}
+    chain: dict[str, Any] = {"provisioner": ["artifact", "source"], "artifact": ARTIFACT, "build": BUILD}
     answer = ci_commits.search(commits, **chain)
     assert (answer["kind"], answer["release"], answer["before"]) == ("found", culprit, before)
     by = [(row["release"], row["provisioner"]) for row in answer["probed"]]
@@ -233,7 +233,7 @@ def test_a_change_that_is_of_how_two_commits_were_made_is_doubtful(ci_commits: C
     command = "python -c \"import pathlib; p = pathlib.Path('tinyc/__init__.py'); "
     command += "p.write_text(p.read_text().replace('x + y', 'x - y'))\""
     build = {**BUILD, "commands": [command, "python pack.py"]}
-    chain = {"provisioner": ["artifact", "source"], "artifact": ARTIFACT, "build": build}
+    chain: dict[str, Any] = {"provisioner": ["artifact", "source"], "artifact": ARTIFACT, "build": build}
     answer = ci_commits.search(f"{ci_commits.shas[0]}..{last}", **chain)
     assert (answer["release"], answer["before"], answer["across_provisioners"]) == (release, before, True)
     lines = format_lines(answer)

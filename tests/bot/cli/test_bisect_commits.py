@@ -11,12 +11,17 @@ import pytest
 from bot.bisection.search import max_probed
 from bot.cli import main
 from bot.cli.cases import bisect
+from bot.cli.common.commit_toolchains import read_toolchain
 from bot.cli.common.options import validate_configuration
 from bot.config import RepositoryConfig
 from bot.config import layouts as known_layouts
 from bot.config.layouts import SourceLayout
+from bot.errors import UsageError
+from bot.github.local_repository import LocalRepository
 from bot.toolchains import commit_toolchain
+from fuzzing import backends
 from fuzzing.cases import Corpus
+from tests.bot.bisection.commit_world import PACK
 from tests.bot.bisection.tiny_index import BACKEND, GOOD, NO_IMPORT, WRONG, make_index
 from tests.bot.cli.command_helpers import GOOD as CASE
 from tests.bot.toolchains.test_overlay import commit, git
@@ -155,6 +160,43 @@ def test_of_a_merge_the_commit_that_it_brought(repository: Path, capsys: pytest.
     assert answer["release"] == culprit
 
 
+CONFIG = """\
+version: 1
+backend: onnxruntime
+toolchain:
+  provisioner: [source]
+  build: {commands: [python pack.py], sources: [tinyc]}
+"""
+
+
+def test_commits_are_built_as_the_repository_says(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backends, "compilers", lambda: (BACKEND, "onnxruntime"))
+    before = commit(repository, {"pack.py": PACK, NOTES: "NOTE = 1\n"})
+    culprit = commit(repository, {CODE: WRONG})
+    # What was written later tells how earlier commits are built.
+    commit(repository, {".github/assay.yml": CONFIG.replace("onnxruntime", BACKEND)})
+    answer = run(capsys, repository, f"{before}..{culprit}")
+    assert (answer["release"], answer["before"]) == (culprit, before)
+    assert {row["provisioner"] for row in answer["probed"]} == {"source"}
+
+
+def test_a_configuration_in_a_file(repository: Path, tmp_path: Path) -> None:
+    found = LocalRepository(repository, tmp_path / "objects")
+    sha = found.resolve("main")
+    assert read_toolchain(found, sha, None, ())[1].provisioner == ["overlay"]
+    file = tmp_path / "assay.yml"
+    file.write_text(CONFIG)
+    backend, toolchain = read_toolchain(found, sha, file, ())
+    assert (backend, toolchain.provisioner) == ("onnxruntime", ["source"])
+    named = read_toolchain(found, sha, file, ("artifact", "source"))[1]
+    assert (named.provisioner, named.build) == (["artifact", "source"], toolchain.build)
+    commit(repository, {CODE: None, "README": "1\n"})
+    with pytest.raises(UsageError, match="no commit of a known compiler's repository, and it pins none"):
+        read_toolchain(found, found.resolve("main"), None, ())
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
@@ -163,6 +205,10 @@ def test_of_a_merge_the_commit_that_it_brought(repository: Path, capsys: pytest.
         (("--repo", "{}", "--commits", "main"), "write GOOD..BAD"),
         (("--repo", "{}", "--commits", "main..v1.0.0"), "is the order reversed"),
         (("--repo", "{}", "--commits", "v1.0.0..gone"), "has no commit 'gone'"),
+        (("--releases", "tinyc:1..2", "--provisioner", "source"), "--provisioner needs --repo"),
+        (("--releases", "tinyc:1..2", "--config", "{}/tinyc/notes.py"), "--config needs --repo"),
+        (("--repo", "{}", "--commits", "v1.0.0..main", "--provisioner", "sorcery"), "source"),
+        (("--repo", "{}", "--commits", "v1.0.0..main", "--provisioner", "source"), "no commands build"),
     ],
 )
 def test_mistakes(

@@ -118,6 +118,17 @@ def test_neighbors_are_built_incrementally(checkout: Path) -> None:
     assert make(checkout, resolve(checkout, base)) == 1
 
 
+def test_a_tree_that_builds_go_on_from_is_kept(checkout: Path) -> None:
+    base = git(checkout, "rev-parse", "HEAD")
+    make(checkout, resolve(checkout))
+    for number in range(2, 7):  # as a bisection builds: each one after the same commit
+        git(checkout, "checkout", "--quiet", base)
+        commit(checkout, {"answer.c": ANSWER % number})
+        steps: list[str] = []
+        assert make(checkout, resolve(checkout), steps) == number
+        assert any(f"going on from {base[:12]}" in step for step in steps), number
+
+
 def test_what_another_branch_left_is_not_gone_on_from(checkout: Path) -> None:
     base = git(checkout, "rev-parse", "HEAD")
     commit(checkout, {"answer.c": ANSWER % 3, "left.h": "of the pull request\n"})

@@ -27,6 +27,7 @@ from bot.worker import Worker
 from fuzzing import backends
 from fuzzing.cases import Corpus
 from fuzzing.outcomes import Verdict
+from tests.bot.bisection.commit_world import BUILD, PACK
 from tests.bot.bisection.tiny_index import BACKEND, GOOD, WRONG, make_index
 from tests.bot.cli.command_helpers import GOOD as CASE
 from tests.bot.cli.test_bisect_commits import CODE, LAYOUT, NOTES
@@ -49,7 +50,7 @@ class Repository:
         git(folder, "init", "--quiet", "--initial-branch", "main")
         git(folder, "config", "uploadpack.allowAnySHA1InWant", "true")
         git(folder, "config", "uploadpack.allowFilter", "true")
-        commit(folder, {CODE: GOOD, "README": "1\n"})
+        commit(folder, {CODE: GOOD, "README": "1\n", "pack.py": PACK})
         git(folder, "tag", "v1.0.0")
         commit(folder, {NOTES: "NOTE = 1\n"})
         git(folder, "checkout", "--quiet", "-b", "rework")
@@ -77,14 +78,22 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     return Repository(tmp_path / "git" / "octo" / "tinyc.git")
 
 
-def bisect(folder: Path, head: str, base: str = "") -> tuple[Job, Bug]:
-    """The job after it was done for a bug that a campaign from base to head found."""
+OVERLAY = ToolchainConfig(provisioner=["overlay"])
+
+
+def bisect(
+    folder: Path, head: str, base: str = "", chosen: ToolchainConfig = OVERLAY, version: str = "2.0.0"
+) -> tuple[Job, Bug]:
+    """The job after it was done for a bug that a campaign from base to head found.
+
+    version  of what the campaign's build of head holds
+    """
     settings = Settings(data_dir=folder / "data", git_url=f"file://{folder}/git", workers=1)
     database = Database(settings.database_url)
     Base.metadata.create_all(database.engine)
     Corpus(settings.data_dir / "corpus").add(CASE)
     with database.transaction() as session:
-        _add_bug(session, head, base)
+        _add_bug(session, head, base, chosen, version)
         jobs.enqueue(session, "bisect", TARGET, "bisect:1", now(), bug_id=1, arguments={})
     services = campaign_services(settings)
     queue = JobQueue(database, settings, services, Lane.LONG, backoff=(), reply=post_job_reply)
@@ -97,15 +106,15 @@ def bisect(folder: Path, head: str, base: str = "") -> tuple[Job, Bug]:
     return job, bug
 
 
-def _add_bug(session: Any, head: str, base: str) -> None:
-    chosen = ToolchainConfig(provisioner=["overlay"])
+def _add_bug(session: Any, head: str, base: str, chosen: ToolchainConfig, version: str) -> None:
     config = validate_configuration({"backend": "onnxruntime"}).model_copy(
         update={"backend": BACKEND, "toolchain": chosen}
     )
     assert isinstance(config, RepositoryConfig)
     times = {"created_at": now()}
-    toolchain = {"label": "", "python": "", "versions": {"tinyc": "2.0.0"}, "requirements": ["tinyc==2.0.0"]}
-    session.add(Toolchain(digest=DIGEST, backend=BACKEND, provisioner="overlay", **toolchain, **times))
+    toolchain = {"label": "", "python": "", "versions": {"tinyc": version}, "requirements": ["tinyc==2.0.0"]}
+    provisioner = chosen.provisioner[0]
+    session.add(Toolchain(digest=DIGEST, backend=BACKEND, provisioner=provisioner, **toolchain, **times))
     session.flush()
     campaign = {"state": "done", "config": config.to_json(), "head_toolchain": DIGEST, "updated_at": now()}
     ref = {"ref": "refs/heads/main", "trigger": "push"}
@@ -141,4 +150,29 @@ def test_a_regression_is_searched_between_base_and_head(repository: Repository, 
     job, bug = bisect(tmp_path, repository.head, base=repository.before)
     since = bug.facts["bisection"]["since"]
     assert (since["release"], since["before"]) == (repository.culprit, repository.before), job.reason
+    assert "releases_answer" not in since
+
+
+@pytest.mark.slow
+def test_commits_are_built_where_the_configuration_builds_them(
+    repository: Repository, tmp_path: Path
+) -> None:
+    chosen = ToolchainConfig.model_validate({"provisioner": ["source"], "build": BUILD})
+    _, bug = bisect(tmp_path, repository.head, chosen=chosen, version="2.0.dev0+gabc1234")
+    since = bug.facts["bisection"]["since"]
+    assert (since["release"], since["before"]) == (repository.culprit, repository.before)
+    assert {row["provisioner"] for row in since["probed"]} == {"source"}
+    assert since["releases_answer"]["range"] == "tinyc:0..2.0", "what a commit was built as is no release"
+    assert "Each commit was built by the commands of the configuration" in first_bad_release.render_section(
+        bug
+    )
+
+
+@pytest.mark.slow
+def test_a_regression_is_built_between_base_and_head(repository: Repository, tmp_path: Path) -> None:
+    chosen = ToolchainConfig.model_validate({"provisioner": ["source"], "build": BUILD})
+    job, bug = bisect(tmp_path, repository.head, base=repository.before, chosen=chosen, version="1.0")
+    since = bug.facts["bisection"]["since"]
+    assert (since["release"], since["before"]) == (repository.culprit, repository.before), job.reason
+    assert {row["provisioner"] for row in since["probed"]} == {"source"}
     assert "releases_answer" not in since

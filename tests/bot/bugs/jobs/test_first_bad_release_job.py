@@ -13,8 +13,9 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from bot.bisection.releases import Range, releases
-from bot.bugs import first_bad_release, transitions
+from bot.bugs import first_bad_release, reproduction, transitions
 from bot.bugs.jobs.first_bad_release import MAX_WAIT
+from bot.bugs.release_bisection import release_range
 from bot.jobs.job_context import JobContext, JobSpec
 from bot.jobs.registry import Lane, get_job_kind
 from bot.settings import Settings
@@ -178,9 +179,9 @@ def test_a_note_on_an_issue_that_is_out_is_edited_in_place(world: World, *, rena
 
 
 @pytest.mark.parametrize(
-    ("reports", "provisioner"), [({"bisect": "manual"}, "release"), ({"bisect": "auto"}, "source")]
+    ("reports", "provisioner"), [({"bisect": "manual"}, "release"), ({"bisect": "auto"}, "existing")]
 )
-def test_it_is_not_asked_where_nobody_wants_it_or_builds_are_no_releases(
+def test_it_is_not_asked_where_nobody_wants_it_or_builds_are_of_no_commit(
     world: World, reports: dict[str, str], provisioner: str
 ) -> None:
     world.configure(**reports)
@@ -188,6 +189,40 @@ def test_it_is_not_asked_where_nobody_wants_it_or_builds_are_no_releases(
         for row in session.query(Toolchain):
             row.provisioner = provisioner
     assert world.enqueue() is None
+
+
+@pytest.mark.parametrize("provisioner", ["overlay", "source", "artifact", "index"])
+def test_it_is_asked_where_builds_are_commits(world: World, provisioner: str) -> None:
+    with world.database.transaction() as session:
+        for row in session.query(Toolchain):
+            row.provisioner = provisioner
+    assert world.enqueue() is not None
+
+
+@pytest.mark.parametrize(
+    ("version", "provisioner", "newest"),
+    [
+        ("0.27.dev0+gabc1234", "source", "0.27"),
+        ("0.27.0.post1", "overlay", "0.27.0"),
+        ("2026.4.1", "release", "2026.4.1"),
+        ("2024.5.0.dev20241017", "index", "2024.5.0.dev20241017"),
+        ("2.14.0.dev20261101+gitabc1234", "index", "2.14.0.dev20261101"),
+    ],
+)
+def test_releases_are_searched_up_to_one_that_an_index_may_have(
+    world: World, version: str, provisioner: str, newest: str
+) -> None:
+    with world.database.transaction() as session:
+        row = session.get_one(Toolchain, session.get_one(Campaign, 1).head_toolchain)
+        row.provisioner, row.versions = provisioner, {"openvino": version}
+    job = world.enqueue()
+    assert job is not None
+    job_context = JobContext(
+        JobSpec.of(job), world.database, world.settings, world.services, "me", threading.Event()
+    )
+    with world.database.reading() as session:
+        known = reproduction.load_bug_case(session, job_context)
+    assert release_range(job_context, known).newest == newest
 
 
 def test_where_nothing_is_known_nothing_is_said(tmp_path: Path) -> None:
