@@ -31,6 +31,8 @@ from fuzzing.outcomes import Outcome, Verdict
 from fuzzing.reduce.symptom_check import has_symptom, symptom_of
 from fuzzing.triage.similar_failures import explain_similarity
 
+_MESSAGE_LINES = 3  # of a failure that are shown all
+
 OnLine = Callable[[str], None]
 ProbeError = ProvisionError | RunnerError | ToolchainError
 
@@ -201,7 +203,7 @@ class ReleaseProbe:
             return Counts()
         fresh, failure = self._run(probed, runs - len(known))
         probed.outcomes += known + fresh
-        probed.failure = "" if failure is None else _on_one_line(failure)
+        probed.failure = "" if failure is None else _on_one_line(failure, probed.spec.label)
         self.cost.replayed += len(known)
         self.cost.runs += len(fresh)
         self._on_line(f"{probed.spec.label}: {tally(known + fresh) or probed.failure}")
@@ -395,7 +397,13 @@ def tally(outcomes: Sequence[Outcome]) -> str:
     return ", ".join(f"{verdict} ×{times}" for verdict, times in seen.most_common())
 
 
-def _on_one_line(failure: Exception) -> str:
-    """The message without the toolchain's folder and the advice to pin others."""
-    lines = [line.strip() for line in str(failure).splitlines() if not line.startswith("To fix:")]
+def _on_one_line(failure: Exception, label: str = "") -> str:
+    """The message without the label and the folder of a toolchain and the advice to pin others.
+
+    Of a traceback or what a build printed, its last line and what it is about.
+    """
+    text = str(failure).removeprefix(f"{label}: ")
+    lines = [line.strip() for line in text.splitlines() if not line.startswith("To fix:")]
+    if len(lines) > _MESSAGE_LINES:
+        lines = [f"{lines[-1]};", lines[0].rstrip(":")]
     return re.sub(r"\S+/bin/python\b", "its python", " ".join(lines))

@@ -96,7 +96,9 @@ def test_commits_that_cannot_be_built_are_skipped_and_a_revert_costs_nothing(
     assert (answer["kind"], answer["release"], answer["between"]) == ("range", culprit, [broken])
     (row,) = [row for row in answer["probed"] if row["release"] == broken]
     assert (row["judgement"], row["provisioner"]) == ("skipped", "")
-    assert "the build fails in: python pack.py" in row["trouble"]
+    assert row["trouble"] == (
+        "SyntaxError: '(' was never closed; the build fails in: python pack.py (exit status 1)"
+    )
     assert f"could not be judged: {broken[:12]}" in "\n".join(format_lines(answer))
     answer = commits.search(f"{culprit}..main", provisioner=["source"], build=BUILD, fixed_by=True)
     assert (answer["release"], answer["before"]) == (fix, culprit)
