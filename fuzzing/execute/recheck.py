@@ -44,6 +44,8 @@ _MAX_KEPT = 8 << 20  # bytes of outputs stored for one case; larger ones are com
 _SUFFIX = ".recheck8"  # another number invalidates stored results
 
 _WIDE = {"precision": "float64"}
+#: A number of a window that is 0 up to rounding is 0 in a run that bools are compared with, too.
+_OF_WINDOWS = {"up": "up", "reversed": "reversed", "down": "rounded", "rounded": "down"}
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,8 @@ def _find_exact_inputs(case: TestCase) -> frozenset[str]:
 def _move_roundings(case: TestCase, how: str, computed_in: Mapping[str, str]) -> TestCase:
     """The case with what its model computes moved, besides its inputs."""
     case = _move_program(case, "results", how, computed_in) or case
-    for what in ("windows", "transforms", "places"):
+    case = _move_program(case, "windows", _OF_WINDOWS[how]) or case
+    for what in ("transforms", "places"):
         case = _move_program(case, what, how) or case
     return case
 

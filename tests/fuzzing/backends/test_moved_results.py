@@ -131,6 +131,13 @@ IMAGE = np.array([1, 2, 3, 4], np.float32)
             [True, False],
             Verdict.WRONG_RESULT,
         ),
+        # The last number of a window is 0, or 1 less its cosine.
+        (
+            "() => (bool[2] y) <int32 n = {2}> { w = HannWindow<periodic = 0>(n) y = Cast<to = 9>(w) }",
+            {},
+            [False, False],
+            Verdict.PASS,
+        ),
         # Four equal integers are interpolated: 4, or a bit less.
         (
             "(int64[4] x) => (int64[7] y) <int64[1] s = {7}> "
