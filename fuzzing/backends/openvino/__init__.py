@@ -41,12 +41,14 @@ class _Model(NamedTuple):
     feeds        values of its inputs, in order; None to match an ONNX model's by name
     by_position  whether its output names differ from the program's
     names        of the inputs that have `feeds`; empty if unknown
+    outputs      names of the outputs before compilation, by place
     """
 
     model: Any
     feeds: Any
     by_position: bool
     names: Sequence[str] = ()
+    outputs: Sequence[str] = ()
 
 
 @register
@@ -243,6 +245,7 @@ class OpenVino(Backend):
 
     def compile(self, model: _Model) -> _Model:
         """The device's compiled model."""
+        model = model._replace(outputs=_output_names(model.model.outputs))
         if self.instrumentation.stop_after:
             return model._replace(model=self._snapshot(model.model))
         config = {**self._config, **bisectable_passes.properties(self.instrumentation)}
@@ -286,7 +289,7 @@ class OpenVino(Backend):
         names = (
             onnx_models.positional_names(len(ports))
             if executable.by_position
-            else [_name(port) for port in ports]
+            else _output_names(ports, executable.outputs)
         )
         return [(name, self._value(request.get_tensor(port), port)) for name, port in zip(names, ports)]
 
@@ -300,7 +303,7 @@ class OpenVino(Backend):
         names = (
             onnx_models.positional_names(len(ports))
             if executable.by_position
-            else [_name(port) for port in ports]
+            else _output_names(ports, executable.outputs)
         )
         return [(name, self._value(tensor, port)) for name, tensor, port in zip(names, found, ports)]
 
@@ -372,6 +375,14 @@ def _match_ports(ports: list[Any], given: dict[str, Value]) -> list[tuple[Any, V
     return [(port, given[name]) for port, name in zip(ports, names) if name] + list(zip(lost, rest))
 
 
-def _name(port: Any) -> str:
-    names = port.get_names()
-    return min(names) if names else ""
+def _output_names(ports: Sequence[Any], before: Sequence[str] = ()) -> list[str]:
+    """A name for each port, that at its place `before` if it has that.
+
+    Outputs that compilation finds equal have all their names, and those of an input that they are.
+    """
+    found: list[str] = []
+    for place, port in enumerate(ports):
+        names = set(port.get_names())
+        kept = [name for name in before[place : place + 1] if name in names]
+        found.append(min(kept or names - set(found) or names, default=""))
+    return found

@@ -43,6 +43,16 @@ def test_openvino_takes_no_sequences_and_finds_renamed_inputs_whatever_the_shape
 
 
 @pytest.mark.compiler_openvino
+@pytest.mark.parametrize("body", ["r = Constant<value_float = 0.5>() y = Dropout(x, r)", "y = Identity(x)"])
+def test_equal_outputs_keep_their_names(body: str) -> None:
+    """The compiled ones have both names, or their input's."""
+    text = f'z = Einsum<equation = "ab->ab">(x) {body}'
+    case = onnx_case("(float[2,2] x) => (float[2,2] y, float[2,2] z)", text, 18, x=floats(2, 2))
+    outputs = run_all("openvino", {"": case})[""].outputs
+    assert [name for name, _ in outputs] == ["y", "z"]
+
+
+@pytest.mark.compiler_openvino
 def test_no_strings_are_strings() -> None:
     nothing = Tensor.of(np.zeros(0, np.str_))
     case = onnx_case("(string[0] x) => (string[0] y)", "y = Identity(x)", x=nothing)
