@@ -56,9 +56,13 @@ class DeliveryError(UsageError):
 
 
 class ProvisionError(InfrastructureError):
-    """A toolchain cannot be made; the message says what to fix. A retry would fail again."""
+    """A toolchain cannot be made; the message says what to fix. A retry would fail again.
+
+    causes  of several toolchains that were tried, why each cannot be made
+    """
 
     transient: ClassVar[bool] = False
+    causes: tuple[ProvisionError, ...] = ()
 
 
 class BrokenSourcesError(ProvisionError):

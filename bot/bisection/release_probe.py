@@ -402,6 +402,8 @@ def _on_one_line(failure: Exception, label: str = "") -> str:
 
     Of a traceback or what a build printed, its last line and what it is about.
     """
+    if isinstance(failure, ProvisionError) and failure.causes:
+        return "; ".join(_on_one_line(cause, label) for cause in failure.causes)
     text = str(failure).removeprefix(f"{label}: ")
     lines = [line.strip() for line in text.splitlines() if not line.startswith("To fix:")]
     if len(lines) > _MESSAGE_LINES:

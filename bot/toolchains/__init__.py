@@ -58,7 +58,9 @@ def provision(spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> Read
             return replace(ready, passed_over=(*candidate.passed_over, *map(_summarize, failures)))
     broken = all(isinstance(one, BrokenSourcesError) for one in failures)
     kind = BrokenSourcesError if broken else ProvisionError
-    raise kind("no toolchain of this commit works:\n" + "\n".join(map(str, failures)))
+    failure = kind("no toolchain of this commit works:\n" + "\n".join(map(str, failures)))
+    failure.causes = tuple(failures)
+    raise failure
 
 
 def _summarize(failure: ProvisionError) -> str:

@@ -202,6 +202,8 @@ def test_wheels_of_ci_and_commits_without_one(ci_commits: CiCommits) -> None:
     assert trouble[missing] == f"wheels.yml has no run of {missing[:12]}"
     assert trouble[running].endswith("has not ended")
     assert not list(ci_commits.data.rglob("*.awaited")), "a campaign that waits later has all of its time"
+    (made,) = [row["toolchain"] for row in answer["probed"] if row["release"] == release]
+    assert made == ci_commits.ci.resolve().digest, "the campaign of a commit has made it already"
     assert "the wheel that the repository's CI built of each commit was installed" in "\n".join(
         format_lines(answer)
     )
@@ -225,6 +227,18 @@ def test_of_a_chain_the_first_that_can_make_a_commit(ci_commits: CiCommits) -> N
     runs = ci_commits.adder.runs
     assert ci_commits.search(commits, **chain)["release"] == culprit
     assert ci_commits.adder.runs == runs, "runs are known by the toolchain that was made"
+
+
+def test_why_no_provisioner_of_a_chain_can_make_a_commit(ci_commits: CiCommits) -> None:
+    broken = ci_commits.add(NO_BUILD, wheel=False)
+    last = ci_commits.add(WRONG)
+    chain: dict[str, Any] = {"provisioner": ["artifact", "source"], "artifact": ARTIFACT, "build": BUILD}
+    answer = ci_commits.search(f"{ci_commits.shas[0]}..{last}", **chain)
+    assert (answer["release"], answer["between"]) == (last, [broken])
+    assert [row["trouble"] for row in answer["probed"] if row["release"] == broken] == [
+        f"wheels.yml has no run of {broken[:12]}; SyntaxError: '(' was never closed; "
+        f"tinyc built from {broken[:12]}: the build fails in: python pack.py (exit status 1)"
+    ]
 
 
 def test_a_change_that_is_of_how_two_commits_were_made_is_doubtful(ci_commits: CiCommits) -> None:
