@@ -88,7 +88,7 @@ class IndexStage:
             return {}
         good, bad = (starts.index(shas.index(answer[key])) for key in ("before", "release"))
         specs = [self._spec(answer[key]) for key in ("before", "release")]
-        lower = starts[good] if _names_commit(specs[0]) else starts[max(good - 1, 0)]
+        lower = starts[good] if _names_commit(specs[0]) else starts[good - 1] if good else 0
         upper = starts[bad] if _names_commit(specs[1]) else starts[bad] - 1
         if upper <= lower:  # all that is known is in which wheels it is
             lower, upper = starts[good], starts[bad]

@@ -289,6 +289,16 @@ def test_commits_between_two_nightly_wheels(index: SimpleIndex, dated: list[str]
     assert "the last nightly wheel from before each commit was installed" in text
 
 
+def test_the_first_wheel_may_be_of_any_commit_before(
+    index: SimpleIndex, dated: list[str], tmp_path: Path
+) -> None:
+    (index.folder / f"tinyc-{NIGHTLIES[0]}-py3-none-any.whl").unlink()
+    commits = Commits(LocalRepository(tmp_path / "checkout", tmp_path / "objects"), tmp_path / "data")
+    answer = commits.search(f"{dated[0]}..main", provisioner=["index"], index=index.url)
+    assert (answer["kind"], answer["releases"]) == ("range", 3)
+    assert (answer["before"], answer["release"]) == (dated[0], dated[3])
+
+
 def test_what_is_between_two_wheels_is_searched_by_overlay(
     index: SimpleIndex, dated: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
