@@ -32,15 +32,18 @@ from fuzzing.reduce.graphs import GraphState, keep_nodes, load
 from fuzzing.reduce.reduction import Reduction, reduce_case
 from fuzzing.reduce.symptom_check import has_symptom, symptom_of
 from fuzzing.rng import derive_seed
-from tests.benchmarks import _polygraphy
+from tests.benchmarks import _batches, _polygraphy
 from tests.benchmarks import _programs as _peer
 from tests.benchmarks._common import machine, verdict
+from tests.fuzzing.reduce.faulty_backend import SEVERAL, STALE
 
 BACKEND = str(Path(__file__).parents[1] / "fuzzing" / "reduce" / "faulty_backend.py")
 OPSET = 18
 NODES = 50
 #: Maximum graphs tried for one that shows a fault.
 MOST_SEEDS = 60
+#: Less processor time that eight torch calls must take in one process than alone.
+BATCH_RATIO = 3
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,13 @@ def main(argv: Sequence[str]) -> int:
         help="where `pip install --no-deps --target FOLDER polygraphy onnx-graphsurgeon` has put it",
     )
     parser.add_argument("--programs", type=int, default=0, metavar="N", help="Python programs of each cause")
-    parser.add_argument("--no-graphs", action="store_true", help="programs only")
+    parser.add_argument("--batch", type=int, default=0, metavar="N", help="torch calls in one process")
+    parser.add_argument("--no-graphs", action="store_true", help="programs and batches only")
     args = parser.parse_args(argv)
     print(f"seed {args.seed}; {machine()}")
     code = 0 if args.no_graphs else _graphs(args)
-    return code | (_programs(args.programs, args.seed) if args.programs else 0)
+    code |= _programs(args.programs, args.seed) if args.programs else 0
+    return code | (_batch(args.batch, args.seed) if args.batch else 0)
 
 
 def _graphs(args: argparse.Namespace) -> int:
@@ -86,6 +91,16 @@ def _graphs(args: argparse.Namespace) -> int:
     rows = list(_rows(args))
     _print(rows)
     return _verdicts(rows)
+
+
+def _batch(count: int, seed: int) -> int:
+    """Processor time of torch calls in one process, compared with a process for each."""
+    cases = _batches.calls(count, seed)
+    alone, together, equal = _batches.compare(_shard(_peer.BACKEND, _peer.OPTIONS), cases)
+    each = f"{alone / count:.1f} s of processor each alone, {together / count:.1f} s in one process"
+    print(f"{count} calls: {each}")
+    code = verdict(alone >= BATCH_RATIO * together, f"{BATCH_RATIO} times less ({alone / together:.1f})")
+    return code | verdict(equal, "every call reduced, to the same call")
 
 
 def _programs(each: int, seed: int) -> int:
@@ -125,7 +140,9 @@ def _failing_programs(cause: str, seed: int, shard: Shard) -> Iterator[TestCase]
 
 def _rows(args: argparse.Namespace) -> Iterator[Row]:
     # Failures that occur only in a used process are never confirmed, as intended.
-    faults = args.faults or [one for one in backends.get(BACKEND).options["fault"] if one != "stale-elu"]
+    faults = args.faults or [
+        one for one in backends.get(BACKEND).options["fault"] if one not in (STALE, SEVERAL)
+    ]
     for fault in faults:
         for case in _failing(fault, args.graphs, args.seed):
             row = _row(fault, case, args.polygraphy)
