@@ -7,7 +7,7 @@ no corpus, so references go to a temporary folder.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -45,10 +45,13 @@ class Evaluator:
     with `shard.forked` too, a process forked by one that ran no case.
 
     share_with     an evaluator of the same toolchain, open for as long, whose runs of the library are shared
+    kinds          of the programs to come, if known: their libraries are imported before workers are forked
     configuration  options and profile of its outcomes that are not the default
     """
 
-    def __init__(self, shard: Shard, share_with: Evaluator | None = None) -> None:
+    def __init__(
+        self, shard: Shard, share_with: Evaluator | None = None, kinds: Collection[str] = ()
+    ) -> None:
         self._shard = shard
         self._backend = backends.get(shard.backend)
         options = self._backend.resolve_options(shard.options)
@@ -57,7 +60,14 @@ class Evaluator:
         self.configuration = format_configuration(
             self._backend.non_default_options(shard.options), shard.profile
         )
-        command = WorkerCommand(shard.python, shard.backend, shard.device, dict(options), shard.limits)
+        command = WorkerCommand(
+            shard.python,
+            shard.backend,
+            shard.device,
+            dict(options),
+            shard.limits,
+            kinds=tuple(sorted(kinds)),
+        )
         self._supervisor: Supervisor[int] = Supervisor(
             command,
             workers=shard.workers,

@@ -18,6 +18,7 @@ class WorkerCommand:
     cache        folder that outlives workers, for a backend whose environment has "{cache}"; by default one
                  for each backend and toolchain in the user's cache folder
     isolation    the best level to take (isolation.LEVELS); the kernel may allow only a lower one
+    kinds        of programs whose libraries a forkserver imports, beside that of its first program
     """
 
     python: str
@@ -28,3 +29,4 @@ class WorkerCommand:
     environment: Mapping[str, str] = field(default_factory=dict)
     cache: str = ""
     isolation: str = isolation.NAMESPACES
+    kinds: tuple[str, ...] = ()

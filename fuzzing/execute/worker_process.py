@@ -154,7 +154,7 @@ class WorkerProcess:
             "device": command.device,
             "options": command.options or {},
             "packages": backend.packages,
-            "libraries": library_modules(backend, self.kind) if self.forkserver else (),
+            "libraries": self._libraries() if self.forkserver else (),
             "root": str(_PACKAGE),
         }
         python = str(Path(command.python).absolute())
@@ -184,6 +184,11 @@ class WorkerProcess:
             env=self._environment(scratch, cache_folder),
             start_new_session=True,
         )
+
+    def _libraries(self) -> list[str]:
+        backend = backends.get(self.command.backend)
+        kinds = (self.kind, *self.command.kinds)
+        return list(dict.fromkeys(module for kind in kinds for module in library_modules(backend, kind)))
 
     def _environment(self, scratch: str, cache_folder: str) -> dict[str, str]:
         environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}

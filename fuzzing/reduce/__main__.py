@@ -21,9 +21,10 @@ left, or no time (`--within`), 2 for a shard that cannot be run, 3 if the toolch
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -78,7 +79,7 @@ def run(
     if journals and len(journals) != len(shard.cases):
         raise UsageError(f"{len(shard.cases)} cases need as many journals, not {len(journals)}")
     corpus, deadline = Corpus(shard.corpus), time.monotonic() + within
-    with Reducer(shard, budget, passing) as reducer:
+    with Reducer(shard, budget, passing, set(_kinds(corpus, shard.cases))) as reducer:
         for place, case_id in enumerate(shard.cases):
             left = deadline - time.monotonic()
             if left <= 0:
@@ -89,6 +90,13 @@ def run(
                 _reduce(reducer, corpus, case_id, own, journals[place] if journals else None)
             except UsageError as error:
                 emit_event_now(event="unreducible", case=case_id, reason=str(error))
+
+
+def _kinds(corpus: Corpus, cases: Sequence[str]) -> Iterator[str]:
+    """The kinds of the cases' programs; a case that cannot be read fails when it is its turn."""
+    for case_id in cases:
+        with contextlib.suppress(UsageError):
+            yield corpus.get(case_id).program.kind
 
 
 def _reduce(reducer: Reducer, corpus: Corpus, case_id: str, budget: Budget, journal: Path | None) -> None:

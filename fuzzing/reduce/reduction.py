@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -81,17 +81,27 @@ class Reducer:
     interpreter, which ran no case.
 
     passing  the settings of another toolchain, on which the cases pass and the reduced ones must pass too
+    kinds    of the cases' programs, if known, as in `Evaluator`
     """
 
-    def __init__(self, shard: Shard, budget: Budget | None = None, passing: Shard | None = None) -> None:
+    def __init__(
+        self,
+        shard: Shard,
+        budget: Budget | None = None,
+        passing: Shard | None = None,
+        kinds: Collection[str] = (),
+    ) -> None:
         self._shard = shard
+        self._kinds = kinds
         self._budget = budget or Budget()
         self._exit_stack = contextlib.ExitStack()
-        self._evaluator = self._exit_stack.enter_context(Evaluator(shard))
+        self._evaluator = self._exit_stack.enter_context(Evaluator(shard, kinds=kinds))
         self._fresh = self._exit_stack.enter_context(
-            Evaluator(replace(shard, fresh=True, forked=True), share_with=self._evaluator)
+            Evaluator(replace(shard, fresh=True, forked=True), share_with=self._evaluator, kinds=kinds)
         )
-        self._passing = None if passing is None else self._exit_stack.enter_context(Evaluator(passing))
+        self._passing = (
+            None if passing is None else self._exit_stack.enter_context(Evaluator(passing, kinds=kinds))
+        )
         self._impatient: Evaluator | None = None
 
     def __enter__(self) -> Reducer:
@@ -167,7 +177,9 @@ class Reducer:
             return self._evaluator
         if self._impatient is None:
             shard = replace(self._shard, limits=self._shard.limits.with_times(HANG_SEARCH))
-            self._impatient = self._exit_stack.enter_context(Evaluator(shard, share_with=self._evaluator))
+            self._impatient = self._exit_stack.enter_context(
+                Evaluator(shard, share_with=self._evaluator, kinds=self._kinds)
+            )
         return self._impatient
 
     def _run_engine(

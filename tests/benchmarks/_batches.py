@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,8 @@ def compare(shard: Shard, cases: Sequence[TestCase]) -> tuple[float, float, bool
             corpus.add(case)
         ids = tuple(case.id for case in cases)
         shard = replace(shard, corpus=str(corpus.root))
-        alone, results = 0.0, {}
+        results: dict[str, str] = {}
+        alone = 0.0
         for case_id in ids:
             seconds, found = _reduce(replace(shard, cases=(case_id,)), Path(folder))
             alone, results = alone + seconds, results | found
@@ -51,7 +51,7 @@ def compare(shard: Shard, cases: Sequence[TestCase]) -> tuple[float, float, bool
     return alone, together, found == results and results.keys() == set(ids)
 
 
-def _reduce(shard: Shard, folder: Path) -> tuple[float, dict[str, Any]]:
+def _reduce(shard: Shard, folder: Path) -> tuple[float, dict[str, str]]:
     """Seconds of processor of one process, and case → the confirmed reduced one."""
     file = folder / "shard.json"
     file.write_text(json.dumps(shard.to_json()))

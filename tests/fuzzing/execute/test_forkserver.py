@@ -203,6 +203,16 @@ def test_what_captures_programs_is_imported_before_a_fork_of_a_compiler_that_rea
     assert (plain, capturing) == ("False", "True")
 
 
+def test_the_libraries_of_programs_to_come_are_imported_before_a_fork(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A batch of reductions may begin with a plain model and go on with calls of torch."""
+    monkeypatch.setitem(base.LIBRARIES, "TorchCall", ("colorsys",))
+    probe = "import sys\nresult = 'colorsys' in sys.modules"
+    command = replace(OUTSIDE, kinds=("OnnxModel", "TorchCall"))
+    assert probe_runner.answer(run([probe], Supervisor[int](command))[0]) == "True"
+
+
 def test_forkservers_may_be_shared_where_the_options_differ() -> None:
     """A worker has the options of its own supervisor, whoever started the interpreter."""
     pool = ForkServerPool()
