@@ -140,7 +140,9 @@ def describe_toolchains(answer: Mapping[str, Any]) -> str:
     if len(ways) > 1:
         return f"The commits were made by {', '.join(f'{name} ({count})' for name, count in ways.items())}"
     way = next(iter(ways), "overlay" if answer.get("over") else "")
-    return _TOOLCHAINS.get(way, "No commit could be made").format(over=answer.get("over", ""))
+    if not way:
+        return "No commit could be made"
+    return _TOOLCHAINS.get(way, f"Each commit was made by {way}").format(over=answer.get("over", ""))
 
 
 def rerun_command(answer: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from bot.approval import NotApprovedError
 from bot.bisection.report import is_doubtful
 from bot.bisection.search import ResultKind
-from bot.bugs.release_bisection import OF_COMMITS, ReleaseBisection
+from bot.bugs.release_bisection import ReleaseBisection, is_of_commits
 from bot.errors import ConfigError, ProvisionError
 from bot.store import campaigns, findings
 
@@ -65,4 +65,4 @@ def _find_commit(
 def _is_own_repository(search: ReleaseBisection) -> bool:
     with search.job_context.database.reading() as session:
         digest = search.known.campaign.head_toolchain or ""
-        return campaigns.toolchain(session, digest).provisioner in OF_COMMITS
+        return is_of_commits(campaigns.toolchain(session, digest).provisioner)

@@ -13,7 +13,7 @@ from typing import Any
 from bot.bisection.report import describe_toolchains, format_lines, rerun_command
 from bot.bisection.search import ResultKind
 from bot.bugs.issue_updates import post
-from bot.bugs.release_bisection import BISECTABLE
+from bot.bugs.release_bisection import is_bisectable
 from bot.config.sections import ReportsConfig
 from bot.github.limits import marker
 from bot.reports import text
@@ -75,7 +75,7 @@ def _is_enabled(session: Session, campaign: Campaign, toolchain: str | None) -> 
     wanted = (campaign.config.get("reports") or {}).get("bisect", ReportsConfig().bisect)
     if wanted != "auto" or toolchain is None:
         return False
-    return campaigns.toolchain(session, toolchain).provisioner in BISECTABLE
+    return is_bisectable(campaigns.toolchain(session, toolchain).provisioner)
 
 
 def find_skip_reason(bug: Bug) -> str:

@@ -26,6 +26,7 @@ from bot.bugs.reproduction import BugCase
 from bot.campaigns.run_with_lease import LeaseHolder, run_with_lease
 from bot.commit_files import CommitFiles, ReadFile
 from bot.config import RepositoryConfig
+from bot.config.names import provisioners
 from bot.errors import InternalError, RefusalError, UsageError
 from bot.file_lock import file_lock
 from bot.github.mirrored_repository import MirroredRepository
@@ -42,10 +43,8 @@ from fuzzing.execute.shard import Shard
 
 Result = TypeVar("Result")
 
-#: Provisioners whose toolchains are commits of a compiler's own repository.
-OF_COMMITS = frozenset({"overlay", "source", "artifact", "index"})
-#: Those and releases.
-BISECTABLE = OF_COMMITS | {"release"}
+#: Provisioners whose packages are versions that an index has.
+_INDEXED = ("release", "overlay", "index")
 #: How far back the default range goes. Calendar versions count years.
 YEARS = 3
 
@@ -198,6 +197,16 @@ class ReleaseBisection:
         )
 
 
+def is_bisectable(provisioner: str) -> bool:
+    """Whether its toolchains are releases, or commits of a compiler's own repository."""
+    return provisioner in provisioners()
+
+
+def is_of_commits(provisioner: str) -> bool:
+    """Whether its toolchains are commits of a compiler's own repository."""
+    return is_bisectable(provisioner) and provisioner != "release"
+
+
 def release_range(job_context: JobContext, known: BugCase, requested: str = "") -> Range:
     """The releases to search: those in `requested`, else up to the last one that showed the bug.
 
@@ -209,7 +218,7 @@ def release_range(job_context: JobContext, known: BugCase, requested: str = "") 
     with job_context.database.reading() as session:
         toolchain = campaigns.toolchain(session, str(shown or ""))
         passed = _last_passing_release(session, known.bug, package)
-    if toolchain.provisioner not in BISECTABLE or package not in toolchain.versions:
+    if not is_bisectable(toolchain.provisioner) or package not in toolchain.versions:
         raise RefusalError(
             f"its builds are neither releases nor commits of {package}; the provisioner is "
             f"{toolchain.provisioner!r}"
@@ -230,7 +239,7 @@ def _newest_release(version: str, provisioner: str) -> str:
     What a commit was built as, such as 0.27.dev0+gabc1234, no index has; its release comes after it.
     """
     parsed = Version(version)
-    nightly = parsed.is_prerelease and provisioner not in ("source", "artifact")
+    nightly = parsed.is_prerelease and provisioner in _INDEXED
     return parsed.public if nightly else parsed.base_version
 
 
@@ -239,7 +248,7 @@ def _last_passing_release(session: Session, bug: Bug, package: str) -> str:
     for row in reversed(retests.of_bug(session, bug.id)):
         if row.purpose != "asked" and retests.passed(row):
             build = campaigns.toolchain(session, row.toolchain)
-            if build.provisioner in OF_COMMITS:
+            if is_of_commits(build.provisioner):
                 continue  # no release passed
             version = build.versions.get(package, "") if build.provisioner == "release" else ""
             return version if re.fullmatch(r"\d+(\.\d+)*", version) else ""

@@ -33,7 +33,7 @@ def reduce(session: Session, context: CommandContext) -> CommandResult:
 
 @action(
     "bisect",
-    "Finds the first bad release, and the first fixed one if there is any.",
+    "Finds the first bad release or commit, and the first fixed one if there is any.",
     Argument("releases", "FROM..TO", argument_types.releases),
     thread_kinds=_BUG_AND_PULL_THREADS,
 )
