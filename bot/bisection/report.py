@@ -249,7 +249,7 @@ def _evidence_lines(answer: dict[str, Any]) -> list[str]:
         sentence = describe_toolchains(answer)
         grounds.append(f"{sentence[0].lower()}{sentence[1:]}")
     grounds += [f"before, by {one['stage']}: {_headline(one)}" for one in answer.get("earlier", ())]
-    grounds += [f"not by {one_line(why)}" for why in answer.get("passed_over", ())]
+    grounds += [f"not by {cut(one_line(why), 2 * _SUMMARY)}" for why in answer.get("passed_over", ())]
     return grounds
 
 

@@ -5,7 +5,8 @@
 Each case of commit_bisection_data/cases.toml is a small model, a range of commits and the commit that was
 found by hand, from its diff. Printed for each: the range and how many of its commits differ, the commit that
 was named, the toolchains that were needed, and the seconds. `--data` keeps toolchains and verdicts between
-calls: for the seconds of a first call, name an empty folder.
+calls: for the seconds of a first call, name an empty folder. `--config` names what makes the commits in place
+of `overlay`; commit_bisection_data/tinygrad_source.yml builds tinygrad's.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--repository", action="append", required=True, metavar="COMPILER=CLONE")
     parser.add_argument("--data", type=Path, required=True, help="data folder of Assay, kept between calls")
     parser.add_argument("--case", action="append", help="only the case of this name")
+    parser.add_argument("--config", type=Path, help="a configuration that says how commits are made")
     options = parser.parse_args(argv)
     repositories = dict(one.split("=", 1) for one in options.repository)
     cases = [one for one in read_cases() if one.compiler in repositories]
@@ -74,7 +76,9 @@ def main(argv: Sequence[str]) -> int:
     right = beyond = 0
     for case in cases:
         begun = time.monotonic()
-        answer, tried, unusable = _bisect(case, Path(repositories[case.compiler]), options.data.absolute())
+        answer, tried, unusable = _bisect(
+            case, Path(repositories[case.compiler]), options.data.absolute(), options.config
+        )
         named = str(answer["release"]).startswith(case.commit) and not answer["between"]
         skipped = sum(row["judgement"] == "skipped" for row in answer["probed"]) + unusable
         most = max_probed(answer["releases"])
@@ -90,7 +94,7 @@ def main(argv: Sequence[str]) -> int:
     return verdict(right == len(cases) >= 10 and not beyond, BAR)
 
 
-def _bisect(case: Case, repository: Path, data: Path) -> tuple[dict[str, Any], int, int]:
+def _bisect(case: Case, repository: Path, data: Path, config: Path | None) -> tuple[dict[str, Any], int, int]:
     """The answer of `assay bisect`, and how many toolchains it needed and commits it tried that work with no
     wheel. Commits with equal sources share a toolchain.
     """
@@ -101,11 +105,14 @@ def _bisect(case: Case, repository: Path, data: Path) -> tuple[dict[str, Any], i
     command += ["--backend", case.compiler, "--repo", str(repository), "--commits", case.commits]
     command += ["--repeats", "3"]  # none of these bugs comes and goes
     command += ["--fixed-by"] if case.asked == "fixed by" else []
+    command += ["--config", str(config.absolute())] if config else []
     environment = os.environ | {"ASSAY_DATA_DIR": str(data)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{case.name}: {done.stderr.strip()[-500:]}")
     answer: dict[str, Any] = json.loads(done.stdout)
+    if "over" not in answer:
+        return answer, len({row["toolchain"] for row in answer["probed"]}), 0
     needed = {row["release"][:12] for row in answer["probed"]} | set(_NEEDED.findall(done.stderr))
     unusable = set(_UNUSABLE.findall(done.stderr)) - {row["release"][:12] for row in answer["probed"]}
     folder = _FOLDER.search(answer["over"])

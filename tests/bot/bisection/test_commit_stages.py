@@ -113,8 +113,9 @@ def test_of_a_merge_the_built_commit_that_it_brought(checkout: Path, commits: Co
     commit(checkout, {"tinyc/other.py": "1\n"})
     git(checkout, "merge", "--quiet", "--no-ff", "--message", "Merge", "topic")
     merge = git(checkout, "rev-parse", "HEAD")
-    answer = commits.search("good..main", provisioner=["source"], build=BUILD)
+    answer = commits.search("good..main", provisioner=["index", "source"], build=BUILD)
     assert (answer["release"], answer["commits"]["release"]["merge"]) == (culprit, merge)
+    assert "  not by index: toolchain.index: no index is named" in format_lines(answer)
 
 
 def test_a_configuration_that_makes_nothing_is_no_skipped_commit(checkout: Path, commits: Commits) -> None:
