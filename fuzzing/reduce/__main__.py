@@ -2,8 +2,10 @@
 
 Reduces failing cases. The shard names them and how they are run; each has a journal, or none has. They are
 reduced in order: the compiler and the library, which take longer to import than most candidates to run, are
-imported once. `--passes SHARD.json` names another toolchain, where the cases pass: then only candidates that
-pass there count, so that a regression stays one. Prints JSON lines on stdout:
+imported once. The result of one case is confirmed in an interpreter of its own, those of several in processes
+forked by one that ran no case; a campaign repeats each of them in an interpreter of its own. `--passes
+SHARD.json` names another toolchain, where the cases pass: then only candidates that pass there count, so that
+a regression stays one. Prints JSON lines on stdout:
 
     {"event": "begin", "case": ID}                              each case, before its first run
     {"event": "step", "run": N, "by": PASS, "size": […]}        each candidate taken
@@ -79,7 +81,8 @@ def run(
     if journals and len(journals) != len(shard.cases):
         raise UsageError(f"{len(shard.cases)} cases need as many journals, not {len(journals)}")
     corpus, deadline = Corpus(shard.corpus), time.monotonic() + within
-    with Reducer(shard, budget, passing, set(_kinds(corpus, shard.cases))) as reducer:
+    several = len(shard.cases) > 1
+    with Reducer(shard, budget, passing, set(_kinds(corpus, shard.cases)), forked=several) as reducer:
         for place, case_id in enumerate(shard.cases):
             left = deadline - time.monotonic()
             if left <= 0:

@@ -77,11 +77,12 @@ class Reducer:
 
     A context manager: compilers and libraries are imported once for all cases, and their workers end with it.
     Each case begins with new workers of the compiler, forked where it can be: nothing that an earlier case
-    wrote out of bounds counts. The smallest candidate is confirmed in a process that is forked by another
-    interpreter, which ran no case.
+    wrote out of bounds counts. The smallest candidate is confirmed in an interpreter of its own.
 
     passing  the settings of another toolchain, on which the cases pass and the reduced ones must pass too
     kinds    of the cases' programs, if known, as in `Evaluator`
+    forked   the smallest candidate is confirmed in a process that is forked by another interpreter than the
+             search's, which ran no case: for many cases, whose results the caller repeats
     """
 
     def __init__(
@@ -90,6 +91,8 @@ class Reducer:
         budget: Budget | None = None,
         passing: Shard | None = None,
         kinds: Collection[str] = (),
+        *,
+        forked: bool = False,
     ) -> None:
         self._shard = shard
         self._kinds = kinds
@@ -97,7 +100,7 @@ class Reducer:
         self._exit_stack = contextlib.ExitStack()
         self._evaluator = self._exit_stack.enter_context(Evaluator(shard, kinds=kinds))
         self._fresh = self._exit_stack.enter_context(
-            Evaluator(replace(shard, fresh=True, forked=True), share_with=self._evaluator, kinds=kinds)
+            Evaluator(replace(shard, fresh=True, forked=forked), share_with=self._evaluator, kinds=kinds)
         )
         self._passing = (
             None if passing is None else self._exit_stack.enter_context(Evaluator(passing, kinds=kinds))
