@@ -142,12 +142,15 @@ def compute_signature(
 
 
 def _tells_place(fields: Mapping[str, Any]) -> bool:
-    """Whether an exception was raised with a place, or a sentence in place of one: the types that it meets
-    there tell no bugs apart.
+    """Whether an exception was raised with a place, or a sentence for one, or a process died at a place: the
+    types that it meets there tell no bugs apart.
     """
     complaint, error = str(fields.get("complaint", "")), str(fields.get("error", ""))
-    raised = fields.get("verdict") == Verdict.CRASH.value and error != "exit" and not error.startswith("SIG")
-    return raised and bool(complaint and (fields.get("frames") or len(complaint) >= _SPECIFIC))
+    if fields.get("verdict") != Verdict.CRASH.value or error == "exit":
+        return False
+    if error.startswith("SIG"):
+        return bool(fields.get("frames"))
+    return bool(complaint and (fields.get("frames") or len(complaint) >= _SPECIFIC))
 
 
 def compute_unsorted_key(fields: Mapping[str, Any]) -> str:

@@ -105,7 +105,7 @@ class OpenVino(Backend):
             _EXCEPTIONS,
             r"(?m)^(?!Subgraph |\w+Decomposition |Brgemm|\w+ (?:emitter|executor|pass) )([^\n]*(?:"
             r"\b[Uu]nsupported\b"
-            r"|\b(?:is|are|be) not (?:yet |currently )?supported\b|\bnot (?:yet|currently) supported\b"
+            r"|\b[Nn]ot (?:yet |currently )?supported\b|\b[Tt]he supported \w+ of [^\n]{1,120} is\b"
             r"|\b[Ii]sn't supported\b"
             r"|\b(?:[Oo]nly|currently) supported\b|\bsupported only\b"
             r"|\bsupports? only\b|\b[Oo]nly supports?\b"

@@ -159,6 +159,26 @@ def test_types_tell_no_exceptions_of_one_message_and_place_apart(
     assert explains(one, other) is explains(other, one) is same
 
 
+def died(signal: str, native: str, kind: str) -> Signature:
+    """Of a process that a signal ended in a call of linspace by a number of this kind."""
+    seen = Evidence(signal=signal, native=native)
+    outcome = Outcome("0" * 64, "openvino", "t", "CPU", Verdict.CRASH, Phase.CONVERT, "s", evidence=seen)
+    return compute_signature(outcome, "", "PyTorch", Traits("torch.linspace", (kind,)))
+
+
+def test_types_tell_no_deaths_in_one_call_apart() -> None:
+    native = (
+        "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f8b (most recent call first):\n"
+        '  File "/p/openvino/tools/ovc/moc_frontend/moc_emit_ir.py", line 20 in moc_emit_ir\n'
+    )
+    one, other = died("SIGSEGV", native, "float"), died("SIGSEGV", native, "int")
+    assert one.fields["frames"]
+    assert explains(one, other)
+    assert explains(other, one)
+    assert not explains(died("SIGSEGV", "", "float"), died("SIGSEGV", "", "int")), "nothing is known of where"
+    assert not explains(one, died("SIGABRT", native, "float"))
+
+
 @pytest.mark.parametrize("frontend", ["ONNX", "PyTorch"])
 def test_a_bug_known_with_types_is_that_of_the_same_exception_without_them(frontend: str) -> None:
     seen = Evidence(error="KeyError", message="'n'", traceback=PLACE)

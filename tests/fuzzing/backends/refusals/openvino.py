@@ -249,5 +249,20 @@ SAID = [
         f"{_OV_LOG}-- aten._fft_c2c with a message:\nOnly forward, backward and ortho are supported.",
         "Only forward, backward and ortho are supported.",
     ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten::grid_sampler with a message:\nCheck 'data_shape.rank().compatible(4)' failed at src/"
+        "core/shape_inference/include/grid_sample_shape_inference.hpp:22:\nThe supported shape of the input data "
+        "tensor is 4D.\n",
+        "The supported shape of the input data tensor is 4D.",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Check 'ok' failed at src/core/src/op/loop.cpp:9:\nExecutionCondition is false. Zero count of iteration "
+        "not supported.",
+        "ExecutionCondition is false. Zero count of iteration not supported.",
+    ),
     Said("openvino", "RuntimeError", "DepthToSpace executor supports only 'nspc' or 'ncsp' layouts.", None),
 ]
