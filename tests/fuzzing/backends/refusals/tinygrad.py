@@ -44,6 +44,12 @@ SAID = [
         "resizing batch_size dim or channel dim not supported",
         "resizing batch_size dim or channel dim not supported",
     ),
+    Said(
+        "tinygrad",
+        "AssertionError",
+        "does not support symbolic shape (Variable('n', 1, 9),)",
+        "does not support symbolic shape (Variable('n', 1, 9),)",
+    ),
     Said("tinygrad", "AssertionError", "only float32 is supported", "only float32 is supported"),
     Said(
         "tinygrad",
@@ -51,6 +57,7 @@ SAID = [
         "__bf16 is not supported on this target\n__builtin_bit_cast source size does not equal destination size (2 vs 8)",
         "this machine's clang does not compute with bfloat16",
     ),
+    Said("tinygrad", "AssertionError", "no fmt dtype for dtypes.bfloat16", "no bfloat16 numbers in Python"),
     Said("tinygrad", "AssertionError", "only 1 data field is allowed from obj={'dims': [0]}", None),
     Said("tinygrad", "TypeError", "'<' not supported between instances of 'list' and 'int'", None),
     Said("tinygrad", "AssertionError", "TODO", "marked as TODO in its source"),
