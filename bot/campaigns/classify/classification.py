@@ -142,7 +142,8 @@ def _classify_unstable(seen: CaseResults) -> ClassifiedCase:
 
 def _classify_against_passing_base(seen: CaseResults, reason: str) -> ClassifiedCase:
     passed, total = seen.base_runs
-    if not passed and total:  # it passed beside other cases, such as one whose numbers it found in memory
+    # It passed beside other cases, such as one whose numbers it found in memory. One run alone may be chance.
+    if not passed and total > 1:
         return _finding(
             seen, Classification.ALREADY_BROKEN, f"passes in none of {total} fresh runs at base either"
         )

@@ -172,6 +172,7 @@ def test_lost_support_is_never_called_anything_else(case: CaseResults) -> None:
         (plain(Verdict.CRASH, Verdict.UNSUPPORTED, base_runs=RerunCounts()), Classification.INCONCLUSIVE),
         (plain(Verdict.CRASH, None, base_runs=RerunCounts()), Classification.INCONCLUSIVE),
         (plain(Verdict.CRASH, Verdict.PASS, base_runs=RerunCounts(1, 2)), Classification.FLAKY),
+        (plain(Verdict.CRASH, Verdict.PASS, base_runs=RerunCounts(0, 1)), Classification.FLAKY),
         (plain(Verdict.CRASH, Verdict.PASS, base_runs=RerunCounts(0, 2)), Classification.ALREADY_BROKEN),
         (plain(Verdict.CRASH, Verdict.PASS, base_runs=RerunCounts(2, 2)), Classification.INCONCLUSIVE),
         (plain(Verdict.CRASH, Verdict.PASS, head_runs=RerunCounts(2, 2)), Classification.INCONCLUSIVE),
