@@ -21,6 +21,7 @@ from fuzzing.cases.values import Value
 from fuzzing.execute.computed_precision import ComputedPrecision
 from fuzzing.execute.library_check import LibraryCheck
 from fuzzing.execute.model_check import without_newer_operators
+from fuzzing.execute.operator_check import OperatorCheck
 from fuzzing.execute.recheck import Rechecker, RecheckRequest
 from fuzzing.execute.reference_outputs import ReferenceOutputs
 from fuzzing.execute.reference_runner import ReferenceRunners
@@ -84,8 +85,11 @@ class Evaluator:
         if share_with is None:
             self._library_check = LibraryCheck(self._backend, command, self._reference_runners, self._judge)
             self._own.callback(self._library_check.close)
+            self._operator_check = OperatorCheck(command, self._reference_runners)
+            self._own.callback(self._operator_check.close)
         else:
             self._library_check = share_with._library_check
+            self._operator_check = share_with._operator_check
 
     def __enter__(self) -> Evaluator:
         return self
@@ -149,9 +153,11 @@ class Evaluator:
             zip(recheck_requests, self._rechecker.recheck(list(recheck_requests.values())), strict=True)
         )
         for place, case in runnable.items() if not instrumentation else ():
-            found[place] = self._library_check.without_library_failures(
+            outcome = self._library_check.without_library_failures(
                 case, needs_reference(cases[place]), found[place]
             )
+            computed_in = self._precision.of(case.program)
+            found[place] = self._operator_check.without_amplified_errors(case, outcome, computed_in)
         newest = self._backend.newest_opset(self._supervisor.versions.get(self._backend.package, ""))
         return [
             (replace(without_newer_operators(case, found[place], newest), case=case.id), notes.get(place, ()))

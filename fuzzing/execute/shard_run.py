@@ -19,6 +19,7 @@ from fuzzing.execute.computed_precision import ComputedPrecision
 from fuzzing.execute.forkserver import ForkServerPool
 from fuzzing.execute.library_check import LibraryCheck
 from fuzzing.execute.model_check import without_illegal_model, without_newer_operators
+from fuzzing.execute.operator_check import OperatorCheck
 from fuzzing.execute.recheck import Rechecker, RecheckRequest
 from fuzzing.execute.reference_outputs import ReferenceOutputs
 from fuzzing.execute.reference_runner import ReferenceRunners
@@ -89,6 +90,7 @@ class ShardRun:
         self._library_check = LibraryCheck(
             self._backend, self._command(self._options), self._reference_runners, self._judge
         )
+        self._operator_check = OperatorCheck(self._command(self._options), self._reference_runners)
         self._running: dict[Key, tuple[TestCase, bool]] = {}
         self._unrunnable: list[Outcome] = []
         self._pending_rechecks: list[tuple[Key, TestCase, RecheckRequest]] = []
@@ -109,6 +111,7 @@ class ShardRun:
                 yield from self._run_cases()
             finally:
                 self._library_check.close()
+                self._operator_check.close()
                 while self._levels:
                     self._levels.popitem()[1].close()
                 self._forkservers.close()
@@ -161,6 +164,8 @@ class ShardRun:
         newest = self._backend.newest_opset(self.supervisor.versions.get(self._backend.package, ""))
         outcome = without_newer_operators(case, outcome, newest)
         outcome = self._library_check.without_library_failures(case, computed, outcome)
+        computed_in = self._precision.of(case.program)
+        outcome = self._operator_check.without_amplified_errors(case, outcome, computed_in)
         if self._shard.ablate and key[1] == 0 and outcome.verdict.is_failure:
             ablation = run_ablation(
                 case, lambda options: self._run_level(key[0], case, computed, options), self._backend, outcome
