@@ -23,13 +23,14 @@ from fuzzing.reduce.input_values import (
     shorten_axis,
     simplify_input,
 )
+from fuzzing.triage.proven_needs import operand_inputs, positive_values
 
 #: One element would hide bugs that drop an axis; `shrink_inputs_together` tries it afterwards.
 _FILLED = 2
 
 
 def drop_optional(attempt: Attempt[GraphState]) -> None:
-    """Removes attributes, optional inputs and outputs, for their defaults."""
+    """Removes attributes, optional inputs and outputs, for their defaults, and signs of negative numbers."""
     while attempt.any(_drop_candidates(attempt.best)):
         pass
 
@@ -42,7 +43,7 @@ def _drop_candidates(state: GraphState) -> Iterator[GraphState]:
 
 
 def _variants(node: Node, graph: Graph) -> Iterator[Node]:
-    """The node without each optional attribute and input."""
+    """The node without each optional attribute and input, and with positive numbers for negative ones."""
     version = graph.opset if not node.domain else graph.opsets.get(node.domain, 1)
     try:
         schema = onnx.defs.get_schema(node.op, version, node.domain)
@@ -52,6 +53,9 @@ def _variants(node: Node, graph: Graph) -> Iterator[Node]:
         if name in schema.attributes and not schema.attributes[name].required:
             left = {other: value for other, value in node.attributes.items() if other != name}
             yield node._replace(attributes=left)
+            rank = next((graph.types[edge].rank for edge in node.inputs if edge is not None), None)
+            for positive in positive_values(node.attributes[name], rank):
+                yield node._replace(attributes={**left, name: positive})
     for place in reversed(range(schema.min_input, len(node.inputs))):
         if node.inputs[place] is not None:
             inputs = list(node.inputs)
@@ -155,6 +159,31 @@ def _separated(state: GraphState, number: int) -> Iterator[GraphState]:
         graph = replace(graph, types=tuple(types), names=names, inputs=tuple(inputs), constants=constants)
         separated = graph.nodes[number]._replace(inputs=tuple(operands))
         yield from _replace_node(replace(state, graph=graph, values=values), number, separated)
+
+
+def fix_operands(attempt: Attempt[GraphState]) -> None:
+    """Initializers for integer operands such as axes and lengths: a failure that does not need them at run
+    time shows the same bug as those of constants, and has its signature.
+    """
+    while attempt.any(_fixed_candidates(attempt.best)):
+        pass
+
+
+def _fixed_candidates(state: GraphState) -> Iterator[GraphState]:
+    operands = operand_inputs(state.graph)
+    for edges in (
+        [operands, *([edge] for edge in operands)] if len(operands) > 1 else [operands][: len(operands)]
+    ):
+        tensors = {edge: as_tensor(state.value(edge)) for edge in edges}
+        known = {
+            edge: Constant(tensor.dtype, tensor.array())
+            for edge, tensor in tensors.items()
+            if tensor is not None
+        }
+        if known.keys() == tensors.keys():
+            inputs = tuple([edge for edge in state.graph.inputs if edge not in known])
+            graph = replace(state.graph, inputs=inputs, constants={**state.graph.constants, **known})
+            yield from infer_types(replace(state, graph=graph))
 
 
 def _is_data(constant: Constant) -> bool:

@@ -24,6 +24,7 @@ from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_writer import to_bytes
 from fuzzing.outcomes import Outcome
 from fuzzing.reduce.input_values import complexity, is_uncommon_dtype
+from fuzzing.triage.proven_needs import positive_values
 
 #: Bytes of values stored for edges inside the graph; further values are drawn when needed.
 _MAX_VALUE_BYTES = 64 << 20
@@ -168,8 +169,8 @@ def _observed_value(shown: Sequence[Value | None]) -> Tensor | None:
 
 
 def size(state: GraphState) -> tuple[float, ...]:
-    """Number of nodes, edges, attributes, unusual types, empty tensors and operands given twice, inputs,
-    dimensions and elements; then the values' complexity.
+    """Number of nodes, edges, attributes, unusual types, empty tensors, operands given twice and negative
+    attributes, inputs, dimensions and elements; then the values' complexity.
 
     Nodes and their edges and attributes in bodies count too.
     """
@@ -188,7 +189,10 @@ def size(state: GraphState) -> tuple[float, ...]:
         empty += 0 in type_.lengths
     inputs, unusual = (
         len(graph.inputs),
-        sum(is_uncommon_dtype(type_.dtype) for type_ in graph.types) + empty + sum(map(_repeated, nodes)),
+        sum(is_uncommon_dtype(type_.dtype) for type_ in graph.types)
+        + empty
+        + sum(map(_repeated, nodes))
+        + sum(map(_negative, nodes)),
     )
     age = OPSETS.index(graph.opset) if graph.opset in OPSETS else len(OPSETS)
     return (
@@ -211,6 +215,11 @@ def _repeated(node: Node) -> int:
     """How many operands of a node are also others."""
     given = [edge for edge in node.inputs if edge is not None]
     return len(given) - len(set(given))
+
+
+def _negative(node: Node) -> int:
+    """How many attributes of a node have a negative number."""
+    return sum(bool(positive_values(value, None)) for value in node.attributes.values())
 
 
 def _all_nodes(graph: Graph) -> Iterator[Node]:

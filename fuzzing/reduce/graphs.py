@@ -21,6 +21,7 @@ from fuzzing.reduce.graph_cuts import (
 from fuzzing.reduce.graph_simplification import (
     drop_optional,
     fill_empty_inputs,
+    fix_operands,
     name_cast_types,
     separate_operands,
     shrink_inputs_together,
@@ -50,6 +51,7 @@ SPEC = ReductionSpec[GraphState](
         Pass("separate", separate_operands),
         Pass("shrink", shrink_inputs_together),
         Pass("simplify", simplify_values),
+        Pass("fixed", fix_operands),  # last: axes that are initializers shrink no more
     ),
 )
 

@@ -59,17 +59,20 @@ class Reduction:
 
     @property
     def traits(self) -> Traits:
-        """Traits of `case`; those of the root, if it is a part of its text."""
+        """Traits of `case`; those of the root, if it is a part of its text. A search that did not end proves
+        nothing.
+        """
         if self.root is None:
-            return read_traits(self.case)
+            found = read_traits(self.case)
+            return found if self.reduced.minimal else found.unproven()
         case, outcome = self.root
         shown, inner = symptom_of(outcome), read_traits(case)
         root = {name: shown[name] for name in _SYMPTOM}
         if case.program.kind == self.case.program.kind:
-            return replace(inner, root=root)
+            return replace(inner.unproven(), root=root)
         # A part of what the library makes of a call: other failures of that call are known by its name.
         root |= {"operator": inner.pattern, "dtypes": list(inner.dtypes), "needs": list(inner.needs)}
-        return replace(read_traits(self.case), root=root)
+        return replace(read_traits(self.case).unproven(), root=root)
 
 
 class Reducer:

@@ -47,7 +47,7 @@ class Signature:
 
     key     16 hexadecimal digits of SHA-256 over `fields`
     title   one line for the title of an issue, see `fuzzing.triage.title`
-    fields  what the key is made of, and nothing else: see `compute_signature`
+    fields  what the key is made of, and `proven`: see `compute_signature`
     """
 
     key: str
@@ -98,6 +98,8 @@ def compute_signature(
         dtypes, needs  see `Traits`; no types of an exception that tells its place
         component      the part of the compiler that the ablation blames, "" if it was not climbed
         root           the symptom upstream, where the case only shows what was computed wrongly before
+        proven         needs that the bug has for certain, see `Traits`; no part of the key. Optional inputs
+                       of crashes alone: without one other numbers are computed, which may hide a wrong result
 
     An exception whose message and innermost frame identify it has neither operator nor these fields: what
     calls the failing function is the test's. Where a check outside the frontend refuses what a converter has
@@ -125,6 +127,7 @@ def compute_signature(
             "dtypes": list(reduced.dtypes),
             "needs": list(reduced.needs),
             "component": outcome.evidence.component,
+            "proven": sorted({*reduced.proven, *(reduced.proven_inputs if _crashes(outcome) else ())}),
         }
         if reduced.root is None and _tells_place(fields):
             fields["dtypes"] = []
@@ -133,12 +136,16 @@ def compute_signature(
             subject = name_part(subject, str(reduced.root.get("operator", "")))
     if symptom.identifies and outcome.verdict is Verdict.CRASH and "root" not in fields:
         converter = calling_converter(outcome.evidence.traceback) if outcome.phase is Phase.CONVERT else ""
-        unnamed: dict[str, Any] = {"operator": "", "dtypes": [], "needs": [], "component": ""}
+        unnamed: dict[str, Any] = {"operator": "", "dtypes": [], "needs": [], "component": "", "proven": []}
         if converter and is_dispatcher(converter):
             del unnamed["operator"]
         fields |= {name: value for name, value in unnamed.items() if name in fields}
         fields["frames"] = [*fields["frames"][:1], *([converter] if converter else ())]
     return Signature(compute_key(fields), _build_title(outcome, subject, frontend, symptom), fields)
+
+
+def _crashes(outcome: Outcome) -> bool:
+    return outcome.verdict is Verdict.CRASH
 
 
 def _tells_place(fields: Mapping[str, Any]) -> bool:
@@ -163,8 +170,8 @@ def compute_unsorted_key(fields: Mapping[str, Any]) -> str:
 
 
 def compute_key(fields: Mapping[str, Any]) -> str:
-    """The key of a signature with these fields."""
-    canonical = json.dumps(fields, sort_keys=True)
+    """The key of a signature with these fields; what is proven tells bugs apart and names none."""
+    canonical = json.dumps({name: fields[name] for name in fields if name != "proven"}, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
@@ -176,21 +183,35 @@ def explains(one: Signature, other: Signature) -> bool:
     compiler with its symptom is no evidence. Where such a part is known of one call alone, the calls decide.
     Of an ONNX graph the other case may have inputs of further types: in the one, such operands (axes, sizes)
     are initializers, whose types are no field. It may not need a textual attribute more: that chooses the
-    algorithm, and the reduction found that the default one is right on its inputs.
+    algorithm, and the reduction found that the default one is right on its inputs. Nor may it need more, or
+    inputs of further types, where that is proven and `one` is of a release that knows of it.
     """
-    left = {"needs", "root"} | ({"component"} if "root" in one.fields or "root" in other.fields else set())
+    left = {"needs", "root", "proven"} | (
+        {"component"} if "root" in one.fields or "root" in other.fields else set()
+    )
     first, second = _compared_fields(one.fields, other.fields)
     mine, others = ({name: it[name] for name in it.keys() - left} for it in (first, second))
     if one.fields.get("frontend") != _GRAPHS and mine.get("operator") and others.get("operator"):
         mine["operator"], others["operator"] = map(canonical_api, (mine["operator"], others["operator"]))
     types, further = (set(each.get("dtypes", ())) for each in (mine, others))
     untyped = "dtypes" in mine and "dtypes" in others and not types and _tells_place(mine)
-    if untyped or (one.fields.get("frontend") == _GRAPHS and types and types <= further):
+    proven = _proven_beyond(first, second)
+    fixed = any(f"{kind} inputs" in proven for kind in further - types)
+    if untyped or (one.fields.get("frontend") == _GRAPHS and types and types <= further and not fixed):
         others["dtypes"] = mine["dtypes"]
     needs, more = (set(it.get("needs", ())) for it in (first, second))
     if one.fields.get("frontend") == _GRAPHS and any("=" in need for need in more - needs):
         return False
-    return mine == others and needs <= more
+    return mine == others and needs <= more and not proven & (more - needs)
+
+
+def _proven_beyond(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+    """What is proven of `other` and not of `one`; nothing if `one` is of a release that proved nothing, or
+    `other` shows what was wrong upstream.
+    """
+    if "proven" not in one or "root" in other:
+        return set()
+    return set(other.get("proven", ())) - set(one["proven"])
 
 
 def _compared_fields(*both: Mapping[str, Any]) -> list[dict[str, Any]]:

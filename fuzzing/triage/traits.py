@@ -12,7 +12,7 @@ A kind of program registers how its traits are read: one file in `fuzzing.triage
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fuzzing.cases import Recipe, Tensor, TestCase
@@ -33,6 +33,9 @@ class Traits:
                (`fuzzing.reduce.root_cause`), which all of the above is then about; with `operator`, `dtypes`
                and `needs` if it is a part of what the library makes of a call, and the above about the call;
                None where the case shows its bug itself
+    proven     needs of attributes, and classes of inputs, that a finished reduction tried to do without, one
+               at a time, and could not (`fuzzing.triage.proven_needs`); also attributes with their default
+    proven_inputs  the same of optional inputs
     """
 
     pattern: str
@@ -40,6 +43,12 @@ class Traits:
     needs: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
     root: Mapping[str, Any] | None = None
+    proven: tuple[str, ...] = ()
+    proven_inputs: tuple[str, ...] = ()
+
+    def unproven(self) -> Traits:
+        """These traits of a case whose reduction did not end: what else it could do without is not known."""
+        return replace(self, proven=(), proven_inputs=())
 
 
 TraitsReader = Callable[[TestCase], Traits]

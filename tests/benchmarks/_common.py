@@ -37,7 +37,8 @@ def traits_from_json(reported: Any) -> Traits | None:
     """The traits read from JSON."""
     if reported is None:
         return None
-    lists = {name: tuple(reported[name]) for name in ("dtypes", "needs", "operators")}
+    names = ("dtypes", "needs", "operators", "proven", "proven_inputs")
+    lists = {name: tuple(reported.get(name, ())) for name in names}
     return Traits(pattern=reported["pattern"], root=reported["root"], **lists)
 
 

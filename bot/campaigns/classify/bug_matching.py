@@ -20,7 +20,7 @@ from fuzzing.triage.traits import Traits
 _EFFECTS = frozenset(one.value for one in (Verdict.WRONG_RESULT, Verdict.HANG, Verdict.OUT_OF_MEMORY))
 #: What a reduction adds to a signature, or puts in place of what the case was made to test and of the rewrite
 #: that is blamed for a pair as it was found.
-_REDUCTION_FIELDS = frozenset({"operator", "dtypes", "needs", "component", "root", "rewrite"})
+_REDUCTION_FIELDS = frozenset({"operator", "dtypes", "needs", "component", "root", "rewrite", "proven"})
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,9 @@ def traits_from_json(obj: Mapping[str, Any]) -> Traits:
     """The inverse of `dataclasses.asdict`. Raises RunnerError: malformed data of a program."""
     try:
         lists = {name: tuple(map(str, obj[name])) for name in ("dtypes", "needs", "operators")}
-        root = obj.get("root")  # a row of an earlier Assay has none
+        # A row of an earlier Assay has no root, and nothing proven.
+        lists |= {name: tuple(map(str, obj.get(name, ()))) for name in ("proven", "proven_inputs")}
+        root = obj.get("root")
         return Traits(pattern=str(obj["pattern"]), **lists, root=None if root is None else dict(root))
     except (TypeError, KeyError) as error:
         raise RunnerError(f"{PROGRAM} sent traits that are none: {error!r}") from None

@@ -15,6 +15,7 @@ from fuzzing.graph.canonical_form import canonicalize
 from fuzzing.graph.ir import Attribute
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.types import ABSENT, UNKNOWN
+from fuzzing.triage.proven_needs import find_proven_needs, positive_values
 from fuzzing.triage.traits import Traits, dtypes_of, register_traits, shape_needs, traits_from_provenance
 
 #: Characters of a pattern; longer ones are digests. Reduced graphs have one to three operators, whose
@@ -42,12 +43,21 @@ def traits(case: TestCase) -> Traits:
     """The traits of an ONNX model; from its provenance if it is no graph of operators."""
     assert isinstance(case.program, OnnxModel)
     try:
-        graph = canonicalize(from_onnx(case.program.model))
+        named = from_onnx(case.program.model)
+        graph = canonicalize(named)
     except UnreadableError:
         return traits_from_provenance(case)
     given = [given for _, given in case.inputs]
     operators = tuple(sorted(set(_operators(graph))))
-    return Traits(pattern(graph), dtypes_of(given), tuple(sorted(set(_needs(graph)))), operators)
+    proven = find_proven_needs(case, named, lambda node: _schema_of(node, named))
+    return Traits(
+        pattern(graph),
+        dtypes_of(given),
+        tuple(sorted(set(_needs(graph)))),
+        operators,
+        proven=tuple(sorted(proven.attributes)),
+        proven_inputs=tuple(sorted(proven.inputs)),
+    )
 
 
 def pattern(graph: Graph) -> str:
@@ -91,14 +101,14 @@ def _needs(graph: Graph) -> Iterator[str]:
 
 
 def _node_needs(node: Node, graph: Graph) -> Iterator[str]:
-    schema = _schema(
-        node.op, graph.opset if not node.domain else graph.opsets.get(node.domain, 1), node.domain
-    )
+    schema = _schema_of(node, graph)
     for name, value in node.attributes.items():
         if _is_default(schema, name, value):
             continue  # written out or not, the program is the same
         if isinstance(value, str) or not _is_mandatory(node, schema, name):
             yield f"{node.op}.{name}{_text_value(value)}"
+            if positive_values(value, None) and not positive_values(_default(schema, name), None):
+                yield f"{node.op}.{name} negative"
     given = [edge for edge in node.inputs if edge is not None]
     if len(set(given)) < len(given):
         yield f"{node.op} given one tensor twice"
@@ -139,6 +149,13 @@ def _is_default(schema: onnx.defs.OpSchema | None, name: str, value: Attribute) 
     return name in _DEFAULT_NUMBERS and isinstance(value, tuple) and set(value) <= {_DEFAULT_NUMBERS[name]}
 
 
+def _default(schema: onnx.defs.OpSchema | None, name: str) -> Attribute:
+    """An attribute's default; 0 if it has none."""
+    if schema is None or name not in schema.attributes or not schema.attributes[name].default_value.type:
+        return 0
+    return _default_value(schema.attributes[name].default_value) or 0
+
+
 def _default_value(default: onnx.AttributeProto) -> Attribute | None:
     """A schema's default as the graph reader gives attributes; None for tensors and graphs."""
     value = onnx.helper.get_attribute_value(default)
@@ -154,6 +171,12 @@ def _is_mandatory(node: Node, schema: onnx.defs.OpSchema | None, name: str) -> b
     if schema is None or name not in schema.attributes:
         return False
     return schema.attributes[name].required or name in _EITHER.get(node.op, ())
+
+
+def _schema_of(node: Node, graph: Graph) -> onnx.defs.OpSchema | None:
+    """The schema of a node's operator; None for one that ONNX does not know."""
+    version = graph.opset if not node.domain else graph.opsets.get(node.domain, 1)
+    return _schema(node.op, version, node.domain)
 
 
 @lru_cache(maxsize=512)

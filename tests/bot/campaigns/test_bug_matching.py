@@ -132,3 +132,14 @@ def test_a_bug_with_an_operand_as_input_is_that_with_it_as_initializer(*, first:
         )
         bugs = [known(initializer)] if first else []
         assert match_bug_keys([taken, initializer], bugs) == [initializer.key] * 2
+
+
+def test_a_bug_of_an_earlier_release_explains_what_is_proven_since() -> None:
+    """Its fields say nothing of what was proven, and its key knows no sign."""
+    old = reduced("Pad", "Pad.axis")
+    fresh = reduced("Pad", "Pad.axis", "Pad.axis negative").fields | {"proven": ["Pad.axis negative"]}
+    signature = Signature(compute_key(fresh), "", fresh)
+    assert match_bug_keys([signature], [known(old)]) == [old.key]
+    now = old.fields | {"proven": []}
+    assert compute_key(now) == old.key
+    assert match_bug_keys([signature], [KnownBug(old.key, now)]) == [signature.key]

@@ -23,6 +23,7 @@ from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver
 from fuzzing.outcomes import Verdict
 from fuzzing.reduce.engine import CLEAN, SAME, Budget, reduce
+from fuzzing.reduce.graph_validity import is_valid
 from fuzzing.reduce.graphs import SPEC, GraphState, load
 from fuzzing.reduce.reduction import HANG_SEARCH, Reduction, reduce_case
 from fuzzing.rng import derive_seed
@@ -140,6 +141,37 @@ def test_an_input_is_empty_only_if_the_failure_needs_that(needs_emptiness: bool)
     [found, *_] = best.case().values()
     assert isinstance(found[1], Tensor)
     assert (0 in found[1].shape) == needs_emptiness
+
+
+TAKEN = "(float[2,3] x, int64[1] j) => (float[1,3] z) { z = Gather(x, j) }"
+
+
+@pytest.mark.parametrize("needs_input", [False, True])
+def test_an_operand_is_an_initializer_unless_the_failure_needs_it_at_run_time(needs_input: bool) -> None:
+    case = onnx_case(TAKEN, x=(2, 3))
+    case = replace(case, inputs=(*case.inputs, ("j", Tensor.of(np.zeros(1, np.int64)))))
+
+    def classify(candidates: Sequence[GraphState]) -> list[str]:
+        wanted = [len(one.graph.inputs) > 1 or not needs_input for one in candidates]
+        return [SAME if w and is_valid(one) else CLEAN for w, one in zip(wanted, candidates, strict=True)]
+
+    best = reduce(state_of(case), SPEC, classify).best
+    onnx.checker.check_model(best.case().program.to_bytes(), full_check=True)
+    assert [best.graph.types[edge].dtype for edge in best.graph.inputs] == ["float32", "int64"][
+        : 1 + needs_input
+    ]
+
+
+@pytest.mark.parametrize("needs_sign", [False, True])
+def test_an_attribute_is_negative_only_if_the_failure_needs_that(needs_sign: bool) -> None:
+    case = onnx_case("(float[2,3] x) => (float[2,3] z) { z = Hardmax<axis = -2>(x) }", x=(2, 3))
+
+    def classify(candidates: Sequence[GraphState]) -> list[str]:
+        axes = [candidate.graph.nodes[0].attributes.get("axis") for candidate in candidates]
+        return [SAME if axis == -2 or (axis == 0 and not needs_sign) else CLEAN for axis in axes]
+
+    best = reduce(state_of(case), SPEC, classify).best
+    assert best.graph.nodes[0].attributes["axis"] == (-2 if needs_sign else 0)
 
 
 SQUARED = "(float[2] x) => (float[2] z) { z = Add(x, x) }"

@@ -38,6 +38,7 @@ def test_what_is_left_stands_in_for_what_the_case_was_made_to_test() -> None:
         "dtypes": ["float"],
         "needs": ["rank 1"],
         "component": "",
+        "proven": [],
     }
 
 
