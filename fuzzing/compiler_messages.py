@@ -125,6 +125,8 @@ _SOURCE = re.compile(r"\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|hxx|inl)$")
 
 #: Begins what OpenVINO says of one of the operators that it could not convert, in the order of their names.
 _FAILED_OPERATOR = re.compile(r"^-- [\w.:]+-\d+ with a message:", re.MULTILINE)
+#: The same of a torch program, whose operators are those of ATen: `aten.std.correction`, `aten::lstm`.
+_FAILED_ATEN_OPERATOR = re.compile(r"^-- aten(?:\.|::)(\w+)[\w.]* with a message:", re.MULTILINE)
 #: The number of a node, as `fuzzing.graph.onnx_writer` names those without a name: operands come first.
 _NODE_NUMBER = re.compile(r"\bvn(\d+)_\w")
 
@@ -188,6 +190,14 @@ def parse_message(message: str) -> ParsedMessage:
         return _parse_complaint(file, complaint)
     # A heading may follow the place; then it is the only reason.
     return _parse_complaint(file, _complaint(message[: place.start()]), normalize_message(after))
+
+
+def failed_aten_operator(message: str) -> str:
+    """ATen's operator of which `message` says that it could not be converted, the first of several; "" if it
+    names none.
+    """
+    found = _FAILED_ATEN_OPERATOR.search(message[:MAX_TEXT])
+    return found[1] if found else ""
 
 
 def _first_failed_operator(message: str) -> str:

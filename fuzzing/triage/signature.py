@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fuzzing.compiler_messages import normalize_message, parse_message
+from fuzzing.compiler_messages import failed_aten_operator, normalize_message, parse_message
 from fuzzing.oracles.pair_sides import raised_error
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from fuzzing.torch_aliases import canonical_api
@@ -97,7 +97,8 @@ def compute_signature(
     names what the case was made to test, and adds fields:
         dtypes, needs  see `Traits`; no types of an exception that tells its place
         component      the part of the compiler that the ablation blames, "" if it was not climbed
-        root           the symptom upstream, where the case only shows what was computed wrongly before
+        root           the symptom upstream, where the case only shows what was computed wrongly before; of a
+                       torch program that was not converted the operator of ATen that the message names
         proven         needs that the bug has for certain, see `Traits`; no part of the key. Optional inputs
                        of crashes alone: without one other numbers are computed, which may hide a wrong result
 
@@ -141,6 +142,13 @@ def compute_signature(
             del unnamed["operator"]
         fields |= {name: value for name, value in unnamed.items() if name in fields}
         fields["frames"] = [*fields["frames"][:1], *([converter] if converter else ())]
+    elif (
+        reduced is not None
+        and "root" not in fields
+        and (part := failed_aten_operator(outcome.evidence.message))
+    ):
+        fields["root"] = {"operator": part}
+        subject = name_part(subject, part)
     return Signature(compute_key(fields), _build_title(outcome, subject, frontend, symptom), fields)
 
 
