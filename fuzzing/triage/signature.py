@@ -14,6 +14,7 @@ from fuzzing.oracles.pair_sides import raised_error
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from fuzzing.torch_aliases import canonical_api
 from fuzzing.triage.native_stack import native_frames, runtime_message
+from fuzzing.triage.operator_families import shared_fields
 from fuzzing.triage.python_stack import calling_converter, exception_frames, is_dispatcher
 from fuzzing.triage.title import choose_subject, name_part, title
 from fuzzing.triage.traits import Traits
@@ -192,12 +193,13 @@ def explains(one: Signature, other: Signature) -> bool:
     Of an ONNX graph the other case may have inputs of further types: in the one, such operands (axes, sizes)
     are initializers, whose types are no field. It may not need a textual attribute more: that chooses the
     algorithm, and the reduction found that the default one is right on its inputs. Nor may it need more, or
-    inputs of further types, where that is proven and `one` is of a release that knows of it.
+    inputs of further types, where that is proven and `one` is of a release that knows of it. Operators of a
+    family are one where both need what they share (`fuzzing.triage.operator_families`).
     """
     left = {"needs", "root", "proven"} | (
         {"component"} if "root" in one.fields or "root" in other.fields else set()
     )
-    first, second = _compared_fields(one.fields, other.fields)
+    first, second = map(shared_fields, _compared_fields(one.fields, other.fields))
     mine, others = ({name: it[name] for name in it.keys() - left} for it in (first, second))
     if one.fields.get("frontend") != _GRAPHS and mine.get("operator") and others.get("operator"):
         mine["operator"], others["operator"] = map(canonical_api, (mine["operator"], others["operator"]))
