@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 from bot.campaigns.classify.classification import NEW_HERE, NO_BASE
 from bot.store.models import Classification, Finding
@@ -20,10 +21,11 @@ FAILING_AT_BASE = frozenset({Classification.CHANGED, Classification.ALREADY_BROK
 
 
 def select_for_reduction(findings: Iterable[Finding], size: Callable[[str], int]) -> list[Finding]:
-    """The findings to reduce, in order: regressions first, and one of each signature before others of it.
+    """The findings to reduce, in order: regressions first, and one of each signature before a second of any.
 
-    Smallest program first, as it costs least. Of changed and already broken findings only one of each
-    signature.
+    Smallest program first, as it costs least. A signature of what is not reduced may be several bugs of one
+    operator: where the limit is reached, each signature has about as many reduced cases. Of changed and
+    already broken findings only one of each signature.
 
     size  case id → bytes of its program
     """
@@ -34,9 +36,8 @@ def select_for_reduction(findings: Iterable[Finding], size: Callable[[str], int]
     chosen: list[Finding] = []
     for classification, rows in by_classification.items():
         rows.sort(key=lambda one: (size(one.case_id), one.case_id))
-        firsts = list(_firsts(rows))
-        rest = [one for one in rows if one not in firsts]
-        chosen += firsts + ([] if classification in FAILING_AT_BASE else rest)
+        only_first = classification in FAILING_AT_BASE
+        chosen += [one for place, one in _by_place(rows) if not (only_first and place)]
     return chosen
 
 
@@ -50,9 +51,11 @@ def is_reducible(finding: Finding) -> bool:
     )
 
 
-def _firsts(rows: Iterable[Finding]) -> Iterator[Finding]:
-    seen: set[str] = set()
+def _by_place(rows: Iterable[Finding]) -> list[tuple[int, Finding]]:
+    """The rows with their places, from 0, among those of their signature; by place, else in their order."""
+    before = Counter[str]()
+    placed = list[tuple[int, Finding]]()
     for one in rows:
-        if one.signature not in seen:
-            seen.add(one.signature)
-            yield one
+        placed.append((before[one.signature], one))
+        before[one.signature] += 1
+    return sorted(placed, key=lambda item: item[0])
