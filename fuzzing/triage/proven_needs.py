@@ -27,6 +27,9 @@ _MAX_NODES = 4
 #: Elements of an input on whose values shapes may depend, as in `fuzzing.reduce.graph_typing`.
 _MAX_ELEMENTS = 32
 
+#: Optional inputs that have to be given together (ONNX operator reference); its inference accepts one alone.
+_TOGETHER = frozenset({"Attention.past_key", "Attention.past_value"})
+
 #: Schema of a node; None for an operator that ONNX does not know.
 SchemaOf = Callable[[Node], onnx.defs.OpSchema | None]
 
@@ -66,7 +69,7 @@ def find_proven_needs(case: TestCase, graph: Graph, schema_of: SchemaOf) -> Prov
             if name not in found.attributes and _is_legal(graph, number, variant, known):
                 found.attributes.add(name)
         for name, variant in _without_inputs(node, schema):
-            if _is_legal(graph, number, variant, known):
+            if name not in _TOGETHER and _is_legal(graph, number, variant, known):
                 found.inputs.add(name)
     found.attributes.update(
         f"{dtype_class(graph.types[edge].dtype)} inputs" for edge in operand_inputs(graph)

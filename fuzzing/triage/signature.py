@@ -194,7 +194,8 @@ def explains(one: Signature, other: Signature) -> bool:
     are initializers, whose types are no field. It may not need a textual attribute more: that chooses the
     algorithm, and the reduction found that the default one is right on its inputs. Nor may it need more, or
     inputs of further types, where that is proven and `one` is of a release that knows of it. Operators of a
-    family are one where both need what they share (`fuzzing.triage.operator_families`).
+    family are one where both need what they share (`fuzzing.triage.operator_families`). Of an operator's
+    exceptions that name a key which a function misses, needs tell none apart.
     """
     left = {"needs", "root", "proven"} | (
         {"component"} if "root" in one.fields or "root" in other.fields else set()
@@ -209,10 +210,19 @@ def explains(one: Signature, other: Signature) -> bool:
     fixed = any(f"{kind} inputs" in proven for kind in further - types)
     if untyped or (one.fields.get("frontend") == _GRAPHS and types and types <= further and not fixed):
         others["dtypes"] = mine["dtypes"]
+    if _names_key(mine) and _names_key(others):
+        return mine == others
     needs, more = (set(it.get("needs", ())) for it in (first, second))
     if one.fields.get("frontend") == _GRAPHS and any("=" in need for need in more - needs):
         return False
     return mine == others and needs <= more and not proven & (more - needs)
+
+
+def _names_key(fields: Mapping[str, Any]) -> bool:
+    """Whether a function of the compiler did not find a key that the message names: what else the case needs
+    to get there tells no bugs apart.
+    """
+    return bool(fields.get("error") == KeyError.__name__ and fields.get("complaint") and fields.get("frames"))
 
 
 def _proven_beyond(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:

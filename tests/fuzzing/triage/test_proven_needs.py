@@ -107,6 +107,30 @@ def test_what_is_illegal_alone_proves_nothing() -> None:
     assert "Conv.group" not in found.proven
 
 
+def test_inputs_that_are_given_together_prove_nothing() -> None:
+    attention = (
+        "(float[1,1,1,1] q, float[1,1,1,1] p) => (float[1,1,1,1] y, float[1,1,2,1] k, float[1,1,2,1] v) "
+        "{ y, k, v = Attention(q, q, q, , p, p) }"
+    )
+    found = traits_of(attention, 23)
+    assert "Attention.past_key" in found.needs
+    assert not found.proven_inputs
+
+
+@pytest.mark.parametrize(("error", "same"), [("KeyError", True), ("IndexError", False)])
+def test_a_key_that_a_converter_misses_is_one_bug_whatever_leads_there(error: str, same: bool) -> None:
+    """TVM reads ONNX's Attention as that of com.microsoft, which has `num_heads`: three bugs for one."""
+    seen = Evidence(
+        error=error, message="'num_heads'", traceback=("tvm/a.py:from_onnx", "tvm/a.py:Attention.f")
+    )
+    outcome = Outcome("0" * 64, "tvm", "t", "CPU", Verdict.CRASH, Phase.CONVERT, "s", evidence=seen)
+    one, other = (
+        compute_signature(outcome, "", reduced=Traits("Attention", (), needs))
+        for needs in (("Attention.past_key", "rank 1"), ("Attention.q_num_heads",))
+    )
+    assert explains(one, other) is explains(other, one) is same
+
+
 def test_a_default_that_is_written_out_is_needed_as_any_other_value() -> None:
     """A converter that looks for an attribute, whatever its value, is one bug."""
     celu = "(float[1] x) => (float[1] y) {{ y = Celu<alpha = {alpha}>(x) }}"
