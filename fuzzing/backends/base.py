@@ -35,6 +35,14 @@ class UnsupportedPattern(NamedTuple):
     why: str
 
 
+#: Begins the pattern of a line, which is then none of Python or numpy. Their TypeErrors have the words of a
+#: refusal, but a compiler that adds None to a number has failed.
+NOT_PYTHONS = (
+    r"(?![^\n]*\b(?:not supported between instances|unsupported operand type\(s\)|unsupported format string"
+    r"|ufunc\b[^\n]{0,200}\bnot supp))"
+)
+
+
 class AblationLevel(NamedTuple):
     """A configuration of a backend with part of the compiler switched on.
 

@@ -45,8 +45,10 @@ from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
 Array = np.ndarray[Any, Any]
 
-#: A runtime's message when it checks the divisor (onnxruntime: "Integer division by zero").
-_DIVISION_BY_ZERO = re.compile(r"integer division by zero", re.IGNORECASE)
+#: Messages of a check of the divisor: onnxruntime's, when it runs, and of TVM's importer, for a constant.
+_DIVISION_BY_ZERO = re.compile(
+    r"integer division by zero|Div with integer inputs encountered divisor value 0", re.IGNORECASE
+)
 
 #: Units always allowed. The default tolerance of float32 allows 22 roundings of a result (1.3e-6 / 2**-24);
 #: this is the next power of two. The half types are computed in float32 and rounded at the edges of

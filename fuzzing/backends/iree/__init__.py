@@ -114,6 +114,10 @@ class Iree(Backend):
             r"no lowering of the torch operators, \1 first",
         ),
         UnsupportedPattern("IreeError", r"unhandled torch type: '([^\n]+)'", r"no values of type \1"),
+        # How torch-mlir's lowerings begin what they lack. Loops are distributed below the torch dialect.
+        UnsupportedPattern(
+            "IreeError", r"\A([Uu]nimplemented: (?!Distribution )[^\n]+|unsupported: aten\.[^\n]+)", r"\1"
+        ),
         UnsupportedPattern("RuntimeError", r"FAILED_PRECONDITION; unimplemented: ([^\n;]+)", r"not where \1"),
         UnsupportedPattern("OnnxImportError", r"(does not support [^\n:.]+)", r"its importer \1"),
         UnsupportedPattern("OnnxImportError", r"(Unsupport(?:ed)? [^\n]+)", r"\1"),

@@ -6,7 +6,15 @@ from typing import Any, ClassVar, List, NamedTuple
 
 import numpy as np
 
-from fuzzing.backends.base import AblationLevel, Backend, Named, Unsupported, UnsupportedPattern, register
+from fuzzing.backends.base import (
+    NOT_PYTHONS,
+    AblationLevel,
+    Backend,
+    Named,
+    Unsupported,
+    UnsupportedPattern,
+    register,
+)
 from fuzzing.backends.onnxruntime import bisectable_passes
 from fuzzing.backends.shared import onnx_models
 from fuzzing.cases.programs import Program
@@ -106,13 +114,17 @@ class OnnxRuntime(Backend):
         # What its own fusions lack they have to leave alone.
         UnsupportedPattern(
             ".*",
-            r"(?m)^((?![^\n]* fusion\b)[^\n]*(?:"
+            rf"(?m)^{NOT_PYTHONS}((?![^\n]* fusion\b)[^\n]*(?:"
             r"\b[Uu]nsupported\b"
             r"|\bnot (?:yet |currently )?(?:registered or )?(?:supported|implemented)\b"
             r"|\b[Oo]nly supports?\b|\bsupports? only\b|\bimplemented only\b|\b[Oo]nly implemented\b"
             # Of an attribute that ONNX forbids in no mode: Resize's `exclude_outside`.
             r"|\bcan be set to \S+ when\b"
             r"|\b[Dd]o(?:es)?(?: not|n't) (?:yet )?(?:support|have an implementation)\b"
+            r"|\bnot support\b|\bnot (?:one of the|a) supported\b|\bunimplemented\b"
+            r"|\b[Ss]upport(?:ing only)? 2-D matrices\b|\bnot handled now\b|\bis not currently registered\b"
+            r"|\bmust be (?:a )?constant\b|\bshape must be known\b"
+            r"|\b[Oo]nly works on\b|\bonly outputs\b|\bexceeds? (?:the )?supported \w+ (?:indexing )?range\b"
             r"|\b[Oo]nly [^\n]{1,120}\bsupported\b"
             r")[^\n]*)",
             r"\1",

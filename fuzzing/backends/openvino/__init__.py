@@ -18,6 +18,12 @@ from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING, Tensor, Value
 _RAW = {"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "float8_e8m0fnu": "f8e8m0"}
 #: Exceptions: one class for all, until the frontends got their own (GeneralFailure, ...).
 _EXCEPTIONS = r"RuntimeError|\w+Failure"
+#: Begins a line that is about the program. What the compiler itself makes (a fused Subgraph, an emitter, an
+#: executor) it has to support; a node has no default output if it has several (core/src/node.cpp).
+_NOT_INTERNAL = (
+    r"(?!Subgraph |\w+Decomposition |(?i:brgemm)|\w+ (?:emitter|executor|pass) |Default output not supported"
+    r"|(?:\[ )?(?i:internal) )"
+)
 _RAW_NAMES = {short: name for name, short in _RAW.items()}
 #: The first release whose `convert_model` takes a torch.export.ExportedProgram: 2024.0 says that it does not
 #: yet, earlier ones call it an unknown type (their `pytorch_frontend_utils.py`).
@@ -95,20 +101,30 @@ class OpenVino(Backend):
         UnsupportedPattern(_EXCEPTIONS, r"CPU plug-?in doesn't support ([^\n]+)", r"the CPU plugin lacks \1"),
         UnsupportedPattern(
             _EXCEPTIONS,
-            r"(?:Unsupported|unsupported) (?:data|element|precision) type:? ?([^\n]*)",
+            r"(?<!Internal OpenVINO error: )\b[Uu]nsupported (?:data|element|precision) type:? ?([^\n]*)",
             r"type \1",
         ),
-        # A type that it has for no tensor; with fewer expected types it reads a tensor in a wrong way.
-        UnsupportedPattern(_EXCEPTIONS, r"Invalid data type (\w+) expected: BOOL, BFLOAT16,", r"type \1"),
-        # What the compiler itself makes (a fused Subgraph, an emitter, an executor) it has to support.
+        # Packed integers (runtime/tensor.hpp), strings (the CPU plugin's cpu_memory.h), complex numbers.
+        UnsupportedPattern(_EXCEPTIONS, r"\btypes with bit ?widths less th[ae]n 8 bit", "no packed types"),
         UnsupportedPattern(
             _EXCEPTIONS,
-            r"(?m)^(?!Subgraph |\w+Decomposition |Brgemm|\w+ (?:emitter|executor|pass) )([^\n]*(?:"
-            r"\b[Uu]nsupported\b"
+            r"\b[Mm]emory (?:object )?can(?:not|'t) (?:be created for string data|load string data"
+            r"|accept a descriptor with a string type)",
+            "no strings",
+        ),
+        UnsupportedPattern(_EXCEPTIONS, r"\boperation doesn't allow complex type", "no complex numbers"),
+        # A type that it has for no tensor; with fewer expected types it reads a tensor in a wrong way.
+        UnsupportedPattern(_EXCEPTIONS, r"Invalid data type (\w+) expected: BOOL, BFLOAT16,", r"type \1"),
+        UnsupportedPattern(
+            _EXCEPTIONS,
+            rf"(?m)^{_NOT_INTERNAL}([^\n]*(?:"
+            r"\b[Uu]nsupport(?:ed)?\b|\bTODO: Support\b|\bis not support\b"
+            r"|\baccepts ranks from\b|\bunable to convert tensor with type\b"
+            r"|\b(?:node|operation) is not implemented\b|\bis not implemented for op\b"
             r"|\b[Nn]ot (?:yet |currently )?supported\b|\b[Tt]he supported \w+ of [^\n]{1,120} is\b"
             r"|\b[Ii]sn't supported\b"
             r"|\b(?:[Oo]nly|currently) supported\b|\bsupported only\b"
-            r"|\bsupports? only\b|\b[Oo]nly supports?\b"
+            r"|\b[Ss]upports? only\b|\b[Oo]nly supports?\b"
             r"|\b[Dd]o(?:es)?(?: not|n't) support(?:ed)?\b"
             r"|\b[Oo]nly [^\n]{1,120}\bsupported\b"
             r")[^\n]*)",
@@ -117,9 +133,15 @@ class OpenVino(Backend):
         # What it needs to know before it runs.
         UnsupportedPattern(
             _EXCEPTIONS,
-            r"(?m)^([^\n]*(?:"
+            rf"(?m)^{_NOT_INTERNAL}([^\n]*(?:"
             r"\b(?:must|should) be (?:an? )?(?:scalar or \S+ |string )?[Cc]onstant\b"
-            r"|\bdimension is not constant\b|\bexpects a constant\b|\baccepting only a constant\b"
+            r"|\bdimension is not constant\b|\bexpects (?:a constant|Constant for port)\b"
+            r"|\baccepting only a constant\b|\bcannot be interpreted as [Cc]onstant\b"
+            r"|\bcould not interpret the non-constant\b"
+            # The ONNX frontend's, such as "rank must be static" and "shape needs to be known(static)".
+            r"|\b(?:[Rr]ank|shape|dimension)(?: of [^\n]{1,60})? "
+            r"(?:must|has to|needs to) be (?:known ?\()?(?:known|static)\b"
+            r"|\bmust have (?:a )?static (?:rank|shape)\b|\brequires static \w+\b|\brank cannot be dynamic\b"
             r"|\bcannot operate with dynamic shapes\b"
             r"|\b[Rr]ank should be known\b|\brequired tensor with static rank\b"
             r"|\bnot possible to convert\b|\bCouldn't retrieve input stride information\b"
@@ -134,7 +156,7 @@ class OpenVino(Backend):
         # Col2Im of images: its translator and its shape inference.
         UnsupportedPattern(
             _EXCEPTIONS,
-            r"(?m)^([^\n]*\b(?:attribute must have size|must be a 1D input of shape) \[2\][^\n]*)",
+            r"(?m)^([^\n]*\b(?:attribute must have size|must be a 1D input of shape) \[[24]\][^\n]*)",
             r"\1",
         ),
         UnsupportedPattern(  # of releases up to 2023
@@ -145,6 +167,10 @@ class OpenVino(Backend):
             _EXCEPTIONS,
             r"\[PyTorch Frontend\] Unexpected ((?:value|length of list with weights) [^\n.]+)",
             r"\1",
+        ),
+        # Recurrent cells (core/src/op/util/activation_functions.cpp) and the PyTorch frontend.
+        UnsupportedPattern(
+            _EXCEPTIONS, r"\bUnknown ((?:activation function|pad|\w+ mode): ?[^\n]*)", r"no \1"
         ),
         # An optional argument that it does not take. Too few inputs are an error of its own.
         UnsupportedPattern(

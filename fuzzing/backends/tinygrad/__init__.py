@@ -88,13 +88,23 @@ class Tinygrad(Backend):
         UnsupportedPattern("ImportError", r"(?<![^\n])([^\n]+ must be installed for [^\n]+)", r"\1"),
         UnsupportedPattern("RuntimeError", r"sequence must be homogeneous", "no sequences of several shapes"),
         UnsupportedPattern(
-            "ValueError|AssertionError",
-            r"(?<![^\n])([^\n]*\b(?:not supported|does not support)\b[^\n]*)",
+            "ValueError|AssertionError|RuntimeError",
+            r"(?<![^\n])([^\n]*\b(?:not supported|does not support|only supports?)\b[^\n]*)",
             r"\1",
+        ),
+        # mixin/op.py, `_pad_circular`: ONNX's Pad wraps as often as it is told.
+        UnsupportedPattern(
+            "ValueError",
+            r"Padding value causes wrapping around more than once",
+            "no padding by several lengths",
         ),
         UnsupportedPattern("AssertionError", r"(only float32 is supported)", r"\1"),
         # Numbers that Python has to read, such as bounds and steps.
-        UnsupportedPattern("AssertionError", r"no fmt dtype for dtypes\.(\w+)", r"no \1 numbers in Python"),
+        UnsupportedPattern(
+            "AssertionError",
+            r"(?:no (?:fmt|np) dtype for |\Abdtype=)dtypes\.(\w+)(?: has None fmt)?",
+            r"no \1 numbers in Python",
+        ),
         UnsupportedPattern("AssertionError", r"\ATODO\Z", "marked as TODO in its source"),
         # Only a newer clang (17) computes with bfloat16 on every x86-64 processor.
         UnsupportedPattern("ClangError", r"__bf16", "this machine's clang does not compute with bfloat16"),

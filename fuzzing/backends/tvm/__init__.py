@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Dict, List, NamedTuple, Tuple
 import numpy as np
 
 from fuzzing.backends.base import (
+    NOT_PYTHONS,
     AblationLevel,
     Backend,
     Instrumentation,
@@ -29,6 +30,14 @@ _RESIZED = (
 )
 #: Element types that TVM's runtime has; complex numbers, strings and packed types are not among them.
 _RAW = tuple(name for name in sorted(RAW_DTYPES) if name.startswith(("bfloat16", "float8")))
+
+
+#: Begins a line in which TVM says what it lacks. A constant of a wrong type (IntImm and FloatImm), an
+#: operator of Python on an expression and what fusion put into a function are of its own making.
+_OWN = (
+    rf"(?im)^{NOT_PYTHONS}"
+    r"(?![^\n]*(?:\b(?:Int|Float)Imm supports only|\bOperator overloading\b|\bin primitive functions?\b))"
+)
 
 
 class _Model(NamedTuple):
@@ -145,17 +154,32 @@ class Tvm(Backend):
             r"\1",
         ),
         UnsupportedPattern("KeyError", r"(Unregonized approximate algorithm for \w+)", r"\1"),
+        # What it needs to know before it runs: relax/op, topi/utils.py, src/relax/op and src/topi.
         UnsupportedPattern(
-            ".*", r"(?im)^([^\n]*\b(?:not (?:yet |currently )?supported|unsupported)\b[^\n]*)", r"\1"
+            "ValueError|TypeError|InternalError",
+            r"(?m)^([^\n]*(?:\brequires? static\b|\brequires? [^\n]{1,200} to (?:be|have)(?: an?)? known\b"
+            r"|\bdoes not have an known symbolic shape\b|\bndim of ShapeExpr is expected to a real number\b"
+            r"|\bExpect value to be constant (?:int|float)\b|\bmust be constant integers?\b)[^\n]*)",
+            r"\1",
         ),
+        # Of normalizations (src/relax/op/nn/nn.cc), where bfloat16 is no float.
+        UnsupportedPattern("TypeError", r"(expects that data must be float, but got [^\n]+)", r"\1"),
         UnsupportedPattern(
             ".*",
-            r"(?m)^([^\n]*\b(?:does not support|[Oo]nly supports?|supports only|only applies to)\b[^\n]*)",
+            _OWN
+            + r"([^\n]*\b(?:not (?:yet |currently )?supported|unsupported|not support this layout)\b[^\n]*)",
             r"\1",
         ),
         UnsupportedPattern(
             ".*",
-            r"(?m)^([^\n]*\b(?:[Oo]nly \S[^\n]{0,80} (?:is|are) supported|supported only)\b[^\n]*)",
+            _OWN
+            + r"([^\n]*\b(?:do(?:es)? not support|only supports?|supports only|only applies to)\b[^\n]*)",
+            r"\1",
+        ),
+        UnsupportedPattern(
+            ".*",
+            _OWN
+            + r"([^\n]*\b(?:only \S[^\n]{0,80} (?:is|are) (?:currently )?supported|supported only)\b[^\n]*)",
             r"\1",
         ),
     )

@@ -227,6 +227,7 @@ def test_what_the_standard_leaves_open_is_not_compared() -> None:
 
 
 RAISED = Evidence(error="Fail", message="element_wise_ops.cc:692 Compute Integer division by zero")
+BY_TVM = Evidence(error="ValueError", message="ONNX Div with integer inputs encountered divisor value 0.")
 DIED = Outcome(
     case="c",
     backend="b",
@@ -248,6 +249,7 @@ DIED = Outcome(
         (replace(DIED, evidence=Evidence(signal="SIGSEGV")), "default", False),
         (replace(DIED, evidence=RAISED), "default", True),
         (replace(DIED, evidence=RAISED, phase=Phase.COMPILE), "default", True),
+        (replace(DIED, evidence=BY_TVM, phase=Phase.CONVERT), "default", True),
         (replace(DIED, evidence=Evidence(error="Fail", message="no more memory")), "default", False),
     ],
 )

@@ -89,4 +89,20 @@ SAID = [
         "An immediate value for 'shape' was required but it is dynamically produced.",
         "no shape known only when it runs",
     ),
+    Said(
+        "iree",
+        "IreeError",
+        "unimplemented: coordinate transformation mode: tf_crop_and_resize",
+        "unimplemented: coordinate transformation mode: tf_crop_and_resize",
+    ),
+    Said(
+        "iree",
+        "IreeError",
+        "unsupported: aten.matmul with different input element types",
+        "unsupported: aten.matmul with different input element types",
+    ),
+    Said("iree", "IreeError", "unimplemented: Distribution with dynamic workgroup size.", None),
+    Said(
+        "iree", "IreeError", "operand #0 does not dominate this use\nunimplemented: dim is not constant", None
+    ),
 ]

@@ -163,4 +163,51 @@ SAID = [
         f"{_ORT}1 : FAIL : MemberShip values is only implemented for integers, ",
         f"{_ORT}1 : FAIL : MemberShip values is only implemented for integers, ",
     ),
+    # Read in the library itself.
+    Said(
+        "onnxruntime",
+        "Fail",
+        "unimplemented activation: ThresholdedRelu",
+        "unimplemented activation: ThresholdedRelu",
+    ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        "Only works on matrices with two dimensions.",
+        "Only works on matrices with two dimensions.",
+    ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        "No valid axes are specified. This is not handled now.",
+        "No valid axes are specified. This is not handled now.",
+    ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        "Currently supporting only 2-D matrices",
+        "Currently supporting only 2-D matrices",
+    ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        "DequantizeLinear only outputs FLOAT16, FLOAT or BFLOAT16.",
+        "DequantizeLinear only outputs FLOAT16, FLOAT or BFLOAT16.",
+    ),
+    Said("onnxruntime", "Fail", "not support normalize yet.", "not support normalize yet."),
+    Said(
+        "onnxruntime",
+        "Fail",
+        "Resize: dimensions exceed supported int32 range for CPU linear mode.",
+        "Resize: dimensions exceed supported int32 range for CPU linear mode.",
+    ),
+    Said("onnxruntime", "InvalidGraph", "[ShapeInferenceError] Incompatible dimensions", None),
+    Said(
+        "onnxruntime",
+        "Fail",
+        "Node (y_q) Op (QuantizeLinear) [TypeInferenceError] output_dtype INT8 does not match y_zero_point type UINT8.",
+        None,
+    ),
+    Said("onnxruntime", "Fail", "Weight point must be constant", "Weight point must be constant"),
+    Said("onnxruntime", "Fail", "norm_scale shape must be known", "norm_scale shape must be known"),
 ]

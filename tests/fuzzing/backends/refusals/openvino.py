@@ -265,4 +265,164 @@ SAID = [
         "ExecutionCondition is false. Zero count of iteration not supported.",
     ),
     Said("openvino", "RuntimeError", "DepthToSpace executor supports only 'nspc' or 'ncsp' layouts.", None),
+    # Read in the libraries themselves. What is needed before it runs:
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        "Data rank must be static for pad op",
+        "Data rank must be static for pad op",
+    ),
+    Said(
+        "openvino", "OpConversionFailure", "Input's rank has to be static.", "Input's rank has to be static."
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        "The axes tensor's shape needs to be known(static). Node: ReduceSum",
+        "The axes tensor's shape needs to be known(static). Node: ReduceSum",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        "ONNX Softmax data rank needs to be known (static)",
+        "ONNX Softmax data rank needs to be known (static)",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        "Channel dimension of input data must be static",
+        "Channel dimension of input data must be static",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        "SplitToSequence: requires static input rank",
+        "SplitToSequence: requires static input rank",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        "AffineGrid input 'size' must have a static rank.",
+        "AffineGrid input 'size' must have a static rank.",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        "Input rank cannot be dynamic in case of ellipsis in input subscript",
+        "Input rank cannot be dynamic in case of ellipsis in input subscript",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        "Input 3 cannot be interpreted as constant",
+        "Input 3 cannot be interpreted as constant",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        "[CPU] Gather node with name 'g' expects Constant for port 2",
+        "[CPU] Gather node with name 'g' expects Constant for port 2",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Rank must be static in order to normalize negative axis=-1",
+        "Rank must be static in order to normalize negative axis=-1",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "[CPU] NormalizeL2 node with name 'n' Supports only constant 'axes' input",
+        "[CPU] NormalizeL2 node with name 'n' Supports only constant 'axes' input",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "[CPU] MVN node with name 'n' Supports only across channels or across spatial reduction",
+        "[CPU] MVN node with name 'n' Supports only across channels or across spatial reduction",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Cannot fallback on ngraph reference implementation. Ngraph::Node::evaluate() is not implemented for op: Bucketize",
+        "Cannot fallback on ngraph reference implementation. Ngraph::Node::evaluate() is not implemented for op: Bucketize",
+    ),
+    Said(
+        "openvino",
+        "GeneralFailure",
+        "First input accepts ranks from 1 to 5. Actual: 6",
+        "First input accepts ranks from 1 to 5. Actual: 6",
+    ),
+    # Types:
+    Said(
+        "openvino",
+        "GeneralFailure",
+        "Could not get strides for types with bit widths less then 8 bit. Type: u4",
+        "no packed types",
+    ),
+    Said("openvino", "RuntimeError", "[CPU] Memory object cannot be created for string data.", "no strings"),
+    Said(
+        "openvino", "OpConversionFailure", "The operation doesn't allow complex type.", "no complex numbers"
+    ),
+    Said("openvino", "RuntimeError", "unsupport src type: f64", "unsupport src type: f64"),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        "unable to convert tensor with type FLOAT6",
+        "unable to convert tensor with type FLOAT6",
+    ),
+    # Modes:
+    Said(
+        "openvino",
+        "GeneralFailure",
+        "Unknown activation function: thresholdedrelu",
+        "no activation function: thresholdedrelu",
+    ),
+    Said("openvino", "OpConversionFailure", "Unknown reduction mode: prod", "no reduction mode: prod"),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        "Col2Im 'pads' attribute must have size [4]. Got: 6",
+        "Col2Im 'pads' attribute must have size [4]. Got: 6",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "TODO: Support parameterized Order input for dynamic shapes.",
+        "TODO: Support parameterized Order input for dynamic shapes.",
+    ),
+    # Of its own making, or said of itself:
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Exception from src/core/src/node.cpp:414:\nDefault output not supported",
+        None,
+    ),
+    Said("openvino", "GeneralFailure", "Internal OpenVINO error: unsupported element type: u1", None),
+    Said(
+        "openvino",
+        "GeneralFailure",
+        "[ INTERNAL ERROR ] Not supported source type for weights compression: i4",
+        None,
+    ),
+    Said(  # QLinearMatMul with a scale for each column
+        "openvino",
+        "RuntimeError",
+        "Scalar value can't be derived from a node with [2]",
+        None,
+    ),
+    Said(
+        "openvino", "RuntimeError", "[DS] executeDynamicImpl not implemented for node with type: Split", None
+    ),
+    Said("openvino", "GeneralFailure", "BRGEMM Scratch must have static shape", None),
+    Said("openvino", "RuntimeError", "Static shape inference lacks constant data on port 1", None),
+    Said("openvino", "OpConversionFailure", "Invalid attribute type UNDEFINED expected: INT, FLOAT", None),
+    Said("openvino", "RuntimeError", "to_shape was called on a dynamic shape.", None),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        "The element type of the input tensor must be a floating point number.",
+        None,
+    ),
+    Said("openvino", "OpConversionFailure", "[PyTorch Frontend] Input with index: 2 is none.", None),
 ]

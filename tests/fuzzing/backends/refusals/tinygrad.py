@@ -62,4 +62,26 @@ SAID = [
     Said("tinygrad", "TypeError", "'<' not supported between instances of 'list' and 'int'", None),
     Said("tinygrad", "AssertionError", "TODO", "marked as TODO in its source"),
     Said("tinygrad", "AssertionError", "TODO list is empty", None),
+    Said("tinygrad", "AssertionError", "no np dtype for dtypes.bfloat16", "no bfloat16 numbers in Python"),
+    Said("tinygrad", "AssertionError", "bdtype=dtypes.fp8e4m3 has None fmt", "no fp8e4m3 numbers in Python"),
+    Said(
+        "tinygrad",
+        "ValueError",
+        "rand only supports concrete float dtypes, got dtypes.int",
+        "rand only supports concrete float dtypes, got dtypes.int",
+    ),
+    Said(
+        "tinygrad",
+        "RuntimeError",
+        "rounding_mode=half is not supported",
+        "rounding_mode=half is not supported",
+    ),
+    Said(
+        "tinygrad",
+        "ValueError",
+        "Padding value causes wrapping around more than once.",
+        "no padding by several lengths",
+    ),
+    Said("tinygrad", "IndexError", "index dtype dtypes.float is not supported", None),
+    Said("tinygrad", "AssertionError", "kernel size cannot be greater than actual input size", None),
 ]

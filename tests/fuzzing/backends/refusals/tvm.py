@@ -129,4 +129,81 @@ SAID = [
     Said(
         "tvm", "ValueError", "Slice expects starts and ends to have the same length, but got 1 and 2.", None
     ),
+    # What it needs to know before it runs, and types:
+    Said(
+        "tvm",
+        "ValueError",
+        "affine_grid legalization requires static target_shape, got symbolic value: n",
+        "affine_grid legalization requires static target_shape, got symbolic value: n",
+    ),
+    Said(
+        "tvm",
+        "TypeError",
+        "Matmul requires both inputs to have known ndim. However, the given ones are R.Tensor",
+        "Matmul requires both inputs to have known ndim. However, the given ones are R.Tensor",
+    ),
+    Said(
+        "tvm",
+        "ValueError",
+        "The ndim of ShapeExpr is expected to a real number, but got -1.",
+        "The ndim of ShapeExpr is expected to a real number, but got -1.",
+    ),
+    Said("tvm", "ValueError", "Expect value to be constant int", "Expect value to be constant int"),
+    Said(
+        "tvm",
+        "InternalError",
+        "Check failed: (v) is false: All elements of begin must be constant integers",
+        "Check failed: (v) is false: All elements of begin must be constant integers",
+    ),
+    Said(
+        "tvm",
+        "InternalError",
+        "Expression does not have an known symbolic shape, please consider use match_cast to normalize",
+        "Expression does not have an known symbolic shape, please consider use match_cast to normalize",
+    ),
+    Said(
+        "tvm",
+        "AssertionError",
+        "Do not support inputs with different data types now. float16 vs. float32",
+        "Do not support inputs with different data types now. float16 vs. float32",
+    ),
+    Said("tvm", "ValueError", "not support this layout NCHW4c yet", "not support this layout NCHW4c yet"),
+    Said(
+        "tvm",
+        "ValueError",
+        "Only NCHW and NHWC layouts are currently supported.",
+        "Only NCHW and NHWC layouts are currently supported.",
+    ),
+    Said(
+        "tvm",
+        "TypeError",
+        "Op(relax.nn.layer_norm) expects that data must be float, but got T.bfloat16",
+        "expects that data must be float, but got T.bfloat16",
+    ),
+    # Of its own making, in words like these; Python's and numpy's words:
+    Said(
+        "tvm",
+        "InternalError",
+        "Check failed: (dtype.is_int()) is false: IntImm supports only int or uint or bool type, but float32 was supplied.",
+        None,
+    ),
+    Said("tvm", "InternalError", "FloatImm supports only float, but int64 was supplied.", None),
+    Said("tvm", "InternalError", "Tensor constants are not supported in primitive functions.", None),
+    Said(
+        "tvm", "TypeError", "Operator overloading is not supported for expression type R.Tensor((2,))", None
+    ),
+    Said("tvm", "InternalError", "split_indices must be sorted", None),
+    Said(
+        "tvm",
+        "ValueError",
+        "Conv2dTranspose expects the output padding less than the strides, but the output padding is(1, 1)",
+        None,
+    ),
+    Said(
+        "tvm",
+        "ValueError",
+        "IndexPut requires the number of index tensors (1) to match the data tensor dimensions (2)",
+        None,
+    ),
+    Said("tvm", "InternalError", "Check failed: ndim != 0 (0 vs. 0) : Cannot reduce a 0 dim Tensor", None),
 ]
