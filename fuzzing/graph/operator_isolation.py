@@ -33,7 +33,7 @@ def observe_numbers(case: TestCase) -> TestCase | None:
     outputs = (*graph.outputs, *(edge for edge in _computed(graph) if edge not in graph.outputs))
     if any(graph.types[edge].shape is None for edge in outputs):
         return None
-    return _case(case, replace(graph, outputs=outputs), dict(_inputs(case, graph)))
+    return _case(case, replace(graph, outputs=outputs), dict(case.inputs))
 
 
 def isolate_operators(case: TestCase, given: Mapping[str, Value]) -> TestCase:
@@ -44,7 +44,7 @@ def isolate_operators(case: TestCase, given: Mapping[str, Value]) -> TestCase:
     graph = _named(case)
     observed = [edge for edge in _computed(graph) if isinstance(given.get(graph.names[edge]), Tensor)]
     outputs = [graph.names[edge] for edge in dict.fromkeys((*graph.outputs, *_computed(graph)))]
-    types, names, inputs = list(graph.types), dict(graph.names), dict(_inputs(case, graph))
+    types, names, inputs = list(graph.types), dict(graph.names), dict(case.inputs)
     replaced: dict[int, int] = {}
     for edge in observed:
         value = given[names[edge]]
@@ -73,13 +73,7 @@ def _computed(graph: Graph) -> list[int]:
     return [edge for node in graph.nodes for edge in node.outputs if graph.types[edge].dtype in _FLOATS]
 
 
-def _inputs(case: TestCase, graph: Graph) -> list[tuple[str, Input]]:
-    given = dict(case.inputs)
-    return [
-        (graph.names[edge], given[graph.names[edge]]) for edge in graph.inputs if graph.names[edge] in given
-    ]
-
-
 def _case(case: TestCase, graph: Graph, inputs: Mapping[str, Input]) -> TestCase:
-    named = tuple((graph.names[edge], inputs[graph.names[edge]]) for edge in graph.inputs)
+    names = [graph.names[edge] for edge in graph.inputs]
+    named = tuple((name, inputs[name]) for name in names if name in inputs)  # others have a default
     return replace(case, program=OnnxModel(to_bytes(graph)), inputs=named, expected=None)

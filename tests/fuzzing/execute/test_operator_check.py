@@ -120,6 +120,16 @@ def test_a_model_of_one_operator_is_not_taken_apart() -> None:
     assert observe_numbers(case) is None
 
 
+def test_an_input_that_is_not_given_keeps_its_default() -> None:
+    body = "a = Neg(x)  y = Mul(a, k)"
+    x = Tensor.of(np.array(1, np.float32))
+    case = onnx_case("(float x, float k) => (float y) <float k = {2}>", body, x=x)
+    isolated = isolate_operators(case, {"a": Tensor.of(np.array(7, np.float32))})
+    with Evaluator(Shard("", (), "onnxruntime", "digest", sys.executable)) as evaluator:
+        found = dict(evaluator.reference(isolated) or ())
+    assert found["y"] == Tensor.of(np.array(14, np.float32))
+
+
 def test_bodies_take_the_given_numbers_too() -> None:
     case = onnx_case(
         "(float x, bool c) => (float y)",
