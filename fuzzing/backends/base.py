@@ -255,12 +255,11 @@ LIBRARIES: dict[str, Tuple[str, ...]] = {
     "TorchProgram": ("torch",),
     "KerasLayer": ("keras", "torch"),
 }
-#: Kind of program → modules that its library imports with the first program that it captures: of the 1.6 s of
-#: a process's first torch.export they take 1.4 (torch 2.13).
-CAPTURE_MODULES: dict[str, Tuple[str, ...]] = {
-    "TorchCall": ("torch._dynamo", "torch.export._trace"),
-    "TorchProgram": ("torch._dynamo", "torch.export._trace"),
-}
+#: Modules that torch imports with the first program that it captures: of the 1.6 s of a process's first
+#: torch.export they take 1.4 (torch 2.13). The last one is ours.
+_EXPORT = ("torch._dynamo", "torch.export._trace", "fuzzing.backends.shared.torch_decomposition_tables")
+#: Kind of program → what its library imports and computes with the first program that it captures.
+CAPTURE_MODULES: dict[str, Tuple[str, ...]] = {"TorchCall": _EXPORT, "TorchProgram": _EXPORT}
 #: The output of `Backend.run_capture` that is a model.
 MODEL = "model"
 _BACKENDS: dict[str, type[Backend]] = {}

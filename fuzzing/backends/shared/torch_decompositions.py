@@ -189,3 +189,11 @@ def install_caches() -> None:
     program._split_decomp_table_to_cia_and_python_decomp = split
     if touched <= _TOUCHED:
         program._override_composite_implicit_decomp = CachedOverride(override, rules)
+
+
+def fill_caches() -> None:
+    """Installs the caches and computes torch's default table, which depends on no program."""
+    install_caches()
+    from torch.export import exported_program
+
+    exported_program.default_decompositions()

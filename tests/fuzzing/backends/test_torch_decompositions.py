@@ -122,6 +122,19 @@ def test_a_new_operator_is_found() -> None:
 
 
 @pytest.mark.usefixtures("remembering")
+def test_tables_may_be_computed_before_the_first_program(
+    exported: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where workers are forked: what torch keeps for each operator is as before."""
+    rules, kernels = _rules(), _kernels()
+    decompositions.fill_caches()
+    assert (_rules(), _kernels()) == (rules, kernels)
+    make: Any = exported_program.default_decompositions
+    monkeypatch.setattr(make, "_original", lambda: pytest.fail("the table is computed again"))
+    exported.run_decompositions()
+
+
+@pytest.mark.usefixtures("remembering")
 def test_a_table_given_out_is_the_callers_own() -> None:
     table = exported_program.default_decompositions()
     del table[aten.einsum.default]
