@@ -222,6 +222,7 @@ class ShardMaker(Protocol):
         ablate: bool,
         budget_s: float | None,
         forked: bool = False,
+        unforked: tuple[str, ...] = (),
         limit_factor: float = 1.0,
     ) -> Any:
         """The shard; `limit_factor` multiplies the configuration's limits of time and memory."""

@@ -205,6 +205,7 @@ def _describe_method(report: Report) -> str:
         "Each case that fails at head was run at base; each that passes at base was repeated in fresh "
         "processes on both sides."
         if view.base
-        else "Failures were repeated in fresh processes within the budget, one of each signature first."
+        else "Failures were repeated in fresh processes within the budget, one of each signature first; "
+        "others of a signature that repeated count once if the budget ended before."
     )
     return f"{tests}{order}{' ' * bool(order)}{method} Campaign {view.campaign}, seed {view.seed}."

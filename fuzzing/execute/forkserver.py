@@ -202,13 +202,18 @@ class ForkedWorker:
             pass
         return self._server.pid if self._pid is None else self._pid
 
+    @property
+    def is_forked(self) -> bool:
+        """Whether it is another process than the forkserver."""
+        return self.pid != self._server.pid
+
     def terminate(self) -> None:
         """Kills the worker. If the forkserver is the worker, its launcher kills it."""
-        if self.pid == self._server.pid:
-            self._server.terminate()
-        else:
+        if self.is_forked:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
+        else:
+            self._server.terminate()
 
     def poll(self) -> int | None:
         """Its exit code, or minus the signal that ended it; None while it lives."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from fuzzing.backends.base import MODEL, Backend
 from fuzzing.cases import OnnxModel, TestCase
 from fuzzing.cases.values import Tensor
+from fuzzing.execute.forkserver import ForkServerPool
 from fuzzing.execute.model_check import without_illegal_model
 from fuzzing.execute.reference_runner import ReferenceRunners, describe_failure
 from fuzzing.execute.supervisor import Supervisor
@@ -26,13 +27,17 @@ from fuzzing.outcomes import Evidence, Outcome, Verdict
 Judge = Callable[[TestCase, bool, Execution], Outcome]
 #: Differences that can make a compiler fail that reads the types and shapes that the library has noted.
 _STATIC = frozenset(("missing", "type", "shape"))
+#: The number of the interpreter that forks the checks' workers, as for first repeats and ablations.
+_INTERPRETER = 1
 
 
 class LibraryCheck:
     """Checks failing cases of one backend, in a worker of its own that starts with the first of them.
 
-    command  of the backend's workers
-    judge    decides as for the compiler
+    command      of the backend's workers
+    judge        decides as for the compiler
+    forkservers  of workers with this command. Their interpreter 1 then forks a worker for each check and is
+                 free between checks: no interpreter starts for the checks alone, but each worker is a new one
     """
 
     def __init__(
@@ -41,8 +46,10 @@ class LibraryCheck:
         command: WorkerCommand,
         reference_runners: ReferenceRunners,
         judge: Judge,
+        forkservers: ForkServerPool | None = None,
     ) -> None:
         self._backend = backend
+        self._forkservers = forkservers
         self._command = replace(command, device=backend.devices[0])  # no GPU, which the cases' worker holds
         self._reference_runners = reference_runners
         self._judge = judge
@@ -86,8 +93,12 @@ class LibraryCheck:
     def _run(self, case: TestCase, computed: bool, failed: Outcome) -> Outcome | None:
         """The outcome of the library alone, for a compiler that `failed`; None if it cannot be told."""
         if self._supervisor is None:
-            self._supervisor = Supervisor(self._command)
+            self._supervisor = Supervisor(
+                self._command, interpreter=lambda _: _INTERPRETER, forkservers=self._forkservers
+            )
         [(_, execution)] = self._supervisor.serve([(None, case)], {"library": True})
+        if self._forkservers is not None:
+            self._supervisor.renew(only_forked=True)
         if execution.exhausted:
             return None
         if [name for name, _ in execution.outputs] == [MODEL]:

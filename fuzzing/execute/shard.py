@@ -22,6 +22,7 @@ class Shard:
     fresh      a new process for every single run: evidence instead of speed. The first repeat of a case has
                an interpreter of its own; others are forked, each repeat by another one
     forked     with `fresh`: the first repeat is forked too, by an interpreter that ran no case
+    unforked   with `forked`: the cases whose first repeat has an interpreter of its own all the same
     repeats    how often each case is run
     budget_s   stop drawing cases after so many seconds; None for no bound
     ablate     find the failing component by the backend's ablation, for the first repeat of a case only
@@ -38,6 +39,7 @@ class Shard:
     workers: int = 1
     fresh: bool = False
     forked: bool = False
+    unforked: tuple[str, ...] = ()
     repeats: int = 1
     limits: Limits = field(default_factory=Limits)
     budget_s: float | None = None
@@ -54,6 +56,7 @@ class Shard:
             self.device,
             self.profile,
             *self.cases,
+            *self.unforked,
         )
         if not all(isinstance(text, str) for text in texts):
             raise UsageError("a shard's corpus, cases, backend and the like must be texts")
@@ -63,7 +66,8 @@ class Shard:
     def to_json(self) -> dict[str, Any]:
         """The shard as JSON."""
         plain = {item.name: getattr(self, item.name) for item in fields(self)}
-        return plain | {"cases": list(self.cases), "limits": self.limits.to_json()}
+        lists = {"cases": list(self.cases), "unforked": list(self.unforked)}
+        return plain | lists | {"limits": self.limits.to_json()}
 
     @classmethod
     def from_json(cls, obj: dict[str, Any]) -> Shard:
@@ -71,7 +75,8 @@ class Shard:
         try:
             given = dict(obj)
             limits = Limits.from_json(given.pop("limits"))
-            return cls(cases=tuple(given.pop("cases")), limits=limits, **given)
+            cases, unforked = tuple(given.pop("cases")), tuple(given.pop("unforked", ()))
+            return cls(cases=cases, unforked=unforked, limits=limits, **given)
         except (TypeError, KeyError, ValueError) as error:
             raise UsageError(f"this is not a shard: {error}") from None
 

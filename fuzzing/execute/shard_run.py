@@ -73,7 +73,7 @@ class ShardRun:
             self._command(self._options),
             workers=shard.workers,
             fresh=shard.fresh,
-            interpreter=_repeat_counted_from_1 if shard.forked else _repeat,
+            interpreter=self._interpreter,
             forkservers=self._forkservers,
         )
         #: Of ablation, by options: importing a compiler takes longer than most cases.
@@ -88,7 +88,11 @@ class ShardRun:
         self.references = ReferenceOutputs(self._reference_runners)
         self._rechecker = Rechecker(self._reference_runners)
         self._library_check = LibraryCheck(
-            self._backend, self._command(self._options), self._reference_runners, self._judge
+            self._backend,
+            self._command(self._options),
+            self._reference_runners,
+            self._judge,
+            self._forkservers if shard.fresh else None,
         )
         self._operator_check = OperatorCheck(self._command(self._options), self._reference_runners)
         self._running: dict[Key, tuple[TestCase, bool]] = {}
@@ -101,6 +105,13 @@ class ShardRun:
     def _command(self, options: dict[str, str]) -> WorkerCommand:
         shard = self._shard
         return WorkerCommand(shard.python, shard.backend, shard.device, dict(options), shard.limits)
+
+    def _interpreter(self, key: Key) -> int:
+        """The n-th repeat of a case is forked by the n-th interpreter; the first may have one of its own."""
+        case, repeat = key
+        if repeat == 0 and (not self._shard.forked or case in self._shard.unforked):
+            return 0
+        return repeat + self._shard.forked
 
     def outcomes(self) -> Iterator[tuple[int, Outcome]]:
         """(repeat, outcome) of each run as it ends, or after its recheck."""
@@ -304,15 +315,6 @@ class ShardRun:
         while self._unrunnable:
             outcome = self._unrunnable.pop(0)
             yield from ((repeat, outcome) for repeat in range(self._shard.repeats))
-
-
-def _repeat(key: Key) -> int:
-    """The first repeat of a case has an interpreter of its own, the n-th is forked by the n-th."""
-    return key[1]
-
-
-def _repeat_counted_from_1(key: Key) -> int:
-    return key[1] + 1
 
 
 def _size(recheck_request: RecheckRequest) -> int:

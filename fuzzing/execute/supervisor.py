@@ -83,8 +83,8 @@ class Supervisor(Generic[Tag]):
     """Runs cases on `workers` processes of one toolchain; on CUDA, at most one per free device.
 
     fresh             every case gets a process of its own, for evidence instead of speed
-    interpreter       with `fresh`: the tag of a case → the number of the interpreter that forks its process,
-                      where the compiler can be forked; 0, the default, for an interpreter of its own.
+    interpreter       the tag of a case → the number of the interpreter that forks its process, where the
+                      compiler can be forked; by default 0, with `fresh` an interpreter of its own.
                       Interpreters of different numbers share neither hash seed nor memory layout
     forkservers       of a supervisor whose command differs in options at most; the caller closes them
     response_timeout  longest wait for an answer, whatever the status page shows; by default the time of all
@@ -169,10 +169,10 @@ class Supervisor(Generic[Tag]):
         while self._done:
             yield self._done.popleft()
 
-    def renew(self) -> None:
-        """Ends all workers, which must be idle: the next case runs in a process that ran none before."""
-        while self._slots:
-            self._close(self._slots[-1])
+    def renew(self, *, only_forked: bool = False) -> None:
+        """Ends all workers, or the forked ones, which must be idle: the next case runs in a new process."""
+        for slot in [slot for slot in self._slots if slot.worker.is_forked or not only_forked]:
+            self._close(slot)
 
     def close(self) -> None:
         """Ends all workers; nothing can be run after it."""
@@ -257,9 +257,7 @@ class Supervisor(Generic[Tag]):
         """The number of the interpreter that forks the process of a case; None for one of its own."""
         if not self._forkable:
             return None
-        if not self._fresh:
-            return 0
-        return (self._interpreter and self._interpreter(queued.tag)) or None
+        return (self._interpreter and self._interpreter(queued.tag)) or (None if self._fresh else 0)
 
     def _open(self, queued: _QueuedCase[Tag]) -> _Slot[Tag] | None:
         """A slot with a new worker for a case; None if no device is free. The first waits for a device."""

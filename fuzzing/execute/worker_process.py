@@ -100,6 +100,11 @@ class WorkerProcess:
         except OSError as error:
             raise ToolchainError(f"cannot start {command.python}: {error.strerror}") from error
 
+    @property
+    def is_forked(self) -> bool:
+        """Whether a forkserver has forked it; not if that is the worker itself, as it cannot be forked."""
+        return isinstance(self._process, ForkedWorker) and self._process.is_forked
+
     def _open(self, resources: contextlib.ExitStack) -> subprocess.Popen[bytes] | ForkedWorker:
         """Starts the process. Everything to be closed later is added to `resources`."""
         folder = self.forkserver.folder() if self.forkserver else ScratchFolder()

@@ -15,7 +15,7 @@ from bot.campaigns.classify.resource_failures import RETRY_LIMIT_FACTOR, needs_r
 from bot.campaigns.context import Context
 from bot.campaigns.provenance import origin
 from bot.campaigns.run.out_of_reach import explain_failures
-from bot.campaigns.run.repeats import growing_groups, repeat, signature_key
+from bot.campaigns.run.repeats import growing_groups, one_of_each, repeat, signature_key
 from bot.campaigns.run.shards import Environment, ShardOptions, load_outcomes, run_pending
 from bot.campaigns.services import Config
 from bot.store import outcomes
@@ -57,15 +57,24 @@ def confirm_all(context: Context, config: Config, head: Environment, base: Envir
 
 
 def needed_repeats(
-    context: Context, session: Session, campaign_id: int, repeats: int, head: Environment, base: Environment
+    context: Context,
+    session: Session,
+    campaign_id: int,
+    repeats: int,
+    head: Environment,
+    base: Environment | None,
 ) -> Callable[[Outcome], int]:
-    """Failure at head → fresh runs on each side without which it is no regression: none if another case with
-    its signature is confirmed, else `repeats`.
+    """Failure at head → fresh runs on each side without which it is not confirmed: none if another case with
+    its signature is, else `repeats`.
 
     A converter that breaks fails a hundred cases in one way, and one of them is the evidence for the bug.
     Hangs and out-of-memory failures may be the machine's, each of them anew.
     """
-    confirmed = confirmed_regressions(session, campaign_id, repeats, head, base)
+    confirmed = (
+        _repeated_failures(session, campaign_id, repeats, head)
+        if base is None
+        else confirmed_regressions(session, campaign_id, repeats, head, base)
+    )
     signatures = {signature_key(context, outcome) for outcome in confirmed.values()}
 
     def needed(at_head: Outcome) -> int:
@@ -80,17 +89,20 @@ def repeat_failures(context: Context, config: Config, head: Environment, cases: 
     """Repeats failures at head, and looks for the component at fault.
 
     Hangs and out-of-memory failures come last. They run alone first, with higher limits; those that pass are
-    not repeated.
+    not repeated. Where no cases are reduced, the first repeat of one case of each signature has an
+    interpreter that is not forked: no bug must be one of forking. Else that case is a reduced one.
     """
-    options = ShardOptions(head, STEP, config.budget, ablate=True)
     at_head = load_outcomes(context, head, list(cases))
+    unforked = frozenset() if config.reduction.cases else one_of_each(context, at_head.values())
+    options = ShardOptions(head, STEP, config.budget, ablate=True, unforked=unforked)
     suspicious = [case for case in cases if case in at_head and needs_rerun(at_head[case])]
     repeat(context, config, options, [case for case in cases if case not in suspicious])
     alone = replace(options, ablate=False, limit_factor=RETRY_LIMIT_FACTOR)
     repeat(context, config, alone, suspicious, runs=1)
     with context.reading() as (session, campaign):
         runs = outcomes.agreement(session, campaign.id, head.side, head.key)
-    repeat(context, config, options, [case for case in suspicious if runs.get(case) == (1, 1)])
+    again = replace(options, unforked=frozenset())
+    repeat(context, config, again, [case for case in suspicious if runs.get(case) == (1, 1)])
 
 
 def confirmed_regressions(
@@ -109,6 +121,16 @@ def confirmed_regressions(
         if seen is not None and seen.classification is Classification.REGRESSION:
             found[case] = at_head
     return found
+
+
+def _repeated_failures(
+    session: Session, campaign_id: int, repeats: int, head: Environment
+) -> dict[str, Outcome]:
+    """Case → outcome at head, of the failures that all of at least `repeats` fresh runs show."""
+    runs = outcomes.agreement(session, campaign_id, Side.HEAD, head.key)
+    steady = [case for case, (agreed, total) in runs.items() if repeats <= agreed == total]
+    found = ((case, outcomes.get(session, case, head.key)) for case in steady)
+    return {case: outcome for case, outcome in found if outcome is not None and outcome.verdict.is_failure}
 
 
 def _regressed_cases(context: Context, config: Config, head: Environment, base: Environment) -> list[str]:

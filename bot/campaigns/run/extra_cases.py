@@ -12,7 +12,7 @@ from bot.campaigns.classify.changes import describe_change
 from bot.campaigns.classify.classification import CaseResults, ClassifiedCase, RerunCounts, classify
 from bot.campaigns.context import Context
 from bot.campaigns.run.out_of_reach import explain_failures
-from bot.campaigns.run.repeats import repeat, repeated_change
+from bot.campaigns.run.repeats import one_of_each, repeat, repeated_change
 from bot.campaigns.run.shards import (
     Environment,
     ShardOptions,
@@ -56,10 +56,12 @@ def run_extra_cases(
     wanted = list(dict.fromkeys(cases))
     step = context.step.state.value
     _run(context, config, ShardOptions(head, step, budget), wanted)
-    failing = [
-        case for case, outcome in load_outcomes(context, head, wanted).items() if outcome.verdict.is_failure
+    failures = [
+        outcome for outcome in load_outcomes(context, head, wanted).values() if outcome.verdict.is_failure
     ]
-    repeat(context, config, ShardOptions(head, step, budget, ablate=True), failing)
+    failing = [outcome.case for outcome in failures]
+    unforked = one_of_each(context, failures)
+    repeat(context, config, ShardOptions(head, step, budget, ablate=True, unforked=unforked), failing)
     if base is not None:
         at_base = ShardOptions(base, step, budget)
         _run(context, config, at_base, failing)
@@ -70,7 +72,6 @@ def run_extra_cases(
             if outcome.verdict is Verdict.PASS or describe_change(at_head[case], outcome)
         ]
         repeat(context, config, at_base, compared)
-    failures = load_outcomes(context, head, failing).values()
     out_of_reach = {} if base is None else explain_failures(context, config, head, failures)
     seen = (
         replace(_case_results(context, config, head, base, case), out_of_reach=out_of_reach.get(case, ""))

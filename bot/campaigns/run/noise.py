@@ -22,14 +22,14 @@ NOISE, NOISE_SHARE = 8, 0.1
 def measure_noise(context: Context, config: Config, head: Environment) -> None:
     """Reruns a few passing cases, within a tenth of the budget, if any case was repeated at head.
 
-    Forked, as all but the first repeats of failures are: an interpreter's start takes longer than most cases.
+    In one worker: with several each would start an interpreter, which takes longer than most cases.
     """
     present = context.step.state.value
     with context.reading() as (session, campaign):
         if not outcomes.agreement(session, campaign.id, head.side, head.key):
             return
         until = campaigns.seconds_spent(campaign, present) + NOISE_SHARE * config.budget
-    shard_options = ShardOptions(head, present, min(config.budget, until), forked=True)
+    shard_options = ShardOptions(head, present, min(config.budget, until), alone=True)
     repeat(context, config, shard_options, _sample(context, head), runs=1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -53,10 +53,20 @@ def one_of_each_first(context: Context, environment: Environment, cases: Sequenc
     return first_of_each({case: signature_key(context, seen[case]) for case in cases if case in seen})
 
 
+def one_of_each(context: Context, failures: Iterable[Outcome]) -> frozenset[str]:
+    """The first case of each signature."""
+    return _firsts({outcome.case: signature_key(context, outcome) for outcome in failures})
+
+
 def first_of_each(keys: Mapping[str, str]) -> list[str]:
     """The items of a mapping, the first one with each value before others; order is kept otherwise."""
-    leading = set({key: item for item, key in reversed(list(keys.items()))}.values())
+    leading = _firsts(keys)
     return [item for item in keys if item in leading] + [item for item in keys if item not in leading]
+
+
+def _firsts(keys: Mapping[str, str]) -> frozenset[str]:
+    """The first item with each value."""
+    return frozenset({key: item for item, key in reversed(list(keys.items()))}.values())
 
 
 def growing_groups(cases: Sequence[str], first: int) -> Iterator[list[str]]:

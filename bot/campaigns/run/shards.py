@@ -46,16 +46,19 @@ class Environment:
 class ShardOptions:
     """How and where a shard runs, and the step and budget (seconds) it is charged to.
 
-    forked        with `fresh`: the interpreter of a case's first run is no new one; one worker at a time
+    unforked      with `fresh`: cases whose first run has an interpreter of its own; all others are forked by
+                  interpreters that ran no case
+    alone         one worker at a time
     ablate        whether to look for the component at fault in failures
-    limit_factor  multiplies the limits of time and memory; above 1 cases run one at a time
+    limit_factor  multiplies the limits of time and memory; above 1 cases run one at a time, too
     """
 
     environment: Environment
     step: str
     budget: float
     fresh: bool = False
-    forked: bool = False
+    unforked: frozenset[str] = frozenset()
+    alone: bool = False
     repeats: int = 1
     ablate: bool = False
     limit_factor: float = 1.0
@@ -139,7 +142,7 @@ def run_shard(
 
     Raises RunnerError if the runner breaks its contract: results are untrusted data.
     """
-    alone = shard_options.forked or shard_options.limit_factor > 1
+    alone = shard_options.alone or shard_options.limit_factor > 1
     shard = context.services.make_shard(
         config,
         corpus=str(context.corpus),
@@ -152,7 +155,8 @@ def run_shard(
         options=dict(config.options),
         workers=1 if alone else context.settings.workers,
         fresh=shard_options.fresh,
-        forked=shard_options.forked,
+        forked=shard_options.fresh,
+        unforked=tuple(case for case in cases if case in shard_options.unforked),
         repeats=shard_options.repeats,
         ablate=shard_options.ablate,
         budget_s=remaining_budget(context, shard_options),

@@ -114,18 +114,14 @@ def _findings(
         outcome_pairs = outcomes.outcome_pairs(
             session, campaign.id, head.key, None if base is None else base.key
         )
-        needed = (
-            None
-            if base is None
-            else needed_repeats(context, session, campaign.id, config.repeats, head, base)
-        )
+        needed = needed_repeats(context, session, campaign.id, config.repeats, head, base)
         for at_head, at_base in outcome_pairs:
             seen = CaseResults(
                 head=at_head,
                 base=at_base,
                 head_runs=RerunCounts(*head_runs.get(at_head.case, (0, 0))),
                 base_runs=RerunCounts(*base_runs.get(at_head.case, (0, 0))),
-                repeats=config.repeats if needed is None else needed(at_head),
+                repeats=needed(at_head),
                 compared=base is not None,
                 reruns=_reruns(session, campaign.id, at_head, head_runs),
                 change=repeated_change(

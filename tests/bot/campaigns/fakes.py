@@ -244,6 +244,7 @@ class PlainShard:
     ablate: bool
     budget_s: float | None
     forked: bool = False
+    unforked: tuple[str, ...] = ()
     limit_factor: float = 1.0
 
     def to_json(self) -> dict[str, Any]:

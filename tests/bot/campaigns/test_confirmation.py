@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from bot.campaigns.classify.classification import NO_BASE, NOT_REPEATED
+from bot.campaigns.run.noise import NOISE
+from bot.campaigns.services import Sign
 from bot.store.models import CampaignState, Classification
 from fuzzing.outcomes import Outcome
 from fuzzing.triage.signature import Signature
@@ -74,7 +79,9 @@ def test_the_first_regression_is_told_while_cases_are_still_to_run(world: World)
 def test_without_a_base_hangs_are_repeated_last(world: World) -> None:
     world.push(base="")
     world.run()
-    fresh = [shard for shard in world.runner.shards if shard.fresh and not shard.forked]
+    fresh = [shard for shard in world.runner.shards if shard.fresh]
+    *fresh, noise = fresh
+    assert IDS["Max_fine"] in noise.cases
     hang = IDS["Cos_regressed_hang"]
     assert [(hang in shard.cases, shard.limit_factor) for shard in fresh] == [
         (False, 1.0),
@@ -107,10 +114,11 @@ def test_noise_is_measured_where_something_was_repeated(world: World, change: bo
     world.use(runner=runner)
     world.push()
     world.run()
-    repeated = [shard.cases for shard in runner.shards if shard.fresh and not shard.forked]
+    fresh = [shard for shard in runner.shards if shard.fresh]
+    noise = [shard for shard in fresh if len(shard.cases) == NOISE]
+    repeated = [shard.cases for shard in fresh if shard not in noise]
     assert repeated == [(IDS["Neg_changed"],)] * 2 * change, "on both sides"
-    noise = [(shard.toolchain, shard.workers, len(shard.cases)) for shard in runner.shards if shard.forked]
-    assert noise == [(HEAD.toolchain, 1, 8)] * change
+    assert [(shard.toolchain, shard.workers) for shard in noise] == [(HEAD.toolchain, 1)] * change
 
 
 def test_without_a_base_nothing_is_confirmed_early(world: World) -> None:
@@ -121,6 +129,62 @@ def test_without_a_base_nothing_is_confirmed_early(world: World) -> None:
     head_first = [shard.fresh for shard in world.runner.shards]
     assert head_first[0] is False
     assert len(world.runner.shards[0].cases) == len(TESTS)
+
+
+def sign_as(others: dict[str, str]) -> Sign:
+    """Failures of these operators have the signatures of others."""
+
+    def sign(outcome: Outcome, operator: str, frontend: str, reduced: Traits | None = None) -> Signature:
+        return fakes.sign(outcome, others.get(operator, operator), frontend, reduced)
+
+    return sign
+
+
+@pytest.mark.parametrize("reduces", [False, True])
+def test_of_each_signature_one_case_is_repeated_by_an_interpreter_that_is_not_forked(
+    world: World, reduces: bool
+) -> None:
+    """Of reduced cases where cases are reduced, of the failures themselves otherwise."""
+    config = fakes.PlainConfig(reduction=fakes.PlainReduction(cases=9 * reduces))
+    world.use(sign=sign_as({"Div": "Add", "Sub": "Add"}))
+    world.repositories.files["2" * 40] = {fakes.CONFIG: fakes.to_bytes(config), fakes.PIN: b"standin==2"}
+    world.push(base="")
+    world.run()
+    fresh = [shard for shard in world.runner.shards if shard.fresh]
+    assert all(shard.forked for shard in fresh)
+    unforked = [NAMES[case] for shard in fresh for case in shard.unforked]
+    repeated = {NAMES[case] for shard in fresh for case in shard.cases}
+    if reduces:
+        assert {"Add_small", "Sub_other"} <= repeated
+        assert "Add_small" in unforked
+        assert not {"Sub_other", "Div_small", *TESTS} & set(unforked)
+    else:
+        assert {"Add_regressed", "Neg_changed"} <= set(unforked)
+        assert "Div_already_broken" in repeated - set(unforked)
+    assert len(set(unforked)) == len(unforked)
+
+
+def test_without_a_base_what_the_budget_leaves_counts_once_where_a_failure_alike_repeats(
+    world: World,
+) -> None:
+    fails = ("Abs_fine", "Max_fine", "Neg_changed", "Not_changed_once")
+    replaced = {test: ((), (("crash",) if test in fails else ("pass",))) for test in TESTS}
+    runner = fakes.Runner(world.clock, replaced=replaced)
+
+    def slow_where_fresh(case: str, stop: threading.Event) -> None:
+        runner.seconds = 50.0 * runner.shards[-1].fresh
+
+    runner.before = slow_where_fresh  # six runs use up the budget
+    world.use(runner=runner, sign=sign_as({"Max": "Abs"}))
+    campaign_id = world.push(base="")
+    world.run()
+    rows = found(world, campaign_id)
+    assert {test: (row.head_runs, row.reason) for test, row in rows.items()} == {
+        "Abs_fine": (3, NO_BASE),
+        "Max_fine": (1, NO_BASE),
+        "Neg_changed": (3, NO_BASE),
+        "Not_changed_once": (1, NOT_REPEATED),
+    }
 
 
 #: What "Neg" and "Not" do on releases 1 and 2, and how "Not" then counts: its classification and runs.

@@ -226,6 +226,30 @@ def test_forkservers_may_be_shared_where_the_options_differ() -> None:
     assert [one["given"] for one in found] == [{}, {"level": "none"}, {}]
 
 
+def test_a_forked_worker_may_be_ended_for_others_that_need_its_interpreter() -> None:
+    pool = ForkServerPool()
+    one, other = (Supervisor[int](OUTSIDE, interpreter=lambda _: 1, forkservers=pool) for _ in range(2))
+    found = []
+    for supervisor in (one, other, one):
+        [seen] = run([HERE], supervisor, stay=True)
+        supervisor.renew(only_forked=True)
+        found.append(told(seen))
+    pool.close()
+    assert len({seen["parent"] for seen in found}) == 1
+    assert len({seen["pid"] for seen in found}) == 3
+
+
+def test_a_worker_that_could_not_be_forked_stays(tmp_path: Path) -> None:
+    supervisor = Supervisor[int](variant(tmp_path, threads=True), interpreter=lambda _: 1)
+    found = []
+    for _ in range(2):
+        [seen] = run([HERE], supervisor, stay=True)
+        supervisor.renew(only_forked=True)
+        found.append(told(seen))
+    supervisor.close()
+    assert found[0]["pid"] == found[1]["pid"]
+
+
 def test_a_pool_that_is_closed_keeps_nothing() -> None:
     pool = ForkServerPool()
     supervisor = Supervisor[int](OUTSIDE, forkservers=pool)

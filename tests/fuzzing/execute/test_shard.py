@@ -164,11 +164,14 @@ def test_repeats_and_fresh_processes(tmp_path: Path) -> None:
     assert ended.events[-1]["outcomes"] == 6
 
 
+@pytest.mark.parametrize(
+    ("forked", "unforked", "own", "shared"), [(False, 0, 3, 2), (True, 0, 0, 3), (True, 1, 1, 3)]
+)
 def test_repeats_and_ablation_import_the_compiler_once_a_worker(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked: bool, unforked: int, own: int, shared: int
 ) -> None:
-    """Of n repeats the first has an interpreter of its own; the others share one each, the first of which
-    forks the levels too: theirs are the options of the cases.
+    """Of n repeats the first may have an interpreter of its own; the others share one each, the first of
+    which forks the levels too: theirs are the options of the cases.
     """
     corpus, cases = Corpus(tmp_path / "corpus"), [bad("run:segfault"), bad("run:raise"), bad("run:exit 3")]
     for case in cases:
@@ -182,11 +185,22 @@ def test_repeats_and_ablation_import_the_compiler_once_a_worker(
 
     monkeypatch.setattr(supervising, "WorkerProcess", Counted)
     ids = tuple(case.id for case in cases)
-    shard = Shard(str(corpus.root), ids, MISBEHAVING, "d", sys.executable, fresh=True, repeats=3, ablate=True)
+    shard = Shard(
+        str(corpus.root),
+        ids,
+        MISBEHAVING,
+        "d",
+        sys.executable,
+        fresh=True,
+        forked=forked,
+        unforked=ids[1 : 1 + unforked],
+        repeats=3,
+        ablate=True,
+    )
     outcomes = [outcome for _, outcome in running.ShardRun(shard).outcomes()]
     assert [outcome.verdict for outcome in outcomes] == [Verdict.CRASH] * 9
     assert [outcome.evidence.component for outcome in outcomes].count("everything") == 3
-    assert (started.count(False), started.count(True)) == (3, 2), "two repeats"
+    assert (started.count(False), started.count(True)) == (own, shared)
 
 
 def test_a_spent_budget_stops_the_drawing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
