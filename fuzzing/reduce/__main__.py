@@ -3,7 +3,7 @@
 Reduces failing cases. The shard names them and how they are run; each has a journal, or none has. They are
 reduced in order: the compiler and the library, which take longer to import than most candidates to run, are
 imported once. The result of one case is confirmed in an interpreter of its own, those of several in processes
-forked by one that ran no case; a campaign repeats each of them in an interpreter of its own. `--passes
+forked by one that ran no case; a campaign repeats each of them. `--passes
 SHARD.json` names another toolchain, where the cases pass: then only candidates that pass there count, so that
 a regression stays one. Prints JSON lines on stdout:
 
