@@ -9,6 +9,7 @@ import sys
 #: Packages of extras, and what may import one when it is imported itself: it is only used on its programs.
 ABSENT = ("iree", "keras", "onnxruntime", "openvino", "tensorrt", "tinygrad", "torch", "tvm")
 THEIRS = (
+    "fuzzing.backends.shared.torch_decomposition_tables",
     "fuzzing.backends.shared.torch_float64",
     "fuzzing.backends.torch_eager.undefined_results",
     "fuzzing.mutate.programs.",
