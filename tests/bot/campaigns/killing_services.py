@@ -151,6 +151,16 @@ def _plain(text: str) -> str:
     return text
 
 
+def differences(got: Any, expected: Any, place: str = "") -> list[str]:
+    """The innermost values in which two JSON values differ, each with its place: pytest cuts long values."""
+    if isinstance(got, dict) and isinstance(expected, dict) and got.keys() == expected.keys():
+        return [line for key in got for line in differences(got[key], expected[key], f"{place}.{key}")]
+    if isinstance(got, list) and isinstance(expected, list) and len(got) == len(expected):
+        pairs = enumerate(zip(got, expected, strict=True))
+        return [line for index, pair in pairs for line in differences(*pair, f"{place}[{index}]")]
+    return [] if got == expected else [f"{place}: {got!r} instead of {expected!r}"]
+
+
 @dataclass(frozen=True)
 class Moment:
     """When to kill: in `state`, at most `within_s` seconds after `come`."""
