@@ -9,17 +9,17 @@ from typing import Any
 
 from fuzzing.cases import KerasLayer, Recipe, TestCase, TorchCall
 from fuzzing.cases.arguments import Argument, Dtype, NewObject, TensorArg
+from fuzzing.cases.plain_types import oddness
 from fuzzing.errors import CaseFormatError
 from fuzzing.reduce.case_inputs import Inputs, cast_inputs, shrink_inputs, simplify_inputs
 from fuzzing.reduce.decomposition import decompose
 from fuzzing.reduce.engine import Attempt, Pass, ReductionSpec, ddmin
 from fuzzing.reduce.formats import ProgramFormat, register_format
 from fuzzing.reduce.input_values import (
-    COMMON_DTYPES,
     as_tensor,
     complexity,
-    is_uncommon_dtype,
     number_complexity,
+    plainer_replacements,
     simpler_numbers,
 )
 
@@ -41,15 +41,12 @@ def size(case: TestCase) -> tuple[float, ...]:
         elements, broken, odd = elements + count, broken + off, odd + strange
     weight = sum(map(_weight, arguments))
     drawn = sum(not isinstance(given, Recipe) for _, given in case.inputs)
-    types = [argument.name for argument in arguments if isinstance(argument, Dtype)]
-    types += [tensor.dtype for _, given in case.inputs if (tensor := as_tensor(given)) is not None]
-    unusual = sum(map(is_uncommon_dtype, types))
     return (
         len(_units(case)),
         len(case.inputs),
         ranks,
         elements,
-        unusual,
+        oddness(_dtypes(case)),
         lengths,
         weight,
         broken,
@@ -249,9 +246,21 @@ def _with_inputs(case: TestCase, inputs: Inputs) -> TestCase:
 
 
 def _use_common_types(attempt: Attempt[TestCase]) -> None:
-    """Common element types, of inputs and of arguments that name one."""
-    while attempt.any(_build_valid(_cast_all(attempt.best, common) for common in COMMON_DTYPES)):
+    """Common element types, or plainer ones, of inputs and of arguments that name one."""
+    while attempt.any(
+        _build_valid(
+            _cast_all(attempt.best, replacements)
+            for replacements in plainer_replacements(_dtypes(attempt.best))
+        )
+    ):
         pass
+
+
+def _dtypes(case: TestCase) -> list[str]:
+    """The element types of inputs and of arguments that name one."""
+    named = [argument.name for _, argument in _arguments(_program(case)) if isinstance(argument, Dtype)]
+    given = [tensor.dtype for _, value in case.inputs if (tensor := as_tensor(value)) is not None]
+    return named + given
 
 
 def _cast_all(case: TestCase, common: Mapping[str, str]) -> Callable[[], TestCase]:

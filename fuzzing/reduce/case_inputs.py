@@ -63,11 +63,11 @@ def simplify_inputs(inputs: Inputs) -> Iterator[Inputs]:
             yield tuple((dict(inputs) | {name: candidate}).items())
 
 
-def cast_inputs(inputs: Inputs, common: Mapping[str, str]) -> Inputs:
-    """The inputs with the element types of one family replaced by the common one; see `COMMON_DTYPES`."""
+def cast_inputs(inputs: Inputs, replacements: Mapping[str, str]) -> Inputs:
+    """The inputs with element types replaced; see `plainer_replacements`."""
     found = []
     for name, given in inputs:
         tensor = as_tensor(given)
-        new = common.get(tensor.dtype) if tensor is not None else None
+        new = replacements.get(tensor.dtype) if tensor is not None else None
         found.append((name, given if new is None else cast_input(given, new)))
     return tuple(found)

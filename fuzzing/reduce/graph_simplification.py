@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import onnx
 
+from fuzzing.cases import Tensor
 from fuzzing.errors import UnwritableError
 from fuzzing.graph import Constant, Graph, Node, TensorType
 from fuzzing.graph.onnx_types import DTYPES
 from fuzzing.graph.opset_conversion import convert_opset
+from fuzzing.graph.recurrent_directions import is_bidirectional, single_directions
+from fuzzing.graph.type_replacement import INTEGERS_TO_FLOAT, number_edges, replace_types
 from fuzzing.reduce.case_inputs import propose_shortenings
 from fuzzing.reduce.engine import Attempt
 from fuzzing.reduce.graph_state import OPSETS, GraphState, constant_to_tensor
 from fuzzing.reduce.graph_typing import infer_types
 from fuzzing.reduce.input_values import (
-    COMMON_DTYPES,
     as_tensor,
     cast_input,
     drop_axis,
+    plainer_replacements,
     shorten_axis,
     simplify_input,
 )
@@ -82,6 +86,25 @@ def _cast_candidates(state: GraphState) -> Iterator[GraphState]:
                     op="Cast", inputs=node.inputs[:1], attributes={**node.attributes, "to": code}
                 )
                 yield from _replace_node(state, number, cast)
+
+
+def take_one_direction(attempt: Attempt[GraphState]) -> None:
+    """Forward, or else reverse, for bidirectional: what either does wrong by itself is the bug of one
+    direction.
+    """
+    while attempt.any(_direction_candidates(attempt.best)):
+        pass
+
+
+def _direction_candidates(state: GraphState) -> Iterator[GraphState]:
+    for number, node in enumerate(state.graph.nodes):
+        for single in single_directions(state.graph, number) if is_bidirectional(node) else ():
+            values = dict(state.values)
+            for edge, (axis, place) in single.taken.items():
+                if (tensor := as_tensor(state.value(edge))) is not None:
+                    entry = np.ascontiguousarray(tensor.array().take([place], axis))
+                    values[state.graph.names[edge]] = Tensor.of(entry, tensor.dtype)
+            yield from infer_types(replace(state, graph=single.graph, values=values))
 
 
 def _replace_node(state: GraphState, number: int, node: Node) -> Iterator[GraphState]:
@@ -240,14 +263,19 @@ def _simplify_candidates(state: GraphState) -> Iterator[GraphState]:
 
 
 def use_common_types(attempt: Attempt[GraphState]) -> None:
-    """The types and the version of most models: float32, int64, and an opset of `OPSETS`."""
+    """The types and the version of most models: float32, int64, and an opset of `OPSETS`; float32 for
+    integers; where that does not show the failure, the plainest type of a kind in place of one type
+    (`fuzzing.cases.plain_types`).
+    """
     while attempt.any(_common_type_candidates(attempt.best)):
         pass
 
 
 def _common_type_candidates(state: GraphState) -> Iterator[GraphState]:
-    for common in COMMON_DTYPES:
-        yield from infer_types(_cast_all(state, common))
+    for replacements in plainer_replacements(type_.dtype for type_ in state.graph.types):
+        yield from infer_types(_cast_all(state, replacements))
+    for edges in number_edges(state.graph):
+        yield from infer_types(_cast_all(state, INTEGERS_TO_FLOAT, edges))
     for opset in OPSETS:
         try:
             yield replace(state, graph=convert_opset(state.graph, opset))
@@ -255,32 +283,13 @@ def _common_type_candidates(state: GraphState) -> Iterator[GraphState]:
             continue
 
 
-def _cast_all(state: GraphState, common: Mapping[str, str]) -> GraphState:
-    """The state with every element type of a family replaced by the common one, in casts too."""
-    graph, values, types = state.graph, dict(state.values), list(state.graph.types)
-    constants = dict(graph.constants)
-    for edge in (*graph.inputs, *constants):
-        old = types[edge]
-        new = common.get(old.dtype)
-        if new is None:
-            continue
-        types[edge] = TensorType(new, old.shape)
-        given = constant_to_tensor(constants[edge]) if edge in constants else state.value(edge)
-        changed = cast_input(given, new)
-        if edge not in constants:
-            values[graph.names[edge]] = changed
-        elif (tensor := as_tensor(changed)) is not None:
-            constants[edge] = Constant(new, tensor.array())
-    nodes = tuple([_cast_node(node, common) for node in graph.nodes])
-    graph = replace(graph, types=tuple(types), constants=constants, nodes=nodes)
-    return replace(state, graph=graph, values=values)
-
-
-def _cast_node(node: Node, common: Mapping[str, str]) -> Node:
-    """A node that names an element type (Cast, RandomUniform, EyeLike, …) with the common one instead."""
-    codes = {DTYPES[old]: DTYPES[new] for old, new in common.items() if old in DTYPES}
-    name = "to" if node.op == "Cast" else "dtype"
-    code = node.attributes.get(name)
-    if not isinstance(code, int) or code not in codes:
-        return node
-    return node._replace(attributes={**node.attributes, name: codes[code]})
+def _cast_all(
+    state: GraphState, replacements: Mapping[str, str], edges: Collection[int] | None = None
+) -> GraphState:
+    """The state with element types replaced, in casts too; of these inputs and initializers, if given."""
+    graph, values = state.graph, dict(state.values)
+    for edge in graph.inputs:
+        new = replacements.get(graph.types[edge].dtype)
+        if new is not None and (edges is None or edge in edges):
+            values[graph.names[edge]] = cast_input(state.value(edge), new)
+    return replace(state, graph=replace_types(graph, replacements, edges), values=values)

@@ -16,14 +16,16 @@ import numpy as np
 
 from fuzzing.cases import OnnxModel, Recipe, Tensor, TestCase, Value
 from fuzzing.cases.case import Input
+from fuzzing.cases.plain_types import oddness
 from fuzzing.cases.values import RAW_DTYPES
 from fuzzing.errors import UsageError
 from fuzzing.execute.evaluator import Evaluator
 from fuzzing.graph import Constant, Graph, Node, TensorType
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_writer import to_bytes
+from fuzzing.graph.types import INTEGERS
 from fuzzing.outcomes import Outcome
-from fuzzing.reduce.input_values import complexity, is_uncommon_dtype
+from fuzzing.reduce.input_values import complexity
 from fuzzing.triage.proven_needs import positive_values
 
 #: Bytes of values stored for edges inside the graph; further values are drawn when needed.
@@ -189,7 +191,8 @@ def size(state: GraphState) -> tuple[float, ...]:
         empty += 0 in type_.lengths
     inputs, unusual = (
         len(graph.inputs),
-        sum(is_uncommon_dtype(type_.dtype) for type_ in graph.types)
+        oddness(type_.dtype for type_ in graph.types)
+        + sum(type_.dtype in INTEGERS for type_ in graph.types)
         + empty
         + sum(map(_repeated, nodes))
         + sum(map(_negative, nodes)),

@@ -26,6 +26,7 @@ from fuzzing.reduce.graph_simplification import (
     separate_operands,
     shrink_inputs_together,
     simplify_values,
+    take_one_direction,
     use_common_types,
 )
 from fuzzing.reduce.graph_state import GraphState, key, size
@@ -45,6 +46,7 @@ SPEC = ReductionSpec[GraphState](
         Pass("unfold", inline_branches),
         Pass("inside", shrink_subgraphs),
         Pass("plain", drop_optional),
+        Pass("directions", take_one_direction),
         Pass("casts", name_cast_types),
         Pass("usual", use_common_types),
         Pass("fill", fill_empty_inputs),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from fuzzing.cases import Recipe, Tensor
 from fuzzing.cases.case import Input
+from fuzzing.cases.plain_types import cast_tensor, plainer_types
 from fuzzing.cases.values import RAW_DTYPES, STRING
 
 Array = np.ndarray[Any, Any]
@@ -19,28 +20,25 @@ Array = np.ndarray[Any, Any]
 _MAX_ELEMENTS = 64
 
 
-#: Element types with their common replacement.
-COMMON_DTYPES: tuple[dict[str, str], ...] = (
+#: Families of element types with their common replacement.
+_COMMON: tuple[dict[str, str], ...] = (
     dict.fromkeys(("float64", "float16", "bfloat16"), "float32"),
     dict.fromkeys(("int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"), "int64"),
 )
 
 
-def is_uncommon_dtype(dtype: str) -> bool:
-    """Whether a common element type may replace it."""
-    return any(dtype in common for common in COMMON_DTYPES)
+def plainer_replacements(dtypes: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Element types and what to put in their place: a family at once, then single types of those given."""
+    given = sorted(set(dtypes))
+    yield from (family for family in _COMMON if not family.keys().isdisjoint(given))
+    yield from ({dtype: plain} for dtype in given for plain in plainer_types(dtype))
 
 
 def cast_input(given: Input, dtype: str) -> Input:
-    """The input in another element type, its numbers unchanged or rounded."""
+    """The input in another element type, its numbers unchanged or rounded; as it is if that cannot be."""
     tensor = as_tensor(given)
-    if tensor is None:
-        return given
-    array = tensor.array()
-    if tensor.dtype == "bfloat16":  # the upper half of a float32
-        array = (array.astype(np.uint32) << 16).view(np.float32)
-    with np.errstate(all="ignore"):
-        return Tensor.of(array.astype(dtype), dtype)
+    changed = None if tensor is None else cast_tensor(tensor, dtype)
+    return given if changed is None else changed
 
 
 def as_tensor(given: Input) -> Tensor | None:

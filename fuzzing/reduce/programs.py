@@ -10,7 +10,7 @@ from fuzzing.reduce import syntax
 from fuzzing.reduce.case_inputs import Inputs, cast_inputs, shrink_inputs, simplify_inputs
 from fuzzing.reduce.engine import Attempt, Pass, ReductionSpec, ddmin, find_single
 from fuzzing.reduce.formats import ProgramFormat, register_format
-from fuzzing.reduce.input_values import COMMON_DTYPES, simpler_numbers
+from fuzzing.reduce.input_values import as_tensor, plainer_replacements, simpler_numbers
 from fuzzing.reduce.mutations import unapply_mutations
 from fuzzing.reduce.script import (
     Function,
@@ -199,7 +199,9 @@ def _change_inputs(candidates: Callable[[Inputs], Iterator[Inputs]]) -> Callable
 
 
 def _common_type_inputs(inputs: Inputs) -> Iterator[Inputs]:
-    return (cast_inputs(inputs, common) for common in COMMON_DTYPES)
+    tensors = (as_tensor(given) for _, given in inputs)
+    dtypes = [tensor.dtype for tensor in tensors if tensor is not None]
+    return (cast_inputs(inputs, replacements) for replacements in plainer_replacements(dtypes))
 
 
 def _pass(name: str, candidates: Callable[[Script], Iterator[Script | None]]) -> Pass[Script]:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 
 from fuzzing.cases import Recipe, Tensor, TestCase, TorchProgram
 from fuzzing.cases.case import Input
+from fuzzing.cases.plain_types import oddness
 from fuzzing.errors import CaseFormatError
 from fuzzing.execute.evaluator import Evaluator
 from fuzzing.outcomes import Outcome
 from fuzzing.reduce import syntax
-from fuzzing.reduce.input_values import as_tensor, complexity, is_uncommon_dtype, number_complexity
+from fuzzing.reduce.input_values import as_tensor, complexity, number_complexity
 
 Function = ast.FunctionDef
 #: Changes a tree, and the function in it, in place; False if there is nothing to change.
@@ -107,7 +108,7 @@ def size(script: Script) -> tuple[float, ...]:
         tensor = as_tensor(given)
         if tensor is not None:
             ranks, lengths = ranks + len(tensor.shape), lengths + sum(tensor.shape)
-            unusual += is_uncommon_dtype(tensor.dtype)
+            unusual += oddness([tensor.dtype])
         elements, broken, odd = elements + count, broken + off, odd + strange
     expressions = sum(isinstance(node, ast.expr) for node in ast.walk(tree))
     numbers = sum(number_complexity(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant))

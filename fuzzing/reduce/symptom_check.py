@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from fuzzing.cases import TestCase
+from fuzzing.cases.plain_types import plainest_type
 from fuzzing.execute.evaluator import Evaluator, Outputs
 from fuzzing.outcomes import Outcome, Verdict
 from fuzzing.reduce.engine import CLEAN, OTHER, SAME
 from fuzzing.triage.signature import compute_signature
 
 T = TypeVar("T")
+
+#: An element type in the complaint about an output of a wrong one.
+_TYPE = re.compile(r"\w+(?= instead of)|(?<=instead of )\w+")
 
 
 def symptom_of(outcome: Outcome) -> dict[str, Any]:
@@ -24,14 +29,19 @@ def has_symptom(outcome: Outcome, wanted: dict[str, Any]) -> bool:
     """Whether an outcome has the wanted symptom.
 
     If several outputs are wrong, one equal kind of difference suffices: a graph may have two causes, and a
-    reduction keeps one of them.
+    reduction keeps one of them. Of an output of a wrong type kinds of types are compared, since plainer types
+    are tried in the place of both.
     """
     found = symptom_of(outcome)
     if outcome.verdict is Verdict.WRONG_RESULT and found["complaint"]:
-        difference_kinds = set(found["complaint"].split(", "))
-        if difference_kinds <= set(wanted["complaint"].split(", ")):
+        kinds, wanted_kinds = (_difference_kinds(each["complaint"]) for each in (found, wanted))
+        if kinds <= wanted_kinds:
             found["complaint"] = wanted["complaint"]
     return outcome.verdict.is_failure and found == wanted
+
+
+def _difference_kinds(complaint: str) -> set[str]:
+    return set(_TYPE.sub(lambda found: plainest_type(found[0]), complaint).split(", "))
 
 
 class SymptomClassifier(Generic[T]):

@@ -2,7 +2,8 @@
 
 It takes attributes and optional inputs away one at a time. Where the model without one is legal, it was run
 and did not fail, so that what is left is the bug's: a bug that does not need it is another. Where the model
-is illegal without it, as a convolution's without `group` alone, nothing is known.
+is illegal without it, as a convolution's without `group` alone, nothing is known. So with element types and
+two directions, in whose place it tries plainer types and one direction.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ import numpy as np
 import onnx
 
 from fuzzing.cases import Recipe, Tensor, TestCase
+from fuzzing.cases.plain_types import plainer_types
 from fuzzing.errors import UsageError
 from fuzzing.graph import Constant, Graph, Node
 from fuzzing.graph.ir import Attribute
+from fuzzing.graph.recurrent_directions import is_bidirectional, single_directions
 from fuzzing.graph.transformations import prune, retype
+from fuzzing.graph.type_replacement import INTEGERS_TO_FLOAT, number_edges, replace_types
 from fuzzing.graph.types import ABSENT
 from fuzzing.graph.validity import find_violations
-from fuzzing.triage.traits import dtype_class
+from fuzzing.triage.traits import INTEGER_CLASSES, dtype_class
 
 #: Nodes of a graph that is looked at; reduced ones have one to four.
 _MAX_NODES = 4
@@ -36,7 +40,7 @@ SchemaOf = Callable[[Node], onnx.defs.OpSchema | None]
 
 @dataclass(frozen=True)
 class ProvenNeeds:
-    """Attributes and the like, and optional inputs, by the names that needs have."""
+    """Attributes, element types and the like, and optional inputs, by the names that needs have."""
 
     attributes: set[str] = field(default_factory=set)
     inputs: set[str] = field(default_factory=set)
@@ -71,6 +75,8 @@ def find_proven_needs(case: TestCase, graph: Graph, schema_of: SchemaOf) -> Prov
         for name, variant in _without_inputs(node, schema):
             if name not in _TOGETHER and _is_legal(graph, number, variant, known):
                 found.inputs.add(name)
+    found.attributes.update(_proven_directions(graph, known))
+    found.attributes.update(_proven_types(graph, known))
     found.attributes.update(
         f"{dtype_class(graph.types[edge].dtype)} inputs" for edge in operand_inputs(graph)
     )
@@ -113,13 +119,43 @@ def _without_inputs(node: Node, schema: onnx.defs.OpSchema) -> Iterator[tuple[st
             yield f"{node.op}.{formal.name}", node._replace(inputs=tuple(inputs))
 
 
+def _proven_directions(graph: Graph, known: Mapping[int, Constant]) -> Iterator[str]:
+    closed = _closed(graph, graph.nodes, known)
+    for number, node in enumerate(graph.nodes):
+        singles = single_directions(closed, number) if is_bidirectional(node) else ()
+        if any(_is_legal_model(single.graph) for single in singles):
+            yield f"{node.op}.direction=bidirectional"
+
+
+def _proven_types(graph: Graph, known: Mapping[int, Constant]) -> Iterator[str]:
+    """Element types of the graph in whose place a plainer one is legal, and classes of integers that may be
+    float32.
+    """
+    closed = _closed(graph, graph.nodes, known)
+    for dtype in sorted({type_.dtype for type_ in graph.types}):
+        if any(_is_legal_model(replace_types(closed, {dtype: plain})) for plain in plainer_types(dtype)):
+            yield dtype
+    for edges in number_edges(closed):
+        classes = {dtype_class(graph.types[edge].dtype) for edge in edges & {*graph.inputs}} & INTEGER_CLASSES
+        if classes and _is_legal_model(replace_types(closed, INTEGERS_TO_FLOAT, edges)):
+            yield from sorted(classes)
+
+
 def _is_legal(graph: Graph, number: int, node: Node, known: Mapping[int, Constant]) -> bool:
     """Whether the graph with another node in the place of one is a legal model."""
     nodes = (*graph.nodes[:number], node, *graph.nodes[number + 1 :])
+    return _is_legal_model(_closed(graph, nodes, known))
+
+
+def _closed(graph: Graph, nodes: tuple[Node, ...], known: Mapping[int, Constant]) -> Graph:
+    """The graph with these nodes, and with the inputs that are known as constants."""
     inputs = tuple([edge for edge in graph.inputs if edge not in known])
-    closed = replace(graph, nodes=nodes, inputs=inputs, constants={**graph.constants, **known}, names={})
+    return replace(graph, nodes=nodes, inputs=inputs, constants={**graph.constants, **known}, names={})
+
+
+def _is_legal_model(closed: Graph) -> bool:
     try:
-        typed = retype(prune(closed, graph.outputs))
+        typed = retype(prune(closed, closed.outputs))
     except UsageError:
         return False
     if any(typed.types[edge].shape is None for edge in typed.outputs if typed.types[edge] != ABSENT):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fuzzing.cases.plain_types import plainer_types
 from fuzzing.compiler_messages import failed_aten_operator, normalize_message, parse_message
 from fuzzing.oracles.pair_sides import raised_error
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
@@ -18,6 +19,7 @@ from fuzzing.triage.operator_families import shared_fields
 from fuzzing.triage.python_stack import calling_converter, exception_frames, is_dispatcher
 from fuzzing.triage.title import choose_subject, name_part, title
 from fuzzing.triage.traits import Traits
+from fuzzing.triage.type_needs import with_plainer_types
 
 _PHASES = {
     Phase.IMPORT: "import",
@@ -38,6 +40,8 @@ _LARGEST = (65504.0, (2 - 2.0**-7) * 2.0**127, (2 - 2.0**-23) * 2.0**127, (2 - 2
 _INFINITE = re.compile(r"-?inf$")
 #: The frontend whose programs are graphs with initializers.
 _GRAPHS = "ONNX"
+#: The need of an attribute that earlier reductions kept where one direction alone shows the failure.
+_DIRECTION = re.compile(r"\bdirection=")
 #: Prefix of the keys of failures that belong to no bug, see `compute_unsorted_key`.
 UNSORTED = "unsorted-"
 
@@ -194,13 +198,16 @@ def explains(one: Signature, other: Signature) -> bool:
     are initializers, whose types are no field. It may not need a textual attribute more: that chooses the
     algorithm, and the reduction found that the default one is right on its inputs. Nor may it need more, or
     inputs of further types, where that is proven and `one` is of a release that knows of it. Operators of a
-    family are one where both need what they share (`fuzzing.triage.operator_families`). Of an operator's
-    exceptions that name a key which a function misses, needs tell none apart.
+    family are one where both need what they share (`fuzzing.triage.operator_families`). An element type that
+    is not proven of the other stands for a plainer one of its kind (`fuzzing.triage.type_needs`), and two
+    directions of a recurrent operator for one. Of an operator's exceptions that name a key which a function
+    misses, needs tell none apart.
     """
     left = {"needs", "root", "proven"} | (
         {"component"} if "root" in one.fields or "root" in other.fields else set()
     )
     first, second = map(shared_fields, _compared_fields(one.fields, other.fields))
+    second = with_plainer_types(second, first)
     mine, others = ({name: it[name] for name in it.keys() - left} for it in (first, second))
     if one.fields.get("frontend") != _GRAPHS and mine.get("operator") and others.get("operator"):
         mine["operator"], others["operator"] = map(canonical_api, (mine["operator"], others["operator"]))
@@ -213,9 +220,14 @@ def explains(one: Signature, other: Signature) -> bool:
     if _names_key(mine) and _names_key(others):
         return mine == others
     needs, more = (set(it.get("needs", ())) for it in (first, second))
-    if one.fields.get("frontend") == _GRAPHS and any("=" in need for need in more - needs):
+    if one.fields.get("frontend") == _GRAPHS and _chooses_algorithm(more - needs, second.get("proven", ())):
         return False
     return mine == others and needs <= more and not proven & (more - needs)
+
+
+def _chooses_algorithm(needs: Collection[str], proven: Collection[str]) -> bool:
+    """Whether a textual attribute is among these needs of a graph; one of directions only if it is proven."""
+    return any("=" in need and (need in proven or not _DIRECTION.search(need)) for need in needs)
 
 
 def _names_key(fields: Mapping[str, Any]) -> bool:
@@ -226,12 +238,13 @@ def _names_key(fields: Mapping[str, Any]) -> bool:
 
 
 def _proven_beyond(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
-    """What is proven of `other` and not of `one`; nothing if `one` is of a release that proved nothing, or
-    `other` shows what was wrong upstream.
+    """What is proven of `other` and not of `one`, but for types, whose numbers may show more of the same bug;
+    nothing if `one` is of a release that proved nothing, or `other` shows what was wrong upstream.
     """
     if "proven" not in one or "root" in other:
         return set()
-    return set(other.get("proven", ())) - set(one["proven"])
+    beyond = set(other.get("proven", ())) - set(one["proven"])
+    return {need for need in beyond if not plainer_types(need)}
 
 
 def _compared_fields(*both: Mapping[str, Any]) -> list[dict[str, Any]]:

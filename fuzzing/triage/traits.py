@@ -68,6 +68,10 @@ def traits_from_provenance(case: TestCase) -> Traits:
     return Traits(operator, operators=(operator,))
 
 
+#: Classes of element types that are integers.
+INTEGER_CLASSES = frozenset({"int", "uint"})
+
+
 def dtype_class(dtype: str) -> str:
     """The class of an element type. One code serves a class, mostly; exotic types are a class each."""
     if dtype in RAW_DTYPES:

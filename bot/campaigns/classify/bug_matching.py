@@ -15,6 +15,7 @@ from fuzzing.outcomes import Verdict
 from fuzzing.torch_aliases import canonical_api
 from fuzzing.triage.signature import Signature, explains
 from fuzzing.triage.traits import Traits
+from fuzzing.triage.type_needs import type_oddness
 
 #: Verdicts that name no cause.
 _EFFECTS = frozenset(one.value for one in (Verdict.WRONG_RESULT, Verdict.HANG, Verdict.OUT_OF_MEMORY))
@@ -49,8 +50,8 @@ def match_bug_keys(signatures: Sequence[Signature], bugs: Iterable[KnownBug]) ->
     return [_key_of(KnownBug(one.key, one.fields), there, fresh) for one in signatures]
 
 
-def _sort_key(one: KnownBug) -> tuple[int, int, str]:
-    return one.needs, len(one.fields.get("dtypes", ())), one.key
+def _sort_key(one: KnownBug) -> tuple[int, int, int, str]:
+    return one.needs, len(one.fields.get("dtypes", ())), type_oddness(one.fields), one.key
 
 
 def _key_of(mine: KnownBug, there: Sequence[KnownBug], fresh: Sequence[KnownBug]) -> str:

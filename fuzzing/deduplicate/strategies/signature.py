@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fuzzing.deduplicate.strategies.base import Failure, register_strategy
 from fuzzing.triage.signature import Signature, explains
+from fuzzing.triage.type_needs import type_oddness
 
 
 @register_strategy("signature")
@@ -19,9 +20,9 @@ def by_signature(failures: Sequence[Failure]) -> list[str]:
     return [next(one.key for one in known if explains(one, signature)) for signature in signatures]
 
 
-def _order(signature: Signature) -> tuple[int, int, str]:
+def _order(signature: Signature) -> tuple[int, int, int, str]:
     needs, types = (len(signature.fields.get(name, ())) for name in ("needs", "dtypes"))
-    return needs, types, signature.key
+    return needs, types, type_oddness(signature.fields), signature.key
 
 
 @register_strategy("key")

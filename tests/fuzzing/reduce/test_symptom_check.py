@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
 from fuzzing.execute.evaluator import Evaluator, Outputs
-from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from fuzzing.reduce.engine import CLEAN, OTHER, SAME
-from fuzzing.reduce.symptom_check import SymptomClassifier, symptom_of
+from fuzzing.reduce.symptom_check import SymptomClassifier, has_symptom, symptom_of
 
 
 def outcome(verdict: Verdict, message: str = "") -> Outcome:
@@ -82,3 +82,17 @@ def test_what_declares_other_outputs_than_the_library_computes_does_not_count() 
     head = cast("Evaluator", FakeEvaluator(**HEAD))
     classify = SymptomClassifier(head, symptom_of(WANTED), case, declares=declares)
     assert classify(["new", "old", "other"]) == [CLEAN, SAME, CLEAN]
+
+
+def of_type(got: str, want: str) -> Outcome:
+    mismatch = Mismatch("y", "type", f"{got} instead of {want}")
+    evidence = Evidence(mismatches=(mismatch,))
+    return Outcome("c", "x", "t", "CPU", Verdict.WRONG_RESULT, Phase.RUN, "s", evidence=evidence)
+
+
+def test_an_output_of_a_wrong_type_is_that_in_plainer_types_too() -> None:
+    """TVM's OneHot of floats is float64, and of small integers int64."""
+    assert has_symptom(of_type("float64", "float32"), symptom_of(of_type("float64", "bfloat16")))
+    assert has_symptom(of_type("int64", "int32"), symptom_of(of_type("int64", "int8")))
+    assert not has_symptom(of_type("float64", "float32"), symptom_of(of_type("int64", "int8")))
+    assert not has_symptom(of_type("float32", "int64"), symptom_of(of_type("int64", "float32")))

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from fuzzing.triage.signature import Signature, compute_signature, explains
 from fuzzing.triage.traits import Traits
+from tests.fuzzing.triage.outcomes_kit import wrong_result
 
 
 def signed(operator: str, kind: str, *needs: str, proven: tuple[str, ...] = ()) -> Signature:
     """Of a reduced model of one operator with a wrong output."""
-    outcome = Outcome(
-        "0" * 64,
-        "openvino",
-        "t",
-        "CPU",
-        Verdict.WRONG_RESULT,
-        Phase.RUN,
-        "s",
-        evidence=Evidence(mismatches=(Mismatch("y", kind, "", got="1", want="2"),)),
-    )
     traits = Traits(operator, ("float",), tuple(sorted(needs)), (operator,), proven=proven)
-    return compute_signature(outcome, "", reduced=traits)
+    return compute_signature(wrong_result(kind), "", reduced=traits)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,13 @@ import numpy as np
 import onnx.parser
 import pytest
 
+from bot.campaigns.classify.bug_matching import KnownBug, match_bug_keys
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
-from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 from fuzzing.triage.proven_needs import positive_values
 from fuzzing.triage.signature import Signature, compute_key, compute_signature, explains
 from fuzzing.triage.traits import Traits, read_traits
+from tests.fuzzing.triage.outcomes_kit import wrong_result
 
 CRASH = Outcome(
     "0" * 64,
@@ -22,16 +24,7 @@ CRASH = Outcome(
     "s",
     evidence=Evidence(error="RuntimeError", message="Check 'a == b' failed at src/reshape.cpp:1:\nno"),
 )
-WRONG = Outcome(
-    "0" * 64,
-    "openvino",
-    "t",
-    "CPU",
-    Verdict.WRONG_RESULT,
-    Phase.RUN,
-    "s",
-    evidence=Evidence(mismatches=(Mismatch("y", "value", "", got="1", want="2"),)),
-)
+WRONG = wrong_result()
 
 
 def traits_of(graph: str, opset: int = 18) -> Traits:
@@ -147,6 +140,50 @@ def test_an_optional_input_of_a_wrong_result_proves_nothing() -> None:
     for outcome, same in ((WRONG, True), (CRASH, False)):
         first, second = (compute_signature(outcome, "", reduced=each) for each in (without, with_bias))
         assert explains(first, second) is same
+
+
+LSTM = (
+    "(float[1,1,1] x, float[{n},4,1] w, float[{n},4,1] r) => (float[1,{n},1,1] y) "
+    '{{ y = LSTM<hidden_size = 1, input_forget = 1, direction = "{direction}">(x, w, r) }}'
+)
+
+
+@pytest.mark.parametrize(("direction", "entries"), [("reverse", 1), ("bidirectional", 2)])
+def test_a_direction_is_another_bug_if_the_reduction_tried_one_alone(direction: str, entries: int) -> None:
+    forward, other = (
+        traits_of(LSTM.format(n=n, direction=name)) for n, name in ((1, "forward"), (entries, direction))
+    )
+    one = compute_signature(WRONG, "", reduced=forward)
+    assert not explains(one, compute_signature(WRONG, "", reduced=other))
+    earlier = compute_signature(WRONG, "", reduced=other.unproven())
+    assert explains(one, earlier)
+    assert match_bug_keys([one], [KnownBug(earlier.key, earlier.fields)]) == [earlier.key]
+
+
+def test_a_direction_proves_nothing_where_another_node_gives_the_weights() -> None:
+    found = traits_of(
+        "(float[1,1,1] x, float[2,4,1] v, float[2,4,1] r) => (float[1,2,1,1] y) "
+        '{ w = Abs(v)  y = LSTM<hidden_size = 1, direction = "bidirectional">(x, w, r) }'
+    )
+    assert "LSTM.direction=bidirectional" in found.needs
+    assert "LSTM.direction=bidirectional" not in found.proven
+
+
+@pytest.mark.parametrize(
+    ("graph", "proven"),
+    [
+        ("(bfloat16[1] x) => (bfloat16[1] y) { y = Elu(x) }", {"bfloat16"}),
+        ("(double[1] x) => (float16[1] y) { y = Cast<to = 10>(x) }", {"float16", "float64"}),
+        ("(float[1] x) => (float8e5m2[1] y) { y = Cast<to = 19>(x) }", {"float8_e5m2"}),
+        ("(int32[1] x) => (int32[1] y) { y = Abs(x) }", {"int", "int32"}),
+        ("(float[2] x, int64[1] k) => (float[1] y) { y = Gather(x, k) }", {"int inputs"}),
+        ("(int64[2] x, int64[1] k) => (int64[1] y) { y = Gather(x, k) }", {"int", "int inputs"}),
+        ("(uint8[1] x) => (uint8[1] y) { y = BitwiseNot(x) }", {"uint8"}),
+        ("(uint8[1] x) => (float[1] y) <float s = {1}> { y = DequantizeLinear(x, s) }", set()),
+    ],
+)
+def test_a_type_is_proven_where_a_plainer_one_is_legal(graph: str, proven: set[str]) -> None:
+    assert set(traits_of(graph, 22).proven) == proven
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from fuzzing.triage.signature import Signature, compute_key, compute_signature, explains
 from fuzzing.triage.title import MAX_TITLE
 from fuzzing.triage.traits import Traits
+from tests.fuzzing.triage.outcomes_kit import wrong_result
 
 NEEDS = st.frozensets(st.sampled_from(["rank 1", "Gemm.mode=a", "Gemm.beta", "zero-size"]))
 MESSAGE = (
@@ -51,7 +52,7 @@ def test_the_key_is_frozen() -> None:
     "other",
     [
         compute_signature(crash(component="lowering"), "", reduced=Traits("Gemm", ("float",))),
-        compute_signature(crash(), "", reduced=Traits("Gemm", ("int",))),
+        compute_signature(crash(), "", reduced=Traits("Gemm", ("int",), proven=("int",))),
         compute_signature(crash(), "", reduced=Traits("Conv", ("float",))),
         compute_signature(crash("y"), "", reduced=Traits("Gemm", ("float",))),
         compute_signature(crash(), "Gemm"),
@@ -92,16 +93,7 @@ def test_an_operand_is_an_input_or_an_initializer() -> None:
     assert not explains(*calls), "a call has all its operands as inputs"
 
 
-WRONG = Outcome(
-    "0" * 64,
-    "openvino",
-    "t",
-    "CPU",
-    Verdict.WRONG_RESULT,
-    Phase.RUN,
-    "s",
-    evidence=Evidence(mismatches=(Mismatch("y", "value", "", got="1", want="2"),)),
-)
+WRONG = wrong_result()
 
 
 def call(api: str, part: str = "", needs: tuple[str, ...] = ()) -> Signature:
@@ -179,7 +171,8 @@ def test_types_tell_no_exceptions_of_one_message_and_place_apart(
     seen = Evidence(error=raised, message=message, traceback=traceback, mismatches=mismatches)
     outcome = Outcome("0" * 64, "tvm", "t", "CPU", verdict, Phase.CONVERT, "s", evidence=seen)
     one, other = (
-        compute_signature(outcome, "", reduced=Traits("Attention", (kind,))) for kind in ("float", "bfloat16")
+        compute_signature(outcome, "", reduced=Traits("Attention", (kind,), proven=(kind,)))
+        for kind in ("float", "bfloat16")
     )
     assert (one.key == other.key) is same
     assert explains(one, other) is explains(other, one) is same

@@ -1,0 +1,47 @@
+"""Element types in two signatures that are compared.
+
+A reduction ends in the plainest type that shows the failure (`fuzzing.cases.plain_types`), float32 for any
+number. A signature of one that was not finished, or of an earlier release, which tried less, may have another
+type: it is the bug that is known by the plainer one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fuzzing.cases.plain_types import oddness, plainer_types
+from fuzzing.triage.traits import INTEGER_CLASSES, dtype_class
+
+#: The frontend whose programs are graphs, of which it is known what their reductions tried.
+_GRAPHS = "ONNX"
+_FLOAT = "float"
+_WORD = re.compile(r"\w+")
+
+
+def with_plainer_types(fields: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """A signature's fields with the types that `known` has in place of others, unless these are proven."""
+    if "needs" not in fields or "needs" not in known:
+        return dict(fields)
+    needed, proven = set(known["needs"]), set(fields.get("proven", ()))
+    plainer = {
+        need: next((plain for plain in plainer_types(need) if plain in needed), need)
+        for need in fields["needs"]
+        if need not in needed | proven
+    }
+    classes = {dtype_class(plainer.get(name, name)) for name in fields.get("dtypes", ())}
+    if _FLOAT in (there := set(known.get("dtypes", ()))) - classes:  # beside floats integers are operands
+        numbers = {"bfloat16", *(INTEGER_CLASSES if fields.get("frontend") == _GRAPHS else ())}
+        classes = {_FLOAT if name in numbers - there - proven else name for name in classes}
+    needs = {plainer.get(need, need) for need in fields["needs"]}
+    complaint = _WORD.sub(lambda word: plainer.get(word[0], word[0]), str(fields.get("complaint", "")))
+    return {**fields, "needs": sorted(needs), "dtypes": sorted(classes), "complaint": complaint}
+
+
+def type_oddness(fields: Mapping[str, Any]) -> int:
+    """How far the types of a signature are from float32. Of signatures that explain one failure the one with
+    the plainest types is the bug.
+    """
+    needs, classes = (list(map(str, fields.get(name, ()))) for name in ("needs", "dtypes"))
+    return oddness(needs) + sum(name != _FLOAT for name in classes)
