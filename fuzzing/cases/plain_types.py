@@ -13,17 +13,14 @@ import numpy as np
 
 from fuzzing.cases.values import RAW_DTYPES, STRING, Tensor
 
-#: Kinds of element types, the plainest first: the common one, then those that more models have.
-#: Of float8 those of the Open Compute Project (OFP8, 2023) stand before the others.
+#: Kinds of element types, the plainest first: the common one, then those that hold the numbers of others or
+#: that more models have. Of float8 those of the Open Compute Project (OFP8, 2023) stand before the others.
 _KINDS = (
-    ("float32", "float64"),
-    ("float32", "float16", "bfloat16"),
+    ("float32", "float64", "float16", "bfloat16"),
     ("float32", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"),
     ("float32", "float4_e2m1fn"),
-    ("int64", "int32", "int8", "int16", "int4", "int2"),
-    ("int64", "uint8", "uint16", "uint32", "uint64"),
-    ("int64", "uint8", "uint4", "uint2"),
-    ("int64", "uint8", "int8"),
+    ("int64", "int32", "uint8", "int8", "uint16", "int16", "uint32", "uint64"),
+    ("int64", "int32", "uint8", "int8", "uint4", "int4", "uint2", "int2"),
 )
 _PLAINER = {
     name: tuple(dict.fromkeys(plain for kind in _KINDS if name in kind for plain in kind[: kind.index(name)]))

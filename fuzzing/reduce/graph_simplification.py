@@ -272,7 +272,8 @@ def use_common_types(attempt: Attempt[GraphState]) -> None:
 
 
 def _common_type_candidates(state: GraphState) -> Iterator[GraphState]:
-    for replacements in plainer_replacements(type_.dtype for type_ in state.graph.types):
+    dtypes = [type_.dtype for type_ in state.graph.types]
+    for replacements in plainer_replacements(dtypes, of_graphs=True):
         yield from infer_types(_cast_all(state, replacements))
     for edges in number_edges(state.graph):
         yield from infer_types(_cast_all(state, INTEGERS_TO_FLOAT, edges))

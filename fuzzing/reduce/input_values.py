@@ -27,11 +27,18 @@ _COMMON: tuple[dict[str, str], ...] = (
 )
 
 
-def plainer_replacements(dtypes: Iterable[str]) -> Iterator[dict[str, str]]:
-    """Element types and what to put in their place: a family at once, then single types of those given."""
+def plainer_replacements(dtypes: Iterable[str], *, of_graphs: bool = False) -> Iterator[dict[str, str]]:
+    """Element types and what to put in their place: a family at once, then single types of those given.
+
+    of_graphs  of a program whose reduction proves types, so that unsigned integers may be signed ones
+               (`fuzzing.triage.type_needs`)
+    """
     given = sorted(set(dtypes))
     yield from (family for family in _COMMON if not family.keys().isdisjoint(given))
-    yield from ({dtype: plain} for dtype in given for plain in plainer_types(dtype))
+    for dtype in given:
+        for plain in plainer_types(dtype):
+            if of_graphs or dtype.startswith("uint") == plain.startswith("uint"):
+                yield {dtype: plain}
 
 
 def cast_input(given: Input, dtype: str) -> Input:

@@ -133,8 +133,11 @@ def _proven_types(graph: Graph, known: Mapping[int, Constant]) -> Iterator[str]:
     """
     closed = _closed(graph, graph.nodes, known)
     for dtype in sorted({type_.dtype for type_ in graph.types}):
-        if any(_is_legal_model(replace_types(closed, {dtype: plain})) for plain in plainer_types(dtype)):
-            yield dtype
+        for plain in plainer_types(dtype):
+            if _is_legal_model(replace_types(closed, {dtype: plain})):
+                yield dtype
+                if dtype_class(dtype) == "uint" and dtype_class(plain) == "int":
+                    yield "uint"
     for edges in number_edges(closed):
         classes = {dtype_class(graph.types[edge].dtype) for edge in edges & {*graph.inputs}} & INTEGER_CLASSES
         if classes and _is_legal_model(replace_types(closed, INTEGERS_TO_FLOAT, edges)):

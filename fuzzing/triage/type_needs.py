@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from fuzzing.cases.plain_types import oddness, plainer_types
-from fuzzing.triage.traits import INTEGER_CLASSES, dtype_class
+from fuzzing.triage.traits import dtype_class
 
 #: The frontend whose programs are graphs, of which it is known what their reductions tried.
 _GRAPHS = "ONNX"
 _FLOAT = "float"
+#: Classes of types, with those for which they stand.
+_CLASSES = {"float": {"bfloat16", "int", "uint"}, "int": {"uint"}}
 _WORD = re.compile(r"\w+")
 
 
@@ -24,6 +26,7 @@ def with_plainer_types(fields: Mapping[str, Any], known: Mapping[str, Any]) -> d
     """A signature's fields with the types that `known` has in place of others, unless these are proven."""
     if "needs" not in fields or "needs" not in known:
         return dict(fields)
+    in_graph = fields.get("frontend") == _GRAPHS
     needed, proven = set(known["needs"]), set(fields.get("proven", ()))
     plainer = {
         need: next((plain for plain in plainer_types(need) if plain in needed), need)
@@ -31,9 +34,11 @@ def with_plainer_types(fields: Mapping[str, Any], known: Mapping[str, Any]) -> d
         if need not in needed | proven
     }
     classes = {dtype_class(plainer.get(name, name)) for name in fields.get("dtypes", ())}
-    if _FLOAT in (there := set(known.get("dtypes", ()))) - classes:  # beside floats integers are operands
-        numbers = {"bfloat16", *(INTEGER_CLASSES if fields.get("frontend") == _GRAPHS else ())}
-        classes = {_FLOAT if name in numbers - there - proven else name for name in classes}
+    there = set(known.get("dtypes", ()))
+    for plain, odd in _CLASSES.items():
+        if plain in there - classes:  # beside floats integers are operands
+            replaced = {name for name in odd - there - proven if name == "bfloat16" or in_graph}
+            classes = {plain if name in replaced else name for name in classes}
     needs = {plainer.get(need, need) for need in fields["needs"]}
     complaint = _WORD.sub(lambda word: plainer.get(word[0], word[0]), str(fields.get("complaint", "")))
     return {**fields, "needs": sorted(needs), "dtypes": sorted(classes), "complaint": complaint}

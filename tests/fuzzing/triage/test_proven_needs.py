@@ -178,8 +178,8 @@ def test_a_direction_proves_nothing_where_another_node_gives_the_weights() -> No
         ("(int32[1] x) => (int32[1] y) { y = Abs(x) }", {"int", "int32"}),
         ("(float[2] x, int64[1] k) => (float[1] y) { y = Gather(x, k) }", {"int inputs"}),
         ("(int64[2] x, int64[1] k) => (int64[1] y) { y = Gather(x, k) }", {"int", "int inputs"}),
-        ("(uint8[1] x) => (uint8[1] y) { y = BitwiseNot(x) }", {"uint8"}),
-        ("(uint8[1] x) => (float[1] y) <float s = {1}> { y = DequantizeLinear(x, s) }", set()),
+        ("(uint8[1] x) => (uint8[1] y) { y = BitwiseNot(x) }", {"uint", "uint8"}),
+        ("(uint8[1] x) => (float[1] y) <float s = {1}> { y = DequantizeLinear(x, s) }", {"uint", "uint8"}),
     ],
 )
 def test_a_type_is_proven_where_a_plainer_one_is_legal(graph: str, proven: set[str]) -> None:

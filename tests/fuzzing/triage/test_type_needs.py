@@ -28,6 +28,8 @@ SAME = {
     ),
     "beside float64": (signed("float", "float64"), signed("bfloat16", "bfloat16", "float64")),
     "unsigned integers": (signed("uint", "uint8"), signed("uint", "uint32")),
+    "floats": (signed("float", "float64"), signed("float", "float16")),
+    "unsigned for signed integers": (signed("int", "int32"), signed("uint", "uint8")),
     "integers": (signed("float"), signed("int")),
     "a call": (
         signed("float", frontend="PyTorch", operator="torch.abs"),
@@ -63,7 +65,11 @@ OTHER = {
         signed("float", frontend="PyTorch", operator="torch.abs"),
         signed("int", frontend="PyTorch", operator="torch.abs"),
     ),
-    "kinds": (signed("float", "float64"), signed("float", "float16")),
+    "kinds": (signed("float", "float16"), signed("float", "float8_e4m3fn")),
+    "unsigned integers that show it alone": (
+        signed("int"),
+        signed("uint", "uint8", proven=("uint", "uint8")),
+    ),
     "bool": (signed("float"), signed("bool")),
 }
 
