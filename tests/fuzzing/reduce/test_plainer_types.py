@@ -46,7 +46,10 @@ EIGHT_BITS = has("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2
         (TO_FLOAT8, np.float32, EIGHT_BITS, {"float32", "float8_e4m3fn"}),
         (ELU["bfloat16"], ml_dtypes.bfloat16, has("float16", "bfloat16"), {"float16"}),
         (ELU["float16"], np.float16, has("float16"), {"float16"}),
+        (ELU["float16"], np.float16, has("float16", "float64"), {"float64"}),
         (ABS, np.uint32, has("uint8", "uint16", "uint32"), {"uint8"}),
+        (ABS, np.uint32, has("int32", "uint8", "uint32"), {"int32"}),
+        (ABS, np.uint32, has("float32", "uint32"), {"float32"}),
     ],
 )
 def test_types_that_do_not_matter_become_plainer(
