@@ -168,12 +168,16 @@ def _split_to_sequence(given: Operands) -> bool:
 
 
 def _resize(given: Operands) -> bool:
-    """Scales and sizes are positive, one for each axis that is resized; a region has two ends of each."""
+    """Scales and sizes are positive, one for each axis that is resized; what crops has a region,
+    with two ends of each.
+    """
     shape = given.shape(0)
     axes = given.get("axes")
     count = len(axes) if axes is not None else None if shape is None else len(shape)
     cropped = given.get("coordinate_transformation_mode") in (b"tf_crop_and_resize", "tf_crop_and_resize")
     region = given.shape(1) if cropped else None
+    if cropped and not given.dtype(1):
+        return False  # the page has no default: compilers crop to all or to nothing
     if region is not None and (len(region) != 1 or (count is not None and region[0] != 2 * count)):
         return False
     for place in (2, 3):

@@ -42,7 +42,11 @@ def recurrent(gates: int) -> Callable[[Operands], bool]:
 
 
 def attention(given: Operands) -> bool:
-    """Keys and values have one batch, as many heads and positions as each other, and queries' size."""
+    """Keys and values have one batch, as many heads and positions as each other, and queries' size.
+    Past ones come together.
+    """
+    if bool(given.dtype(4)) != bool(given.dtype(5)):
+        return False
     shapes = [given.shape(at) for at in range(3)]
     if any(shape is None for shape in shapes):
         return True

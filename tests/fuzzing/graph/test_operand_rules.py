@@ -47,11 +47,11 @@ def crop(axes: str, count: int) -> str:
     return f"(float[4,4] x, int64[{count}] s) => (float[m,n] y) {{ y = CenterCropPad{axes}(x, s) }}"
 
 
-def resize(regions: str, mode: str = "tf_crop_and_resize") -> str:
+def resize(regions: str, mode: str = "tf_crop_and_resize", given: str = "r") -> str:
     """A Resize of the last axis to 2, of regions."""
     return (
         f"(float[1,4] x) => (float[1,2] y) <float{regions}, int64[1] s = {{2}}> "
-        f'{{ y = Resize<axes = [1], coordinate_transformation_mode = "{mode}">(x, r, , s) }}'
+        f'{{ y = Resize<axes = [1], coordinate_transformation_mode = "{mode}">(x, {given}, , s) }}'
     )
 
 
@@ -104,6 +104,14 @@ def heads(queries: int, keys: int) -> str:
     return (
         "(float[1,4,2,1] q, float[1,2,3,1] k) => (float[1,4,2,1] y) "
         f"{{ y = Attention<kv_num_heads = {keys}, q_num_heads = {queries}>(q, k, k) }}"
+    )
+
+
+def past(given: str) -> str:
+    """An Attention after a past of one position."""
+    return (
+        "(float[1,1,2,1] q, float[1,1,1,1] p) => (float[1,1,2,1] y, float[1,1,m,1] k, float[1,1,n,1] v) "
+        f"{{ y, k, v = Attention(q, q, q, , {given}) }}"
     )
 
 
@@ -202,6 +210,7 @@ FORBIDDEN = {
     "an axis that is none": crop("<axes = [2]>", 1),
     "regions that are a matrix": resize("[1,2] r = {0, 1}"),
     "a region of the wrong number of axes": resize("[4] r = {0, 0, 1, 1}"),
+    "a cropped region that is left out": resize("[2] r = {0, 1}", given=""),
     "a block of one scale for all": dequantize("4", " s = {1}", 2),
     "a block that a list of one scale is not for": dequantize("2,4", "[1] s = {1}", 2),
     "a third form of boxes": (
@@ -219,6 +228,8 @@ FORBIDDEN = {
     "a gradient of another shape": momentum("", "1,2"),
     "a list of one count": momentum("[1]", "2"),
     "an unpooled length that two windows do not fit": unpool(3),
+    "past keys without past values": past("p"),
+    "past values without past keys": past(", p"),
     "other heads than those of the queries": heads(2, 2),
     "other heads than those of the keys": heads(4, 1),
     "a negative number of heads": rotary(-1),
@@ -294,6 +305,7 @@ ALLOWED = (
     unpool(4),
     unpool(5),
     heads(4, 2),
+    past("p, p"),
     rotary(1),
     gru('"Sigmoid", "Tanh"'),
     tf_idf(1, 2, 0),
@@ -302,6 +314,7 @@ ALLOWED = (
     crop("", 2),
     resize("[2] r = {0, 1}"),
     resize("[0] r = {}", "half_pixel"),
+    resize("[0] r = {}", "half_pixel", given=""),
     dequantize("4", "[1] s = {1}", 4),
     dequantize("4", " s = {1}", 0),
     dequantize("2,4", "[2,2] s = {1, 1, 1, 1}", 2),
