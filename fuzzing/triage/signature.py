@@ -97,20 +97,21 @@ def compute_signature(
         complaint  the failed check or the normalized message, or the kinds of difference
         frames     the compiler's source file, or its Python frames, innermost first
         rewrite    the rewrite that is wrong in a pair of models that was not reduced; only if known
+        root       of a torch program that was not converted the operator of ATen that the message names
 
     Of a case that was reduced, `reduced` describes the rest. It decides in place of `operator`, which
     names what the case was made to test, and adds fields:
         dtypes, needs  see `Traits`; no types of an exception that tells its place
         component      the part of the compiler that the ablation blames, "" if it was not climbed
-        root           the symptom upstream, where the case only shows what was computed wrongly before; of a
-                       torch program that was not converted the operator of ATen that the message names
+        root           the symptom upstream, where the case only shows what was computed wrongly before
         proven         needs that the bug has for certain, see `Traits`; no part of the key. Optional inputs
                        of crashes alone: without one other numbers are computed, which may hide a wrong result
 
     An exception whose message and innermost frame identify it has neither operator nor these fields: what
     calls the failing function is the test's. Where a check outside the frontend refuses what a converter has
-    built, the converter's frame is the second one: each that builds such a thing is wrong by itself. If the
-    stack does not name the converter, the operator stays.
+    built, the converter is the second frame: each that builds such a thing is wrong by itself. Where the
+    message names ATen's operator, that is its name. If the stack does not name the converter, the operator
+    stays.
     """
     symptom = _SYMPTOMS.get(outcome.verdict, _other_symptom)(outcome)
     fields: dict[str, Any] = {
@@ -140,18 +141,16 @@ def compute_signature(
         if reduced.root is not None:
             fields["root"] = dict(reduced.root)
             subject = name_part(subject, str(reduced.root.get("operator", "")))
+    part = failed_aten_operator(outcome.evidence.message)
     if symptom.identifies and outcome.verdict is Verdict.CRASH and "root" not in fields:
-        converter = calling_converter(outcome.evidence.traceback) if outcome.phase is Phase.CONVERT else ""
+        stack = outcome.evidence.traceback if outcome.phase is Phase.CONVERT else ()
+        converter = part or calling_converter(stack)
         unnamed: dict[str, Any] = {"operator": "", "dtypes": [], "needs": [], "component": "", "proven": []}
         if converter and is_dispatcher(converter):
             del unnamed["operator"]
         fields |= {name: value for name, value in unnamed.items() if name in fields}
         fields["frames"] = [*fields["frames"][:1], *([converter] if converter else ())]
-    elif (
-        reduced is not None
-        and "root" not in fields
-        and (part := failed_aten_operator(outcome.evidence.message))
-    ):
+    elif part and "root" not in fields:
         fields["root"] = {"operator": part}
         subject = name_part(subject, part)
     return Signature(compute_key(fields), _build_title(outcome, subject, frontend, symptom), fields)

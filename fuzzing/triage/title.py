@@ -43,7 +43,8 @@ def name_part(call: str, part: str) -> str:
     part is its own, or there is no room.
     """
     name = call.rpartition(".")[2]
-    spelled = (f"{one} ({part})" for one in (call, name) if part not in ("", name))
+    own = ("", name, name.rstrip("_"), call.removeprefix("torch.").replace(".", "_"))
+    spelled = (f"{one} ({part})" for one in (call, name) if part not in own)
     return next((one for one in spelled if len(one) <= _MAX_SUBJECT), call)
 
 

@@ -123,29 +123,50 @@ def test_a_call_whose_part_is_not_known_is_the_bug_of_that_call() -> None:
     assert not explains(known, call("torch.var_mean", "var"))
 
 
-def refused(api: str, part: str) -> Signature:
-    """Of a reduced call, a part of which OpenVINO does not convert."""
+LESS = (
+    "Check 'num_inputs >= min_inputs' failed at "
+    "src/frontends/pytorch/src/utils.cpp:55:\nGot less inputs 2 than expected 3\n"
+)
+SCALAR = "Exception from src/core/src/shape_util.cpp:66:\nAccessing out-of-range dimension\n"
+
+
+def refused(api: str, part: str, reason: str = LESS, *, reduced: bool = True) -> Signature:
+    """Of a call, a part of which OpenVINO does not convert."""
     message = (
         "Check 'false' failed at src/unconverted_ops_report.cpp:151:\nModel wasn't fully converted. Failed "
         f"operations detailed log:\n-- aten.{part}.default with a message:\nException happened during "
-        f"conversion of operation {part}/aten.{part}.default with schema NONE\n"
-        "Check 'num_inputs >= min_inputs' failed at "
-        "src/frontends/pytorch/src/utils.cpp:55:\nGot less inputs 2 than expected 3\n"
+        f"conversion of operation {part}/aten.{part}.default with schema NONE\n{reason}"
     )
-    seen = Evidence(error="OpConversionFailure", message=message)
+    folder = "openvino/tools/ovc"
+    stack = (f"{folder}/convert_impl.py:prepare_ir", f"{folder}/moc_frontend/pipeline.py:moc_pipeline")
+    seen = Evidence(error="OpConversionFailure", message=message, traceback=stack)
     outcome = Outcome("0" * 64, "openvino", "t", "CPU", Verdict.CRASH, Phase.CONVERT, "s", evidence=seen)
-    return compute_signature(outcome, api, "PyTorch", Traits(api, ("float",), (), (api,)))
+    return compute_signature(
+        outcome, api, "PyTorch", Traits(api, ("float",), (), (api,)) if reduced else None
+    )
 
 
-def test_calls_of_one_operator_that_is_not_converted_are_one_bug() -> None:
+@pytest.mark.parametrize("reduced", [True, False])
+def test_calls_of_one_operator_that_is_not_converted_are_one_bug(*, reduced: bool) -> None:
     """torch.linalg.norm calls vector_norm, which OpenVINO gives too few inputs."""
-    one, other = (refused(f"torch.linalg.{name}", "linalg_vector_norm") for name in ("norm", "vector_norm"))
+    one, other = (
+        refused(f"torch.linalg.{name}", "linalg_vector_norm", reduced=reduced)
+        for name in ("norm", "vector_norm")
+    )
     assert explains(one, other)
     assert explains(other, one)
-    assert "torch.linalg.norm (linalg_vector_norm)" in one.title
-    assert not explains(one, refused("torch.linalg.norm", "linalg_matrix_norm"))
+    assert "linalg.norm (linalg_vector_norm)" in one.title
+    assert not explains(one, refused("torch.linalg.norm", "linalg_matrix_norm", reduced=reduced))
     earlier = {name: value for name, value in one.fields.items() if name not in ("root", "proven")}
     assert explains(Signature(compute_key(earlier), "", earlier), one)
+
+
+@pytest.mark.parametrize("reduced", [True, False])
+def test_each_operator_whose_converter_builds_what_is_refused_is_a_bug(*, reduced: bool) -> None:
+    """OpenVINO said of `amax`, `index_select` and `vector_norm` of a scalar the same."""
+    one, other = (refused("torch.norm", part, SCALAR, reduced=reduced) for part in ("amax", "index_select"))
+    assert not explains(one, other)
+    assert explains(one, refused("torch.aminmax", "amax", SCALAR, reduced=reduced))
 
 
 PLACE = ("tvm/onnx_frontend.py:from_onnx", "tvm/onnx_frontend.py:Attention._impl_v1")

@@ -40,6 +40,8 @@ def test_the_subject_is_the_pattern_or_what_is_complained_of(
         ("torch.nn.functional.lp_pool2d", "pow(mul(abs(avg_pool2d(pow))))", "torch.nn.functional.lp_pool2d"),
         ("torch.erfinv", "erfinv", "torch.erfinv"),
         ("torch.erfinv", "", "torch.erfinv"),
+        ("torch.linalg.cross", "linalg_cross", "torch.linalg.cross"),
+        ("torch.Tensor.index_add_", "index_add", "torch.Tensor.index_add_"),
     ],
 )
 def test_the_part_of_a_call_stands_beside_it_where_there_is_room(call: str, part: str, subject: str) -> None:
