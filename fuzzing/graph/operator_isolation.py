@@ -24,11 +24,11 @@ _FLOATS = frozenset(("float16", "float32", "float64"))
 def observe_numbers(case: TestCase) -> TestCase | None:
     """The case with all floats that its model computes as outputs, those of the model first; no reference.
 
-    None for a model of one operator, or where a type is unknown. Raises CaseFormatError or UsageError for a
-    model that cannot be read.
+    None for a model of one operator, one that computes no floats, or where a type is unknown. Raises
+    CaseFormatError or UsageError for a model that cannot be read.
     """
     graph = _named(case)
-    if len(graph.nodes) < 2:
+    if len(graph.nodes) < 2 or not _computed(graph):
         return None
     outputs = (*graph.outputs, *(edge for edge in _computed(graph) if edge not in graph.outputs))
     if any(graph.types[edge].shape is None for edge in outputs):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import TensorProto
 
 from fuzzing.cases import OnnxModel, Tensor, TestCase
 from fuzzing.execute.evaluator import Evaluator
@@ -74,6 +75,35 @@ def test_a_difference_within_the_tolerance_that_later_operators_amplify_passes(t
     assert "amplify" in outcome.summary
     [excused] = outcome.evidence.excused
     assert (excused.output, excused.kind) == ("y", "value")
+
+
+def above(limit: float, dtype: str) -> TestCase:
+    """Whether a Sigmoid of -8 (3.3535e-4) is above a limit."""
+    body = "s = Sigmoid(x)  g = Greater(s, limit)  y = Identity(g)"
+    if dtype != "bool":
+        body = f"s = Sigmoid(x)  g = Greater(s, limit)  y = Cast<to={getattr(TensorProto, dtype.upper())}>(g)"
+    return onnx_case(
+        f"(float[1] x, float[1] limit) => ({dtype}[1] y)",
+        body,
+        x=Tensor.of(np.array([-8], np.float32)),
+        limit=Tensor.of(np.array([limit], np.float32)),
+    )
+
+
+@pytest.mark.compiler_onnxruntime
+@pytest.mark.parametrize("dtype", ["bool", "int64"])
+def test_a_comparison_that_a_difference_within_the_tolerance_decides_passes(
+    dtype: str, tmp_path: Path
+) -> None:
+    outcome = judged(above(3.356e-4, dtype), tmp_path, 5e-7)
+    assert outcome.verdict is Verdict.PASS, outcome.summary
+    assert "amplify" in outcome.summary
+
+
+@pytest.mark.compiler_onnxruntime
+def test_a_comparison_that_a_wrong_operator_decides_is_accused(tmp_path: Path) -> None:
+    outcome = judged(above(3.5e-4, "bool"), tmp_path, 3e-5)
+    assert outcome.verdict is Verdict.WRONG_RESULT
 
 
 @pytest.mark.compiler_onnxruntime
