@@ -78,7 +78,8 @@ class SearchResult(Generic[T]):
     minimal       whether no pass can make it smaller
     runs          candidates classified now; `replayed` were known from an earlier reduction
     runs_by_pass  number of runs by pass
-    steps         the candidates taken
+    steps         what is known of the candidates taken, and
+    taken         the candidates; `best` is the last one, where any was taken
     others        candidates with another bug, smallest first
     """
 
@@ -88,6 +89,7 @@ class SearchResult(Generic[T]):
     replayed: int
     runs_by_pass: Mapping[str, int]
     steps: tuple[Step, ...]
+    taken: tuple[T, ...]
     others: tuple[T, ...]
 
 
@@ -143,6 +145,7 @@ class _Reduction(Generic[T]):
     journal: Journal
     progress: Callable[[Step], None] | None
     steps: list[Step] = field(default_factory=list)
+    taken: list[T] = field(default_factory=list)
     others: dict[str, T] = field(default_factory=dict)
     runs_by_pass: Counter[str] = field(default_factory=Counter)
     replayed: int = 0
@@ -163,7 +166,14 @@ class _Reduction(Generic[T]):
             minimal = False
         others = sorted(self.others.values(), key=self.spec.size)
         return SearchResult(
-            self.best, minimal, self.runs, self.replayed, self.runs_by_pass, tuple(self.steps), tuple(others)
+            self.best,
+            minimal,
+            self.runs,
+            self.replayed,
+            self.runs_by_pass,
+            tuple(self.steps),
+            tuple(self.taken),
+            tuple(others),
         )
 
     def _run_passes(self) -> bool:
@@ -224,6 +234,7 @@ class _Reduction(Generic[T]):
         self.best, self.size = candidate, self.spec.size(candidate)
         step = Step(self.runs, by, self.size)
         self.steps.append(step)
+        self.taken.append(candidate)
         if self.progress is not None:
             self.progress(step)
 

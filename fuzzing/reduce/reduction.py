@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -35,14 +35,14 @@ _SYMPTOM = ("phase", "verdict", "error", "complaint", "frames")
 class Reduction:
     """Result of a reduction.
 
-    case       the smallest found with the same bug, confirmed in a fresh process
+    case       the smallest found with the same bug that shows it in a fresh process
     outcome    of `case` there
     first      outcome of the original case
     before     size of the original case
     after      size of `case`
-    reduced    the search: runs, steps, whether it is minimal
+    reduced    the search: runs, steps, whether `case` is minimal
     others     cases with other bugs, smallest first
-    confirmed  whether the smallest one had the bug in a fresh process; if not, `case` is the original one
+    confirmed  whether one of those tried had the bug in a fresh process; if not, `case` is the original one
     root       a part of the program that is wrong by itself, as a case of its own, and its outcome
                (`fuzzing.reduce.root_cause`); None if `case` itself has the bug
     """
@@ -167,15 +167,17 @@ class Reducer:
         start = program_format.load(case, self._evaluator, first)
         evaluator = self._search_evaluator(first)
         reduced = self._run_engine(start, program_format, evaluator, wanted, budget, journal, progress)
-        small = _mark_reduced(program_format.case(reduced.best), case)
-        [outcome] = self._fresh.evaluate([small])
-        confirmed = has_symptom(outcome, wanted)
         others = tuple(_mark_reduced(program_format.case(other), case) for other in reduced.others)
         before = program_format.spec.size(start)
-        best, shown, after = (
-            (small, outcome, program_format.spec.size(reduced.best)) if confirmed else (case, first, before)
-        )
-        return Reduction(best, shown, first, before, after, reduced, others, confirmed)
+        for candidate in _lasting(reduced):
+            small = _mark_reduced(program_format.case(candidate), case)
+            [outcome] = self._fresh.evaluate([small])
+            if has_symptom(outcome, wanted):
+                minimal = reduced.minimal and candidate is reduced.best
+                reduced = replace(reduced, best=candidate, minimal=minimal)
+                after = program_format.spec.size(candidate)
+                return Reduction(small, outcome, first, before, after, reduced, others, confirmed=True)
+        return Reduction(case, first, first, before, before, reduced, others, confirmed=False)
 
     def _search_evaluator(self, failing: Outcome) -> Evaluator:
         """Runs candidates of a failure."""
@@ -306,6 +308,22 @@ def _require_reproducible(case: TestCase, first: Outcome, again: Outcome) -> Non
             f"case {name} fails in one way and then in another ({first.summary}; {again.summary}); "
             "what does not repeat cannot be reduced"
         )
+
+
+def _lasting(found: SearchResult[Any]) -> Iterator[Any]:
+    """Candidates to confirm, the smallest first: the last one taken, the second last, the fourth last, …, and
+    the first.
+
+    The search's processes ran other candidates before, and what a compiler reads out of bounds there may lead
+    it to one that fails in no other process.
+    """
+    yield found.best
+    back = 2
+    while back < len(found.taken):
+        yield found.taken[-back]
+        back *= 2
+    if len(found.taken) > 1:
+        yield found.taken[0]
 
 
 def _mark_reduced(case: TestCase, origin: TestCase) -> TestCase:
