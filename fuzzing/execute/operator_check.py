@@ -63,7 +63,7 @@ class OperatorCheck:
 
         case  with its reference
         """
-        if not isinstance(case.program, OnnxModel) or not _is_slight(outcome):
+        if not isinstance(case.program, OnnxModel) or not _may_be_amplified(outcome):
             return outcome
         if case.id not in self._known:
             self._known[case.id] = self._explains(case, outcome.evidence.mismatches, computed_in)
@@ -93,7 +93,7 @@ class OperatorCheck:
             if got is None or not _shows(mismatches, self._differences(case, expected, got, computed_in)):
                 return False
             wanted = self._compute(isolation.isolate_operators(case, dict(got)))
-        except UsageError:  # a model that no graph holds
+        except UsageError:  # a model that `Graph` cannot represent
             return False
         return wanted is not None and not self._differences(case, wanted, got, computed_in)
 
@@ -124,7 +124,7 @@ class OperatorCheck:
         return tuple(pairs) if len(pairs) == len(values) else None
 
 
-def _is_slight(outcome: Outcome) -> bool:
+def _may_be_amplified(outcome: Outcome) -> bool:
     """Whether an outcome is wrong in nothing but values that a small difference before them can explain:
     numbers near the right ones, and what is compared exactly, as a comparison is decided by any difference.
     """

@@ -177,7 +177,7 @@ def _resize(given: Operands) -> bool:
     cropped = given.get("coordinate_transformation_mode") in (b"tf_crop_and_resize", "tf_crop_and_resize")
     region = given.shape(1) if cropped else None
     if cropped and not given.dtype(1):
-        return False  # the page has no default: compilers crop to all or to nothing
+        return False  # ONNX defines no default: compilers take all or nothing
     if region is not None and (len(region) != 1 or (count is not None and region[0] != 2 * count)):
         return False
     for place in (2, 3):

@@ -47,7 +47,7 @@ def reduced(
         found = reducer.reduce(case, first, journal=journal, progress=progress)
     except UsageError as error:
         return ReducedCase(case, first, False, failure_reason=str(error))
-    failure_reason = "" if found.confirmed else "the smallest one did not fail in a fresh process"
+    failure_reason = "" if found.confirmed else "no smaller case failed in a fresh process"
     runs, replayed = found.reduced.runs, found.reduced.replayed
     traits = found.traits if found.confirmed else None
     return ReducedCase(found.case, found.outcome, found.confirmed, runs, replayed, failure_reason, traits)

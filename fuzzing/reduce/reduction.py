@@ -169,7 +169,7 @@ class Reducer:
         reduced = self._run_engine(start, program_format, evaluator, wanted, budget, journal, progress)
         others = tuple(_mark_reduced(program_format.case(other), case) for other in reduced.others)
         before = program_format.spec.size(start)
-        for candidate in _lasting(reduced):
+        for candidate in _candidates_to_confirm(reduced):
             small = _mark_reduced(program_format.case(candidate), case)
             [outcome] = self._fresh.evaluate([small])
             if has_symptom(outcome, wanted):
@@ -310,8 +310,8 @@ def _require_reproducible(case: TestCase, first: Outcome, again: Outcome) -> Non
         )
 
 
-def _lasting(found: SearchResult[Any]) -> Iterator[Any]:
-    """Candidates to confirm, the smallest first: the last one taken, the second last, the fourth last, …, and
+def _candidates_to_confirm(found: SearchResult[Any]) -> Iterator[Any]:
+    """The smallest first: the last one taken, the second last, the fourth last, …, and
     the first.
 
     The search's processes ran other candidates before, and what a compiler reads out of bounds there may lead

@@ -19,7 +19,7 @@ from fuzzing.triage.operator_families import shared_fields
 from fuzzing.triage.python_stack import calling_converter, exception_frames, is_dispatcher
 from fuzzing.triage.title import choose_subject, name_part, title
 from fuzzing.triage.traits import Traits
-from fuzzing.triage.type_needs import with_plainer_types
+from fuzzing.triage.type_needs import GRAPH_FRONTEND, with_plainer_types
 
 _PHASES = {
     Phase.IMPORT: "import",
@@ -38,8 +38,6 @@ _NONFINITE = re.compile(r"^[^'\"]*\b(?:nan|inf)")
 #: The largest numbers of float16, bfloat16, float32 and float64 (IEEE 754; bfloat16 has 8 bits).
 _LARGEST = (65504.0, (2 - 2.0**-7) * 2.0**127, (2 - 2.0**-23) * 2.0**127, (2 - 2.0**-52) * 2.0**1023)
 _INFINITE = re.compile(r"-?inf$")
-#: The frontend whose programs are graphs with initializers.
-_GRAPHS = "ONNX"
 #: The need of an attribute that earlier reductions kept where one direction alone shows the failure.
 _DIRECTION = re.compile(r"\bdirection=")
 #: Prefix of the keys of failures that belong to no bug, see `compute_unsorted_key`.
@@ -208,18 +206,20 @@ def explains(one: Signature, other: Signature) -> bool:
     first, second = map(shared_fields, _compared_fields(one.fields, other.fields))
     second = with_plainer_types(second, first)
     mine, others = ({name: it[name] for name in it.keys() - left} for it in (first, second))
-    if one.fields.get("frontend") != _GRAPHS and mine.get("operator") and others.get("operator"):
+    if one.fields.get("frontend") != GRAPH_FRONTEND and mine.get("operator") and others.get("operator"):
         mine["operator"], others["operator"] = map(canonical_api, (mine["operator"], others["operator"]))
     types, further = (set(each.get("dtypes", ())) for each in (mine, others))
     untyped = "dtypes" in mine and "dtypes" in others and not types and _tells_place(mine)
     proven = _proven_beyond(first, second)
     fixed = any(f"{kind} inputs" in proven for kind in further - types)
-    if untyped or (one.fields.get("frontend") == _GRAPHS and types and types <= further and not fixed):
+    if untyped or (one.fields.get("frontend") == GRAPH_FRONTEND and types and types <= further and not fixed):
         others["dtypes"] = mine["dtypes"]
     if _names_key(mine) and _names_key(others):
         return mine == others
     needs, more = (set(it.get("needs", ())) for it in (first, second))
-    if one.fields.get("frontend") == _GRAPHS and _chooses_algorithm(more - needs, second.get("proven", ())):
+    if one.fields.get("frontend") == GRAPH_FRONTEND and _chooses_algorithm(
+        more - needs, second.get("proven", ())
+    ):
         return False
     return mine == others and needs <= more and not proven & (more - needs)
 

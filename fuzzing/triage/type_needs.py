@@ -14,8 +14,8 @@ from typing import Any
 from fuzzing.cases.plain_types import oddness, plainer_types
 from fuzzing.triage.traits import dtype_class
 
-#: The frontend whose programs are graphs, of which it is known what their reductions tried.
-_GRAPHS = "ONNX"
+#: The frontend whose programs are graphs with initializers, of which it is known what reductions tried.
+GRAPH_FRONTEND = "ONNX"
 _FLOAT = "float"
 #: Classes of types, with those for which they stand.
 _CLASSES = {"float": {"bfloat16", "int", "uint"}, "int": {"uint"}}
@@ -26,7 +26,7 @@ def with_plainer_types(fields: Mapping[str, Any], known: Mapping[str, Any]) -> d
     """A signature's fields with the types that `known` has in place of others, unless these are proven."""
     if "needs" not in fields or "needs" not in known:
         return dict(fields)
-    in_graph = fields.get("frontend") == _GRAPHS
+    in_graph = fields.get("frontend") == GRAPH_FRONTEND
     needed, proven = set(known["needs"]), set(fields.get("proven", ()))
     plainer = {
         need: next((plain for plain in plainer_types(need) if plain in needed), need)

@@ -120,7 +120,7 @@ class ReductionRecorder(EventSink):
             row.runs, row.body = int(end["runs"]), end | {"others": self._others}
             outcome = Outcome.from_json(end["outcome"])
             if not end["confirmed"]:
-                row.reason = "the smallest one did not fail in a fresh process"
+                row.reason = "no smaller case failed in a fresh process"
             elif outcome.case != end["id"] or not self._key.fits(outcome):
                 raise RunnerError(f"{PROGRAM} sent an unexpected outcome: {outcome.case!r:.100}")
             else:
