@@ -52,3 +52,8 @@ def canonical_api(api: str) -> str:
         name = found[1].replace("_", "").lower()
         return f"nn.{'interpolate' if name in _INTERPOLATION else name}"
     return _ALIAS.sub(lambda one: f"{one[1] or ''}{ALIASES[one[2]]}{one[3]}", _PREFIX.sub(r"\1", api))
+
+
+def bare_api(api: str) -> str:
+    """`canonical_api` without `torch.`, as in programs that call a method."""
+    return canonical_api(api).removeprefix("torch.")

@@ -11,7 +11,7 @@ from fuzzing.cases.plain_types import plainest_type
 from fuzzing.execute.evaluator import Evaluator, Outputs
 from fuzzing.outcomes import Outcome, Verdict
 from fuzzing.reduce.engine import CLEAN, OTHER, SAME
-from fuzzing.triage.signature import compute_signature
+from fuzzing.triage.signature import compute_signature, difference_kinds
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ def has_symptom(outcome: Outcome, wanted: dict[str, Any]) -> bool:
 
 
 def _difference_kinds(complaint: str) -> set[str]:
-    return set(_TYPE.sub(lambda found: plainest_type(found[0]), complaint).split(", "))
+    return difference_kinds(_TYPE.sub(lambda found: plainest_type(found[0]), complaint))
 
 
 class SymptomClassifier(Generic[T]):

@@ -1,46 +1,140 @@
-"""Families of ONNX operators that one part of a compiler reads, whatever operator it is of.
+"""Parts of a compiler that several operators share: a bug there shows in each of them.
 
 ONNX writes the text of such operators from one template, and frontends convert what they share in one helper:
-the order of dimensions in recurrent networks, the axes of reductions. A bug there shows in each operator.
+the order of dimensions in recurrent networks, the axes of reductions, the larger and the smaller of numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-#: Operator → family (templates `RNNDocGenerator` and `ReduceOpGenerator` of onnx/defs).
-_FAMILIES = dict.fromkeys(("RNN", "GRU", "LSTM"), "RNN, GRU, LSTM") | {
-    f"Reduce{kind}": "reductions"
+from fuzzing.outcomes import Verdict
+from fuzzing.torch_aliases import bare_api
+
+_NONFINITE = frozenset({"NaN or infinity on one side", "the largest number for infinity"})
+#: Templates `RNNDocGenerator` and `ReduceOpGenerator` of onnx/defs.
+_RECURRENT = frozenset({"RNN", "GRU", "LSTM"})
+_REDUCTIONS = frozenset(
+    f"Reduce{kind}"
     for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-}
-#: Family → needs that are about the shared part, with the complaint that shows it; "" for any. An axis left
-#: out changes the shape; wrong numbers along an axis are the operator's own.
-_SHARED = {
-    "RNN, GRU, LSTM": {"layout": ""},
-    "reductions": {"zero-size": "", "axes": "wrong shapes"},
-}
+)
+_SHARED_CONVERTERS = (
+    ("amax", "amin", "aminmax", "argmax", "argmin", "argsort", "max", "min", "msort", "sort", "topk"),
+    ("cummax", "cummin"),
+    ("cumprod", "cumsum"),
+    ("mean", "nanmean", "nansum", "sum"),
+    ("std", "std_mean", "var", "var_mean"),
+)
+#: ATen's operator → those that frontends convert to the same operators: what is refused of one is of another.
+_CONVERTED_ALIKE = {name: ", ".join(names) for names in _SHARED_CONVERTERS for name in names}
+#: Files of OpenVINO's frontend with checks of what a converter was called with: it is wrong by itself.
+_OWN_CHECKS = frozenset(
+    {"node_context.cpp", "translate_session.cpp", "unconverted_ops_report.cpp", "utils.cpp"}
+)
+#: A word, or a part of a name, that is about the smaller of two.
+_MIN = re.compile(r"(?<![A-Za-z])min(?=imum|_|\b)")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of a compiler.
+
+    name        in place of the operator
+    operators   that have it
+    need        of a case that shows its bugs, "" if any does; an attribute's value is left out
+    complaints  that show them; none if any does
+    without     attributes that the part is the same for
+    symptom     whether wrong values and wrong shapes tell its bugs apart
+    """
+
+    name: str
+    operators: frozenset[str]
+    need: str = ""
+    complaints: frozenset[str] = frozenset()
+    without: frozenset[str] = frozenset()
+    symptom: bool = True
+
+    def shows(self, operator: str, complaint: str, needs: Collection[str]) -> bool:
+        """Whether a wrong result with these needs, without the operator's name, is the part's."""
+        needed = not self.need or any(_attribute(need) == self.need for need in needs)
+        return operator in self.operators and needed and (not self.complaints or complaint in self.complaints)
+
+
+#: An axis left out changes the shape; wrong numbers along an axis are the operator's own. What orders
+#: dimensions changes shapes or, where lengths are equal, numbers.
+_PARTS = (
+    _Part("RNN, GRU, LSTM: layout", _RECURRENT, "layout", symptom=False),
+    _Part("reductions: zero-size", _REDUCTIONS, "zero-size"),
+    _Part("reductions: axes", _REDUCTIONS, "axes", frozenset({"wrong shapes"})),
+    _Part("Resize: keep_aspect_ratio_policy", frozenset({"Resize"}), "keep_aspect_ratio_policy"),
+    _Part("Resize: antialias", frozenset({"Resize"}), "antialias", without=frozenset({"mode"})),
+    _Part("ReduceMax, ReduceMin", frozenset({"ReduceMax", "ReduceMin"}), complaints=_NONFINITE),
+    _Part("ArgMax, ArgMin", frozenset({"ArgMax", "ArgMin"})),
+    _Part("amax, amin", frozenset({"amax", "amin", "aminmax", "max", "min"}), complaints=_NONFINITE),
+    _Part("argmax, argmin", frozenset({"argmax", "argmin"})),
+)
 
 
 def shared_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A signature's fields with the family and what is shared for the operator, if the failure needs that:
+    """A signature's fields with what is shared in place of the operator, if the failure is about that:
     `reductions: zero-size`, and needs without the operator's name. Else the fields as they are.
     """
-    operator = str(fields.get("operator", ""))
-    family = _FAMILIES.get(operator, "")
-    if not family or "needs" not in fields:
+    if fields.get("verdict") == Verdict.CRASH.value:
+        fields = _shared_exception(fields)
+    operator = bare_api(str(fields.get("operator", "")))
+    if "needs" not in fields:
         return dict(fields)
     lists = {
         name: [_without_name(str(need), operator) for need in fields.get(name, ())]
         for name in ("needs", "proven")
         if name in fields
     }
-    shared = [
-        need
-        for need, complaint in _SHARED[family].items()
-        if need in lists["needs"] and complaint in ("", fields.get("complaint"))
-    ]
-    return {**fields, **lists, "operator": f"{family}: {', '.join(shared)}"} if shared else dict(fields)
+    complaint = str(fields.get("complaint", ""))
+    shared = [part for part in _PARTS if part.shows(operator, complaint, lists["needs"])]
+    if not shared:
+        return dict(fields)
+    dropped = frozenset[str]().union(*(part.without for part in shared))
+    valued = {part.need for part in shared if part.need}
+    for name, needs in lists.items():
+        kept = (need for need in needs if _attribute(need) not in dropped)
+        lists[name] = [_attribute(need) if _attribute(need) in valued else need for need in kept]
+    name = "; ".join(part.name for part in shared)
+    changed = {**fields, **lists, "operator": name}
+    if fields.get("verdict") == Verdict.WRONG_RESULT.value and not all(part.symptom for part in shared):
+        changed["complaint"] = ""
+    return changed
+
+
+def _shared_exception(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """An exception's fields where the smaller is as the larger, and an operator of ATen as what is converted
+    alike, if a place outside its converter refuses what that made.
+    """
+    frames = [_MIN.sub("max", str(frame)) for frame in fields.get("frames", ())]
+    changed = {**fields, "frames": frames, "complaint": _MIN.sub("max", str(fields.get("complaint", "")))}
+    if not frames or not changed["complaint"] or frames[0] in _OWN_CHECKS:
+        return changed
+    if len(frames) > 1:
+        converter = str(fields["frames"][1])
+        return {**changed, "frames": [frames[0], _CONVERTED_ALIKE.get(_function(converter), converter)]}
+    if family := _CONVERTED_ALIKE.get(bare_api(str(fields.get("operator", "")))):
+        changed["operator"] = family
+        if "needs" in fields:
+            shapes = [need for need in fields["needs"] if need == "zero-size" or need.startswith("rank ")]
+            changed |= {"needs": shapes, "proven": []}
+    return changed
+
+
+def _function(converter: str) -> str:
+    """What a converter is of: `sum` of `translator.py:Importer._sum`."""
+    return converter.rpartition(":")[2].rpartition(".")[2].strip("_")
+
+
+def _attribute(need: str) -> str:
+    """A need without an attribute's value: `mode` of `mode=linear`."""
+    return need.partition("=")[0]
 
 
 def _without_name(need: str, operator: str) -> str:

@@ -13,7 +13,7 @@ from fuzzing.cases.plain_types import plainer_types
 from fuzzing.compiler_messages import failed_aten_operator, normalize_message, parse_message
 from fuzzing.oracles.pair_sides import raised_error
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
-from fuzzing.torch_aliases import canonical_api
+from fuzzing.torch_aliases import bare_api, canonical_api
 from fuzzing.triage.native_stack import native_frames, runtime_message
 from fuzzing.triage.operator_families import shared_fields
 from fuzzing.triage.python_stack import calling_converter, exception_frames, is_dispatcher
@@ -198,7 +198,7 @@ def explains(one: Signature, other: Signature) -> bool:
     family are one where both need what they share (`fuzzing.triage.operator_families`). An element type that
     is not proven of the other stands for a plainer one of its kind (`fuzzing.triage.type_needs`), and two
     directions of a recurrent operator for one. Of an operator's exceptions that name a key which a function
-    misses, needs tell none apart.
+    misses, needs tell none apart. Of an output of a wrong shape its type tells nothing more.
     """
     left = {"needs", "root", "proven"} | (
         {"component"} if "root" in one.fields or "root" in other.fields else set()
@@ -207,7 +207,10 @@ def explains(one: Signature, other: Signature) -> bool:
     second = with_plainer_types(second, first)
     mine, others = ({name: it[name] for name in it.keys() - left} for it in (first, second))
     if one.fields.get("frontend") != GRAPH_FRONTEND and mine.get("operator") and others.get("operator"):
-        mine["operator"], others["operator"] = map(canonical_api, (mine["operator"], others["operator"]))
+        mine["operator"], others["operator"] = map(bare_api, (mine["operator"], others["operator"]))
+    for each in (mine, others):
+        if each.get("verdict") == Verdict.WRONG_RESULT.value:
+            each["complaint"] = ", ".join(sorted(difference_kinds(str(each["complaint"]))))
     types, further = (set(each.get("dtypes", ())) for each in (mine, others))
     untyped = "dtypes" in mine and "dtypes" in others and not types and _tells_place(mine)
     proven = _proven_beyond(first, second)
@@ -292,6 +295,12 @@ def _difference(mismatch: Mismatch) -> str:
     if mismatch.kind == "value" and _NONFINITE.match(f"{mismatch.got} {mismatch.want}"):
         return "NaN or infinity on one side"
     return {"missing": "missing outputs", "shape": "wrong shapes", "value": "wrong values"}[mismatch.kind]
+
+
+def difference_kinds(complaint: str) -> set[str]:
+    """The kinds of difference in the complaint of a wrong result; without types where shapes are wrong."""
+    kinds = set(complaint.split(", "))
+    return {kind for kind in kinds if not kind.startswith("wrong type")} if "wrong shapes" in kinds else kinds
 
 
 def _is_largest(number: str) -> bool:

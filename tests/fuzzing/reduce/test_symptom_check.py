@@ -96,3 +96,17 @@ def test_an_output_of_a_wrong_type_is_that_in_plainer_types_too() -> None:
     assert has_symptom(of_type("int64", "int32"), symptom_of(of_type("int64", "int8")))
     assert not has_symptom(of_type("float64", "float32"), symptom_of(of_type("int64", "int8")))
     assert not has_symptom(of_type("float32", "int64"), symptom_of(of_type("int64", "float32")))
+
+
+def test_an_output_of_a_wrong_shape_is_that_whatever_type_it_has() -> None:
+    """OpenVINO's `kthvalue`: of integers the type is right by chance, and float32 is tried in their place."""
+    shape, kind = Mismatch("y", "shape", ""), Mismatch("y", "type", "float32 instead of int64")
+    one, both, other = (
+        Outcome(
+            "c", "x", "t", "CPU", Verdict.WRONG_RESULT, Phase.RUN, "s", evidence=Evidence(mismatches=each)
+        )
+        for each in ((shape,), (shape, kind), (kind,))
+    )
+    assert has_symptom(both, symptom_of(one))
+    assert has_symptom(one, symptom_of(both))
+    assert not has_symptom(other, symptom_of(one))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 from fuzzing.triage.signature import Signature, compute_signature, explains
 from fuzzing.triage.traits import Traits
 from tests.fuzzing.triage.outcomes_kit import wrong_result
@@ -22,6 +23,7 @@ def signed(operator: str, kind: str, *needs: str, proven: tuple[str, ...] = ()) 
         ("shape", "RNN", "GRU", "{}.layout"),
         ("value", "ReduceMax", "ReduceProd", "zero-size"),  # TVM's memory of nothing
         ("shape", "ReduceL1", "ReduceLogSum", "{}.axes"),  # OpenVINO before opset 18
+        ("value", "ArgMax", "ArgMin", "{}.keepdims"),
     ],
 )
 def test_what_a_family_shares_is_one_bug(kind: str, first: str, second: str, need: str) -> None:
@@ -53,3 +55,128 @@ def test_what_an_operator_does_itself_is_a_bug_of_each(kind: str, first: str, se
 def test_another_need_of_the_family_is_another_bug() -> None:
     one = signed("ReduceL1", "shape", "ReduceL1.axes", "rank 1")
     assert not explains(one, signed("ReduceMax", "shape", "zero-size", "rank 1"))
+
+
+def test_an_order_of_dimensions_is_one_bug_whether_shapes_or_numbers_show_it() -> None:
+    """OpenVINO's `layout`: where lengths are equal the numbers alone are wrong."""
+    one, other = (
+        signed("RNN", "shape", "RNN.layout"),
+        signed("LSTM", "value", "LSTM.hidden_size", "LSTM.layout"),
+    )
+    assert explains(one, other)
+    assert not explains(signed("RNN", "shape", "RNN.clip"), signed("RNN", "value", "RNN.clip"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (["keep_aspect_ratio_policy=not_larger"], ["keep_aspect_ratio_policy=not_smaller"]),
+        (["antialias", "mode=linear"], ["antialias", "mode=cubic"]),
+        (["antialias"], ["antialias", "mode=linear"]),
+    ],
+)
+def test_a_part_of_resize_is_one_bug_whatever_text_chooses_beside_it(
+    first: list[str], second: list[str]
+) -> None:
+    one, other = (
+        signed("Resize", "value", *needs, proven=tuple(needs))
+        for needs in ([f"Resize.{need}" for need in each] for each in (first, second))
+    )
+    assert explains(one, other)
+
+
+@pytest.mark.parametrize(
+    "modes",
+    [
+        ("mode=linear", "mode=cubic"),
+        ("nearest_mode=ceil", "nearest_mode=floor"),
+        ("exclude_outside", "antialias"),
+    ],
+)
+def test_other_texts_of_resize_choose_other_algorithms(modes: tuple[str, str]) -> None:
+    one, other = (signed("Resize", "value", f"Resize.{mode}", proven=(f"Resize.{mode}",)) for mode in modes)
+    assert not explains(one, other)
+    assert not explains(other, one)
+
+
+def torch_result(operator: str, root: str, want: str = "nan", needs: tuple[str, ...] = ()) -> Signature:
+    """Of a call of torch with a wrong output, in which ATen's operator `root` is wrong by itself."""
+    shown = {"phase": "run", "verdict": "wrong_result", "error": "", "frames": []}
+    outcome = wrong_result(want=want)
+    complaint = compute_signature(outcome, "").fields["complaint"]
+    wrong = {**shown, "complaint": complaint, "operator": root, "dtypes": ["float"], "needs": list(needs)}
+    return compute_signature(
+        outcome, operator, "PyTorch", Traits(operator, ("float",), needs, (operator,), root=wrong)
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "want"),
+    [("amin", "max", "nan"), ("amax", "amin", "-inf"), ("argmax", "argmin", "2")],  # OpenVINO leaves out NaN
+)
+def test_the_larger_and_the_smaller_are_one_bug_of_torch_too(first: str, second: str, want: str) -> None:
+    one, other = (
+        torch_result(f"torch.{first}", first, want),
+        torch_result(f"torch.Tensor.{second}", second, want),
+    )
+    assert explains(one, other)
+    assert explains(other, one)
+
+
+def test_wrong_numbers_of_the_larger_are_not_those_of_the_smaller() -> None:
+    assert not explains(torch_result("torch.amax", "amax", "2"), torch_result("torch.amin", "amin", "2"))
+    assert not explains(torch_result("torch.amax", "amax"), torch_result("torch.sum", "sum"))
+
+
+def refused(
+    part: str, file: str, *needs: str, sentence: str = "Input rank must be greater than 1"
+) -> Signature:
+    """Of a call that OpenVINO does not convert, for what a check in a file says of ATen's operator `part`."""
+    message = (
+        f"-- aten.{part}.default with a message:\nCheck 'rank > 0' failed at src/core/{file}:5:\n{sentence}\n"
+    )
+    seen = Evidence(error="OpConversionFailure", message=message)
+    outcome = Outcome("0" * 64, "openvino", "t", "CPU", Verdict.CRASH, Phase.CONVERT, "s", evidence=seen)
+    traits = Traits(f"torch.{part}", ("float",), needs, (f"torch.{part}",))
+    return compute_signature(outcome, f"torch.{part}", "PyTorch", traits)
+
+
+@pytest.mark.parametrize(("first", "second"), [("sort", "argmin"), ("topk", "argsort"), ("min", "amax")])
+def test_what_is_refused_of_one_of_aten_is_refused_of_those_converted_alike(first: str, second: str) -> None:
+    """OpenVINO converts all of them to its TopK, or to reductions of one file."""
+    one, other = (
+        refused(first, "topk_shape_inference.hpp"),
+        refused(second, "topk_shape_inference.hpp", "dim"),
+    )
+    assert explains(one, other)
+    assert not explains(one, refused(second, "slice_shape_inference.hpp", "dim"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "file"),
+    [
+        ("sort", "sum", "topk_shape_inference.hpp"),
+        ("logsumexp", "amax", "shape_util.cpp"),
+        ("sort", "argmin", "utils.cpp"),  # a converter misses an input
+    ],
+)
+def test_what_converters_do_wrong_themselves_is_a_bug_of_each(first: str, second: str, file: str) -> None:
+    one, other = refused(first, file), refused(second, file)
+    assert not explains(one, other)
+    assert not explains(other, one)
+
+
+def test_one_function_for_the_larger_and_one_for_the_smaller_are_one_bug() -> None:
+    """TVM reduces no bools: `max_value` and `min_value` of a type."""
+
+    def failed(word: str) -> Signature:
+        message, frame = (
+            f"Cannot decide {word}_value for typeT.bool",
+            f"op.cc:tvm::PrimExpr tvm::{word}_value(T)",
+        )
+        seen = Evidence(error="InternalError", message=message, traceback=(frame,))
+        outcome = Outcome("0" * 64, "tvm", "t", "cpu", Verdict.CRASH, Phase.COMPILE, "s", evidence=seen)
+        return compute_signature(outcome, "", reduced=Traits("ReduceMax", ("bool",), (), ("ReduceMax",)))
+
+    assert explains(failed("max"), failed("min"))
+    assert not explains(failed("max"), failed("mean"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -121,6 +122,30 @@ def test_a_call_whose_part_is_not_known_is_the_bug_of_that_call() -> None:
     assert explains(known, fresh)
     assert explains(fresh, known)
     assert not explains(known, call("torch.var_mean", "var"))
+
+
+def test_a_method_in_a_program_is_the_function_that_a_call_names() -> None:
+    one, other = (
+        compute_signature(
+            wrong_result("shape"), "", "PyTorch", Traits(name, ("float",), ("rank 1",), (name,))
+        )
+        for name in ("squeeze", "torch.Tensor.squeeze")
+    )
+    assert explains(one, other)
+    assert explains(other, one)
+
+
+def test_of_an_output_of_a_wrong_shape_the_type_tells_nothing_more() -> None:
+    """OpenVINO's `kthvalue`: of integers the type is right by chance."""
+
+    def shown(*mismatches: Mismatch) -> Signature:
+        outcome = replace(wrong_result(), evidence=Evidence(mismatches=mismatches))
+        return compute_signature(outcome, "", "PyTorch", Traits("torch.kthvalue", ("float",)))
+
+    shape, kind = Mismatch("y", "shape", ""), Mismatch("y", "type", "float32 instead of int64")
+    assert explains(shown(shape), shown(shape, kind))
+    assert explains(shown(shape, kind), shown(shape))
+    assert not explains(shown(kind), shown(shape))
 
 
 LESS = (
