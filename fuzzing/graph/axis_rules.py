@@ -56,12 +56,21 @@ def unsqueeze(given: Operands) -> bool:
 
 
 def slices(given: Operands) -> bool:
-    """Starts, ends, axes and steps are vectors of one length, axes are each once, steps are not 0."""
-    lengths = {shape for at in range(1, 5) if (shape := given.shape(at)) is not None}
-    steps = given.value(4)
+    """Starts, ends, axes and steps are vectors of one length, axes are each once, steps are not 0.
+
+    Without axes "they are set to `[0, ..., r-1]`": there is a start for each of them. onnxruntime and ONNX's
+    evaluator take fewer, for the first axes.
+    """
+    shape, starts, steps = given.shape(0), given.get("starts"), given.value(4)
+    lengths = {one for at in range(1, 5) if (one := given.shape(at)) is not None}
+    if starts is not None:  # before opset 10
+        lengths.add((len(starts),))
     if len(lengths) > 1 or not vectors(1, 2, 3, 4)(given) or (steps is not None and not steps.all()):
         return False
-    return axes_fit(given.shape(0), given.value(3))
+    of_all = given.dtype(3) == "" and given.get("axes") is None
+    if of_all and shape is not None and lengths and lengths != {(len(shape),)}:
+        return False
+    return axes_fit(shape, given.value(3))
 
 
 def transpose(given: Operands) -> bool:

@@ -145,6 +145,12 @@ OUTSIDE = {
         "{ y = Slice(x, b, b, a, s) }",
         a=np.zeros(1, np.int64),
     ),
+    "a Slice without axes by a start for one of two": state_of(
+        "(float[2,2] x, int64[1] b) => (float[m,n] y) { y = Slice(x, b, b) }", b=np.zeros(1, np.int64)
+    ),
+    "a Slice of before opset 10 without axes by a start for one of two": state_of(
+        "(float[2,2] x) => (float[m,n] y) { y = Slice<starts = [0], ends = [1]>(x) }", 9
+    ),
     "a GRU without its hidden size": state_of(
         "(float[1,3,2] x, float[1,15,2] w, float[1,15,5] r) => (float[a,b,c,d] y) { y = GRU(x, w, r) }"
     ),
@@ -274,6 +280,8 @@ INSIDE = (
     "(float[3] x) => (float[2] a, float[1] b) <int64[2] s = {2, 1}> { a, b = Split(x, s) }",
     "(float[1,1,2,2] x) => (float[1,1,4,2] y) <float[4] s = {1, 1, 2, 1}> { y = Resize(x, , s) }",
     "(float[2,2] x) => (float[4,2] y) <int64[2] r = {2, 1}> { y = Tile(x, r) }",
+    "(float[2,2] x, int64[2] b) => (float[m,n] y) { y = Slice(x, b, b) }",
+    "(float[2,2] x, int64[1] b, int64[1] a) => (float[m,n] y) { y = Slice(x, b, b, a) }",
     "(float[1,2,3] x, float[2] s, float[2] b) => (float[1,2,3] y) { y = InstanceNormalization(x, s, b) }",
     "(float[1,1,4] b, float[1,1,1] s) => (int64[n,3] y) { y = NonMaxSuppression(b, s) }",
     "(float[1,4] x, int64[1] i) => (float[1,1] y) { y = Gather<axis = 1>(x, i) }",
