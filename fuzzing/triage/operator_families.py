@@ -15,6 +15,7 @@ from fuzzing.outcomes import Verdict
 from fuzzing.torch_aliases import bare_api
 
 _NONFINITE = frozenset({"NaN or infinity on one side", "the largest number for infinity"})
+_WRONG = _NONFINITE | {"wrong shapes", "wrong values"}
 #: Templates `RNNDocGenerator` and `ReduceOpGenerator` of onnx/defs.
 _RECURRENT = frozenset({"RNN", "GRU", "LSTM"})
 _REDUCTIONS = frozenset(
@@ -34,6 +35,12 @@ _CONVERTED_ALIKE = {name: ", ".join(names) for names in _SHARED_CONVERTERS for n
 _OWN_CHECKS = frozenset(
     {"node_context.cpp", "translate_session.cpp", "unconverted_ops_report.cpp", "utils.cpp"}
 )
+#: Needs of an Attention whose heads are in one dimension, and of one that has a dimension for them.
+_FORM_OF_HEADS = frozenset({"kv_num_heads", "q_num_heads", "rank 4"})
+#: An operator that runs graphs, before the pattern of these.
+_BODIES = re.compile(r"(If|Loop|Scan)\[")
+#: The need, behind an operator that runs graphs, of one that reads an outer value.
+CAPTURES = "captures"
 #: A word, or a part of a name, that is about the smaller of two.
 _MIN = re.compile(r"(?<![A-Za-z])min(?=imum|_|\b)")
 
@@ -71,6 +78,7 @@ _PARTS = (
     _Part("reductions: axes", _REDUCTIONS, "axes", frozenset({"wrong shapes"})),
     _Part("Resize: keep_aspect_ratio_policy", frozenset({"Resize"}), "keep_aspect_ratio_policy"),
     _Part("Resize: antialias", frozenset({"Resize"}), "antialias", without=frozenset({"mode"})),
+    _Part("Attention", frozenset({"Attention"}), complaints=_WRONG, without=_FORM_OF_HEADS),
     _Part("ReduceMax, ReduceMin", frozenset({"ReduceMax", "ReduceMin"}), complaints=_NONFINITE),
     _Part("ArgMax, ArgMin", frozenset({"ArgMax", "ArgMin"})),
     _Part("amax, amin", frozenset({"amax", "amin", "aminmax", "max", "min"}), complaints=_NONFINITE),
@@ -110,12 +118,19 @@ def shared_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shared_exception(fields: Mapping[str, Any]) -> dict[str, Any]:
     """An exception's fields where the smaller is as the larger, and an operator of ATen as what is converted
-    alike, if a place outside its converter refuses what that made.
+    alike, if a place outside its converter refuses what that made. Of what the file of an operator that runs
+    graphs says of it, these tell nothing.
     """
     frames = [_MIN.sub("max", str(frame)) for frame in fields.get("frames", ())]
     changed = {**fields, "frames": frames, "complaint": _MIN.sub("max", str(fields.get("complaint", "")))}
     if not frames or not changed["complaint"] or frames[0] in _OWN_CHECKS:
         return changed
+    outer = _BODIES.match(str(fields.get("operator", "")))
+    if outer and frames[0].partition(".")[0] == outer[1].lower() and "needs" in fields:
+        captures = f"{outer[1]} {CAPTURES}"
+        if captures in fields["needs"]:  # which of its checks fails, the number of values decides
+            return {**changed, "operator": captures, "complaint": "", "needs": [], "proven": []}
+        return {**changed, "operator": outer[1], "needs": [], "proven": []}
     if len(frames) > 1:
         converter = str(fields["frames"][1])
         return {**changed, "frames": [frames[0], _CONVERTED_ALIKE.get(_function(converter), converter)]}

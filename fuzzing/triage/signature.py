@@ -200,13 +200,17 @@ def explains(one: Signature, other: Signature) -> bool:
     directions of a recurrent operator for one. Of an operator's exceptions that name a key which a function
     misses, needs tell none apart. Of an output of a wrong shape its type tells nothing more.
     """
-    left = {"needs", "root", "proven"} | (
-        {"component"} if "root" in one.fields or "root" in other.fields else set()
-    )
-    first, second = map(shared_fields, _compared_fields(one.fields, other.fields))
+    found = tuple(_compared_fields(one.fields, other.fields))
+    shared = tuple(map(shared_fields, found))
+    return _explains(*found) or (shared != found and _explains(*shared))
+
+
+def _explains(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """`explains`, of fields with what is known of the root in place."""
+    left = {"needs", "root", "proven"} | ({"component"} if "root" in first or "root" in second else set())
     second = with_plainer_types(second, first)
     mine, others = ({name: it[name] for name in it.keys() - left} for it in (first, second))
-    if one.fields.get("frontend") != GRAPH_FRONTEND and mine.get("operator") and others.get("operator"):
+    if first.get("frontend") != GRAPH_FRONTEND and mine.get("operator") and others.get("operator"):
         mine["operator"], others["operator"] = map(bare_api, (mine["operator"], others["operator"]))
     for each in (mine, others):
         if each.get("verdict") == Verdict.WRONG_RESULT.value:
@@ -215,14 +219,12 @@ def explains(one: Signature, other: Signature) -> bool:
     untyped = "dtypes" in mine and "dtypes" in others and not types and _tells_place(mine)
     proven = _proven_beyond(first, second)
     fixed = any(f"{kind} inputs" in proven for kind in further - types)
-    if untyped or (one.fields.get("frontend") == GRAPH_FRONTEND and types and types <= further and not fixed):
+    if untyped or (first.get("frontend") == GRAPH_FRONTEND and types and types <= further and not fixed):
         others["dtypes"] = mine["dtypes"]
     if _names_key(mine) and _names_key(others):
         return mine == others
     needs, more = (set(it.get("needs", ())) for it in (first, second))
-    if one.fields.get("frontend") == GRAPH_FRONTEND and _chooses_algorithm(
-        more - needs, second.get("proven", ())
-    ):
+    if first.get("frontend") == GRAPH_FRONTEND and _chooses_algorithm(more - needs, second.get("proven", ())):
         return False
     return mine == others and needs <= more and not proven & (more - needs)
 

@@ -15,6 +15,7 @@ from fuzzing.graph.canonical_form import canonicalize
 from fuzzing.graph.ir import Attribute
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.types import ABSENT, UNKNOWN
+from fuzzing.triage.operator_families import CAPTURES
 from fuzzing.triage.proven_needs import find_proven_needs, positive_values
 from fuzzing.triage.traits import Traits, dtypes_of, register_traits, shape_needs, traits_from_provenance
 
@@ -112,6 +113,8 @@ def _node_needs(node: Node, graph: Graph) -> Iterator[str]:
     given = [edge for edge in node.inputs if edge is not None]
     if len(set(given)) < len(given):
         yield f"{node.op} given one tensor twice"
+    if any(body.captures for body in node.subgraphs()):
+        yield f"{node.op} {CAPTURES}"
     if node.op == "Attention" and _shares_keys(node, graph):
         yield "Attention shares keys"
     if schema is None:

@@ -6,8 +6,9 @@ import pytest
 
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 from fuzzing.triage.signature import Signature, compute_signature, explains
-from fuzzing.triage.traits import Traits
+from fuzzing.triage.traits import Traits, read_traits
 from tests.fuzzing.triage.outcomes_kit import wrong_result
+from tests.fuzzing.triage.test_traits import case_of
 
 
 def signed(operator: str, kind: str, *needs: str, proven: tuple[str, ...] = ()) -> Signature:
@@ -180,3 +181,51 @@ def test_one_function_for_the_larger_and_one_for_the_smaller_are_one_bug() -> No
 
     assert explains(failed("max"), failed("min"))
     assert not explains(failed("max"), failed("mean"))
+
+
+def test_the_form_in_which_an_attention_has_heads_is_the_case_not_the_bug() -> None:
+    """tinygrad gives grouped queries the wrong heads, in three dimensions and in four."""
+    four = ("Attention shares keys", "rank 3", "rank 4")
+    three = ("Attention shares keys", "Attention.kv_num_heads", "Attention.q_num_heads", "rank 3")
+    one, other = (signed("Attention", "value", *needs) for needs in (four, three))
+    assert explains(one, other)
+    assert explains(other, one)
+    assert not explains(signed("Attention", "value", "Attention.attn_mask", *four), other)
+
+
+SCAN = """
+(float[2] a, float[2, 2] x{head}) => (float[2] b, float[2, 2] y) {{
+  b, y = Scan<num_scan_inputs = 1, body = g (float[2] s, float[2] r) => (float[2] t, float[2] z) {{
+    t = {op}(s, {read})
+    z = Identity(t)
+  }}>(a, x)
+}}
+"""
+
+
+def scanned(check: str, op: str, read: str = "r", *, file: str = "scan.cpp") -> Signature:
+    """Of a Scan that OpenVINO does not convert, for what a check in a file says."""
+    head = ", float[2] outer" if read == "outer" else ""
+    seen = Evidence(
+        error="RuntimeError", message=f"Check '{check}' failed at src/core/{file}:5:\nWrong number\n"
+    )
+    outcome = Outcome("0" * 64, "openvino", "t", "CPU", Verdict.CRASH, Phase.CONVERT, "s", evidence=seen)
+    return compute_signature(
+        outcome, "Scan", reduced=read_traits(case_of(SCAN.format(op=op, read=read, head=head)))
+    )
+
+
+def test_what_a_body_computes_is_not_what_the_operator_that_runs_it_refuses() -> None:
+    assert explains(scanned("a >= b", "Add"), scanned("a >= b", "Mul"))
+    assert not explains(scanned("a >= b", "Add"), scanned("c >= d", "Mul"))
+    assert not explains(
+        scanned("a >= b", "Add", file="eltwise.cpp"), scanned("a >= b", "Mul", file="eltwise.cpp")
+    )
+
+
+def test_a_body_that_reads_an_outer_value_is_one_bug_whichever_check_counts_it() -> None:
+    """OpenVINO counts it among the inputs of the Scan."""
+    one, other = scanned("a >= b", "Add", "outer"), scanned("c >= d", "Mul", "outer")
+    assert explains(one, other)
+    assert explains(other, one)
+    assert not explains(one, scanned("a >= b", "Add"))
