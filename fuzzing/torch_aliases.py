@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 #: `torch.Tensor.erfinv` and `torch.special.erfinv` are `torch.erfinv`; an unreduced case has no `torch.`.
 _PREFIX = re.compile(r"(?<![\w.])(torch\.)?(?:Tensor|special)\.")
@@ -46,6 +47,7 @@ _MODULE_OR_FUNCTION = re.compile(r"(?:torch\.)?nn\.(?:functional\.)?(\w+)")
 _INTERPOLATION = frozenset({"upsample", "upsamplenearest", "upsamplingnearest2d"})
 
 
+@lru_cache(maxsize=4096)
 def canonical_api(api: str) -> str:
     """A pattern with one name for a function of torch, its method, aliases and the module that calls it."""
     if found := _MODULE_OR_FUNCTION.fullmatch(api):

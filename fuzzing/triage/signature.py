@@ -40,6 +40,8 @@ _LARGEST = (65504.0, (2 - 2.0**-7) * 2.0**127, (2 - 2.0**-23) * 2.0**127, (2 - 2
 _INFINITE = re.compile(r"-?inf$")
 #: The need of an attribute that earlier reductions kept where one direction alone shows the failure.
 _DIRECTION = re.compile(r"\bdirection=")
+#: Fields that two signatures of one bug have alike, whatever else is compared: most pairs differ here.
+_ALWAYS_EQUAL = ("backend", "frontend", "phase", "verdict", "error")
 #: Prefix of the keys of failures that belong to no bug, see `compute_unsorted_key`.
 UNSORTED = "unsorted-"
 
@@ -201,6 +203,8 @@ def explains(one: Signature, other: Signature) -> bool:
     misses, needs tell none apart. Of an output of a wrong shape its type tells nothing more.
     """
     found = tuple(_compared_fields(one.fields, other.fields))
+    if any(found[0].get(name) != found[1].get(name) for name in _ALWAYS_EQUAL):
+        return False
     shared = tuple(map(shared_fields, found))
     return _explains(*found) or (shared != found and _explains(*shared))
 
