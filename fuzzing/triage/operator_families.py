@@ -15,6 +15,7 @@ from fuzzing.outcomes import Verdict
 from fuzzing.torch_aliases import bare_api
 
 _NONFINITE = frozenset({"NaN or infinity on one side", "the largest number for infinity"})
+_TYPE = frozenset({"wrong type"})
 _WRONG = _NONFINITE | {"wrong shapes", "wrong values"}
 #: Templates `RNNDocGenerator` and `ReduceOpGenerator` of onnx/defs.
 _RECURRENT = frozenset({"RNN", "GRU", "LSTM"})
@@ -52,7 +53,7 @@ class _Part:
     name        in place of the operator
     operators   that have it
     need        of a case that shows its bugs, "" if any does; an attribute's value is left out
-    complaints  that show them; none if any does
+    complaints  that show them, without the types of an output of a wrong one; none if any does
     without     attributes that the part is the same for
     symptom     whether wrong values and wrong shapes tell its bugs apart
     """
@@ -67,10 +68,12 @@ class _Part:
     def shows(self, operator: str, complaint: str, needs: Collection[str]) -> bool:
         """Whether a wrong result with these needs, without the operator's name, is the part's."""
         needed = not self.need or any(_attribute(need) == self.need for need in needs)
-        return operator in self.operators and needed and (not self.complaints or complaint in self.complaints)
+        kind = complaint.partition(" (")[0]
+        return operator in self.operators and needed and (not self.complaints or kind in self.complaints)
 
 
-#: An axis left out changes the shape; wrong numbers along an axis are the operator's own. What orders
+#: Types of results are decided for all operators of two numbers, and all matrix products. An axis left out
+#: changes the shape; wrong numbers along an axis are the operator's own. What orders
 #: dimensions changes shapes or, where lengths are equal, numbers.
 _PARTS = (
     _Part("RNN, GRU, LSTM: layout", _RECURRENT, "layout", symptom=False),
@@ -82,6 +85,8 @@ _PARTS = (
     _Part("ReduceMax, ReduceMin", frozenset({"ReduceMax", "ReduceMin"}), complaints=_NONFINITE),
     _Part("ArgMax, ArgMin", frozenset({"ArgMax", "ArgMin"})),
     _Part("amax, amin", frozenset({"amax", "amin", "aminmax", "max", "min"}), complaints=_NONFINITE),
+    _Part("arithmetic", frozenset({"add", "div", "mul", "rsub", "sub"}), complaints=_TYPE),
+    _Part("matrix products", frozenset({"addmm", "baddbmm", "bmm", "matmul", "mm"}), complaints=_TYPE),
     _Part("argmax, argmin", frozenset({"argmax", "argmin"})),
 )
 

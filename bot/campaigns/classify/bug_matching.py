@@ -37,8 +37,11 @@ class KnownBug:
 
     @property
     def needs(self) -> int:
-        """How many needs it has; of two bugs that explain a failure the one with fewer is taken."""
-        return len(self.fields.get("needs", ()))
+        """How many needs it has, or what is wrong upstream has: of two bugs that explain a failure the one
+        with fewer is taken.
+        """
+        shown = self.fields.get("needs", ())
+        return len(self.fields.get("root", {}).get("needs", shown))
 
 
 def match_bug_keys(signatures: Sequence[Signature], bugs: Iterable[KnownBug]) -> list[str]:

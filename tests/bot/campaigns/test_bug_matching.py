@@ -45,6 +45,19 @@ def test_a_bug_keeps_the_key_it_was_first_known_by() -> None:
     assert match_bug_keys([reduced("Slice")], [known(more)]) == [reduced("Slice").key]
 
 
+def test_of_what_is_wrong_upstream_its_own_needs_count() -> None:
+    """A call of `mm` that adds and reshapes has more needs than one of `bmm`, and shows a bug of fewer."""
+
+    def upstream(api: str, root: str, *needs: str) -> Signature:
+        shown = {"verdict": "wrong_result", "complaint": "wrong type (float32 instead of int64)", "needs": []}
+        inner = {**shown, "operator": root, "dtypes": ["int"], "needs": list(needs)}
+        full = {**fields(api, "wrong_result"), **shown, "root": inner}
+        return Signature(compute_key(full), "", full)
+
+    few, many = upstream("torch.tensordot", "mm", "rank 2"), upstream("torch.bmm", "bmm", "rank 2", "rank 3")
+    assert match_bug_keys([many, few], []) == match_bug_keys([few, few], [])
+
+
 needs = st.sets(st.sampled_from(["Pad.mode", "Pad.axes", "rank 1", "rank 2"]))
 
 

@@ -124,6 +124,21 @@ def test_the_larger_and_the_smaller_are_one_bug_of_torch_too(first: str, second:
     assert explains(other, one)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "same"), [("mm", "bmm", True), ("sub", "mul", True), ("mm", "mul", False)]
+)
+def test_the_type_of_a_result_is_one_bug_of_all_that_get_it_alike(
+    first: str, second: str, same: bool
+) -> None:
+    """TVM's matrix products of integers are float32, and integers times a float are integers."""
+
+    def signed_type(name: str) -> Signature:
+        outcome = wrong_result("type", "float32 instead of int64")
+        return compute_signature(outcome, "", "PyTorch", Traits(f"torch.{name}", ("int",), ("rank 1",)))
+
+    assert explains(signed_type(first), signed_type(second)) is same
+
+
 def test_wrong_numbers_of_the_larger_are_not_those_of_the_smaller() -> None:
     assert not explains(torch_result("torch.amax", "amax", "2"), torch_result("torch.amin", "amin", "2"))
     assert not explains(torch_result("torch.amax", "amax"), torch_result("torch.sum", "sum"))
