@@ -226,7 +226,8 @@ class Reducer:
     ) -> Reduction:
         """The reduction with its root, if it has one, reduced with the rest of the budget.
 
-        At least a quarter of the time remains for it.
+        At least a quarter of the time remains for it. What is left of a call's parts by a search that did not
+        end is no root: which of them have the bug is not known.
         """
         done, tried = found.reduced, 0
         evaluator = self._search_evaluator(found.outcome)
@@ -245,6 +246,8 @@ class Reducer:
         left = Budget(max(budget.runs - done.runs - tried, 0), seconds)
         another = None if journal is None else journal.with_suffix(".upstream.jsonl")
         more = self._run_engine(start, program_format, evaluator, wanted, left, another, None)
+        if not more.minimal and program_format.kind != found.case.program.kind:
+            return found
         small = _mark_reduced(program_format.case(more.best), found.case)
         [outcome] = self._fresh.evaluate([small])
         if not has_symptom(outcome, wanted):
@@ -268,14 +271,15 @@ class Reducer:
             whole = program_format.load(case, self._evaluator, outcome)
             there = find_root_cause(whole, program_format, run)
             return None if there is None else (program_format, *there)
-        inner = None
-        if outcome.verdict is Verdict.WRONG_RESULT:
+        wrong, inner = outcome.verdict is Verdict.WRONG_RESULT, None
+        if wrong or _dies_without_trace(outcome):
             inner = program_format.decompose(case, self._evaluator)
         if inner is None or not has_symptom(shown := run(inner), symptom_of(outcome)):
             return None
         program_format = get_format(inner.program.kind)
         whole = program_format.load(inner, self._evaluator, shown)
-        return (program_format, *(find_root_cause(whole, program_format, run) or (whole, shown)))
+        there = find_root_cause(whole, program_format, run) if wrong else None
+        return (program_format, *(there or (whole, shown)))
 
     def _passes_where_required(self, case: TestCase) -> bool:
         """Whether a case passes on the toolchain where it must."""
@@ -308,6 +312,13 @@ def _require_reproducible(case: TestCase, first: Outcome, again: Outcome) -> Non
             f"case {name} fails in one way and then in another ({first.summary}; {again.summary}); "
             "what does not repeat cannot be reduced"
         )
+
+
+def _dies_without_trace(outcome: Outcome) -> bool:
+    """Whether nothing but the case tells where a process died."""
+    shown = symptom_of(outcome)
+    died = outcome.verdict is Verdict.CRASH and not outcome.evidence.error
+    return died and not shown["frames"] and not shown["complaint"]
 
 
 def _candidates_to_confirm(found: SearchResult[Any]) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +14,19 @@ import pytest
 from fuzzing.cases import Provenance, Tensor, TensorArg, TestCase, TorchCall, TorchProgram
 from fuzzing.cases.arguments import Argument
 from fuzzing.cases.torch_call import Init
+from fuzzing.cases.torch_program import MAX_BYTES
 from fuzzing.deduplicate.strategies.base import Failure
 from fuzzing.execute.evaluator import Evaluator
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Verdict
 from fuzzing.reduce.decomposition import decompose
-from fuzzing.reduce.reduction import Reducer
+from fuzzing.reduce.engine import Budget
+from fuzzing.reduce.reduction import Reducer, Reduction
 from fuzzing.triage.signature import Signature, explains
 
 VARIANCE = str(Path(__file__).parent / "variance_backend.py")
+DYING = str(Path(__file__).parent / "dying_backend.py")
+MASK = Tensor.of(np.zeros((1, 2, 6), np.bool_))  # of what is masked as a whole, `amax` is -inf
 pytestmark = pytest.mark.compiler_torch_eager
 
 
@@ -30,6 +35,11 @@ def call(api: str, *arguments: Argument, init: Init | None = None, **named: Argu
     program = TorchCall(api, (TensorArg("x"), *arguments), tuple(named.items()), init)
     x = Tensor.of(np.arange(-4, 8, dtype=np.float32).reshape(1, 2, 6))  # all sums are exact
     return TestCase(program, (("x", x),), Provenance("s", "t", api, "torch", "1"))
+
+
+def with_input(case: TestCase, name: str, value: Tensor) -> TestCase:
+    """The case with another input, before those that it has, or with another value of one of them."""
+    return replace(case, inputs=tuple(({name: value} | dict(case.inputs) | {name: value}).items()))
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +53,10 @@ def operators(case: TestCase | None) -> list[str]:
     assert case is not None
     assert isinstance(case.program, TorchProgram)
     called = [node.func for node in ast.walk(ast.parse(case.program.text)) if isinstance(node, ast.Call)]
-    return [
+    names = [
         ast.unparse(one).split(".")[3] for one in called if ast.unparse(one).startswith("torch.ops.aten.")
     ]
+    return [name for name in names if name != "_assert_tensor_metadata"]  # computes nothing
 
 
 @pytest.mark.parametrize(
@@ -59,8 +70,17 @@ def operators(case: TestCase | None) -> list[str]:
         (call("torch.div", 2.0, rounding_mode="trunc"), ["div", "trunc"]),
         (call("torch.nn.functional.pad", (1, 1), value=float("inf")), ["constant_pad_nd"]),
         (call("torch.zeros_like"), ["full_like"]),
+        (call("torch.nn.Linear", init=Init((6, 2))), ["view", "permute", "addmm", "view"]),
+        (
+            call("torch.nn.BatchNorm1d", init=Init((2,))),
+            ["_native_batch_norm_legit_no_training"],
+        ),
+        (
+            with_input(call("torch.masked.amax", mask=TensorArg("mask")), "mask", MASK),
+            ["clone", "where", "amax"],
+        ),
     ],
-    ids=["max_pool1d", "std_mean", "div", "pad", "zeros_like"],
+    ids=["max_pool1d", "std_mean", "div", "pad", "zeros_like", "weights", "buffers", "constant"],
 )
 def test_a_call_is_a_program_with_the_same_results(
     case: TestCase, made_of: list[str], evaluator: Evaluator
@@ -74,8 +94,25 @@ def test_a_call_is_a_program_with_the_same_results(
     assert [value for _, value in same] == [value for _, value in given]
 
 
-def test_a_module_with_weights_stays_whole(evaluator: Evaluator) -> None:
-    assert decompose(call("torch.nn.Linear", init=Init((6, 2))), evaluator) is None
+def test_what_a_module_holds_are_further_inputs(evaluator: Evaluator) -> None:
+    inner = decompose(call("torch.nn.Linear", init=Init((6, 2))), evaluator)
+    assert inner is not None
+    shapes = {name: value.shape for name, value in inner.inputs if isinstance(value, Tensor)}
+    assert shapes == {"p_layer_weight": (2, 6), "p_layer_bias": (2,), "x": (1, 2, 6)}
+
+
+def test_inputs_are_in_the_order_of_the_calls_arguments(evaluator: Evaluator) -> None:
+    case = with_input(call("torch.sub", TensorArg("y")), "y", Tensor.of(np.ones((1, 2, 6), np.float32)))
+    inner = decompose(case, evaluator)
+    assert inner is not None
+    assert [name for name, _ in case.inputs] == ["y", "x"]
+    assert [name for name, _ in inner.inputs] == ["x", "y"]
+    assert evaluator.reference(inner) == evaluator.reference(case)
+
+
+def test_a_module_with_more_weights_than_a_program_has_text_stays_whole(evaluator: Evaluator) -> None:
+    case = call("torch.nn.Linear", init=Init((6, MAX_BYTES // 24)))
+    assert decompose(case, evaluator) is None
 
 
 def test_what_torch_does_not_export_stays_whole(evaluator: Evaluator) -> None:
@@ -114,3 +151,36 @@ def test_what_is_wrong_only_as_it_is_called_keeps_its_name() -> None:
         found, text = signature(reducer, call("torch.std"))
     assert (text, found.fields["operator"]) == ("", "torch.std")
     assert "root" not in found.fields
+
+
+def dying(cases: list[TestCase], budget: Budget | None = None) -> list[Reduction]:
+    """Their reductions on a compiler that dies without a trace."""
+    with Reducer(Shard("", (), DYING, "d", sys.executable), budget) as reducer:
+        found = [reducer.reduce(case) for case in cases]
+    assert {(each.confirmed, each.outcome.evidence.signal) for each in found} == {(True, "SIGSEGV")}
+    return found
+
+
+@pytest.mark.slow
+def test_what_dies_without_a_trace_is_known_by_the_operator_that_does() -> None:
+    cell = call("torch.nn.RNNCell", init=Init((6, 2)))
+    cell = with_input(cell, "x", Tensor.of(np.ones((2, 6), np.float32)))
+    found = dying([call("torch.nn.functional.tanhshrink"), cell])
+    roots = [each.traits.root for each in found]
+    assert [root and root["operator"] for root in roots] == ["tanh", "tanh"]
+    shrink, rnn = (Failure(each.case, each.outcome, True, each.traits).signature() for each in found)
+    assert explains(shrink, rnn)
+    assert shrink.title.startswith("[PyTorch] torch.nn.functional.tanhshrink (tanh): ")
+
+
+@pytest.mark.slow
+def test_what_is_left_of_a_search_that_did_not_end_names_no_bug() -> None:
+    case = call("torch.nn.functional.tanhshrink")
+    [ended] = dying([case])
+    runs = ended.reduced.runs
+    assert ended.root is not None
+    [again] = dying([case], Budget(runs))
+    assert again.root is not None
+    [unfinished] = dying([case], Budget(runs - 1))
+    assert (unfinished.case, unfinished.root) == (ended.case, None)
+    assert unfinished.reduced.minimal  # the search for the case itself
