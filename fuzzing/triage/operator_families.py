@@ -13,6 +13,8 @@ from typing import Any
 
 from fuzzing.outcomes import Verdict
 from fuzzing.torch_aliases import bare_api
+from fuzzing.triage.python_stack import is_dispatcher
+from fuzzing.triage.type_needs import GRAPH_FRONTEND
 
 _NONFINITE = frozenset({"NaN or infinity on one side", "the largest number for infinity"})
 _TYPE = frozenset({"wrong type"})
@@ -123,8 +125,8 @@ def shared_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shared_exception(fields: Mapping[str, Any]) -> dict[str, Any]:
     """An exception's fields where the smaller is as the larger, and an operator of ATen as what is converted
-    alike, if a place outside its converter refuses what that made. Of what the file of an operator that runs
-    graphs says of it, these tell nothing.
+    alike, if a place outside its converter refuses what that made, or its converter fails. Of what the file
+    of an operator that runs graphs says of it, these tell nothing.
     """
     frames = [_MIN.sub("max", str(frame)) for frame in fields.get("frames", ())]
     changed = {**fields, "frames": frames, "complaint": _MIN.sub("max", str(fields.get("complaint", "")))}
@@ -136,15 +138,21 @@ def _shared_exception(fields: Mapping[str, Any]) -> dict[str, Any]:
         if captures in fields["needs"]:  # which of its checks fails, the number of values decides
             return {**changed, "operator": captures, "complaint": "", "needs": [], "proven": []}
         return {**changed, "operator": outer[1], "needs": [], "proven": []}
+    if len(frames) > 1 and is_dispatcher(frames[1]) and fields.get("frontend") != GRAPH_FRONTEND:
+        return _of_converter(changed, frames[0])
     if len(frames) > 1:
         converter = str(fields["frames"][1])
         return {**changed, "frames": [frames[0], _CONVERTED_ALIKE.get(_function(converter), converter)]}
-    if family := _CONVERTED_ALIKE.get(bare_api(str(fields.get("operator", "")))):
-        changed["operator"] = family
-        if "needs" in fields:
-            shapes = [need for need in fields["needs"] if need == "zero-size" or need.startswith("rank ")]
-            changed |= {"needs": shapes, "proven": []}
-    return changed
+    family = _CONVERTED_ALIKE.get(bare_api(str(fields.get("operator", ""))))
+    return _of_converter(changed, family) if family else changed
+
+
+def _of_converter(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    """An exception's fields with what was converted in place of the call, whose arguments tell nothing."""
+    if "needs" not in fields:
+        return {**fields, "operator": name}
+    shapes = [need for need in fields["needs"] if need == "zero-size" or need.startswith("rank ")]
+    return {**fields, "operator": name, "needs": shapes, "proven": []}
 
 
 def _function(converter: str) -> str:

@@ -244,3 +244,20 @@ def test_a_body_that_reads_an_outer_value_is_one_bug_whichever_check_counts_it()
     assert explains(one, other)
     assert explains(other, one)
     assert not explains(one, scanned("a >= b", "Add"))
+
+
+def test_a_converter_that_fails_is_one_bug_of_all_calls_of_its_operator() -> None:
+    """TVM divides by the order 0 of `linalg.norm`, `masked.norm` and `pairwise_distance`."""
+
+    def failed(api: str, converter: str, *needs: str) -> Signature:
+        stack = ("tvm/e.py:Importer._translate_fx_graph", f"tvm/b.py:Importer.{converter}")
+        seen = Evidence(error="ZeroDivisionError", message="float division by zero", traceback=stack)
+        outcome = Outcome("0" * 64, "tvm", "t", "cpu", Verdict.CRASH, Phase.CONVERT, "s", evidence=seen)
+        return compute_signature(outcome, "", "PyTorch", Traits(api, ("float",), needs, (api,)))
+
+    one, other = (
+        failed("torch.linalg.norm", "_norm", "ord"),
+        failed("torch.masked.norm", "_norm", "dim", "rank 1"),
+    )
+    assert explains(one, other)
+    assert not explains(one, failed("torch.masked.norm", "_mean", "ord"))
