@@ -26,6 +26,10 @@ _REDUCTIONS = frozenset(
     for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 )
 _SHARED_CONVERTERS = (
+    (
+        "native_batch_norm",
+        *(f"_native_batch_norm_legit{kind}" for kind in ("", "_functional", "_no_training")),
+    ),
     ("amax", "amin", "aminmax", "argmax", "argmin", "argsort", "max", "min", "msort", "sort", "topk"),
     ("cummax", "cummin"),
     ("cumprod", "cumsum"),
@@ -58,6 +62,7 @@ class _Part:
     complaints  that show them, without the types of an output of a wrong one; none if any does
     without     attributes that the part is the same for
     symptom     whether wrong values and wrong shapes tell its bugs apart
+    types       whether element types do
     """
 
     name: str
@@ -66,12 +71,13 @@ class _Part:
     complaints: frozenset[str] = frozenset()
     without: frozenset[str] = frozenset()
     symptom: bool = True
+    types: bool = True
 
     def shows(self, operator: str, complaint: str, needs: Collection[str]) -> bool:
         """Whether a wrong result with these needs, without the operator's name, is the part's."""
         needed = not self.need or any(_attribute(need) == self.need for need in needs)
-        kind = complaint.partition(" (")[0]
-        return operator in self.operators and needed and (not self.complaints or kind in self.complaints)
+        shown = not self.complaints or _kind(complaint) in self.complaints
+        return operator in self.operators and needed and shown
 
 
 #: Types of results are decided for all operators of two numbers, and all matrix products. An axis left out
@@ -88,7 +94,12 @@ _PARTS = (
     _Part("ArgMax, ArgMin", frozenset({"ArgMax", "ArgMin"})),
     _Part("amax, amin", frozenset({"amax", "amin", "aminmax", "max", "min"}), complaints=_NONFINITE),
     _Part("arithmetic", frozenset({"add", "div", "mul", "rsub", "sub"}), complaints=_TYPE),
-    _Part("matrix products", frozenset({"addmm", "baddbmm", "bmm", "matmul", "mm"}), complaints=_TYPE),
+    _Part(
+        "matrix products",
+        frozenset({"addmm", "baddbmm", "bmm", "matmul", "mm"}),
+        complaints=_TYPE,
+        types=False,
+    ),
     _Part("argmax, argmin", frozenset({"argmax", "argmin"})),
 )
 
@@ -120,6 +131,8 @@ def shared_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     changed = {**fields, **lists, "operator": name}
     if fields.get("verdict") == Verdict.WRONG_RESULT.value and not all(part.symptom for part in shared):
         changed["complaint"] = ""
+    if not all(part.types for part in shared):
+        changed |= {"complaint": _kind(complaint), "dtypes": []}
     return changed
 
 
@@ -158,6 +171,11 @@ def _of_converter(fields: dict[str, Any], name: str) -> dict[str, Any]:
 def _function(converter: str) -> str:
     """What a converter is of: `sum` of `translator.py:Importer._sum`."""
     return converter.rpartition(":")[2].rpartition(".")[2].strip("_")
+
+
+def _kind(complaint: str) -> str:
+    """A complaint without the types of an output of a wrong one."""
+    return complaint.partition(" (")[0]
 
 
 def _attribute(need: str) -> str:

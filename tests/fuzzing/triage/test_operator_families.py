@@ -157,7 +157,29 @@ def refused(
     return compute_signature(outcome, f"torch.{part}", "PyTorch", traits)
 
 
-@pytest.mark.parametrize(("first", "second"), [("sort", "argmin"), ("topk", "argsort"), ("min", "amax")])
+def test_which_number_a_matrix_product_loses_its_type_for_is_no_bug_of_its_own() -> None:
+    """TVM's are float32, of integers as of float64."""
+
+    def signed_type(name: str, dtype: str, detail: str) -> Signature:
+        return compute_signature(
+            wrong_result("type", detail), "", "PyTorch", Traits(f"torch.{name}", (dtype,))
+        )
+
+    one = signed_type("mm", "int", "float32 instead of int64")
+    assert explains(one, signed_type("bmm", "float", "float32 instead of float64"))
+    integers = signed_type("mul", "int", "int64 instead of float32")
+    assert not explains(integers, signed_type("mul", "float", "float64 instead of float32"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("sort", "argmin"),
+        ("topk", "argsort"),
+        ("min", "amax"),
+        ("native_batch_norm", "_native_batch_norm_legit"),
+    ],
+)
 def test_what_is_refused_of_one_of_aten_is_refused_of_those_converted_alike(first: str, second: str) -> None:
     """OpenVINO converts all of them to its TopK, or to reductions of one file."""
     one, other = (
