@@ -120,6 +120,7 @@ def shared_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     }
     complaint = str(fields.get("complaint", ""))
     shared = [part for part in _PARTS if part.shows(operator, complaint, lists["needs"])]
+    shared = [part for part in shared if part.need] or shared  # what it needs tells more than what it shows
     if not shared:
         return dict(fields)
     dropped = frozenset[str]().union(*(part.without for part in shared))

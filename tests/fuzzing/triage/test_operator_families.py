@@ -58,6 +58,15 @@ def test_another_need_of_the_family_is_another_bug() -> None:
     assert not explains(one, signed("ReduceMax", "shape", "zero-size", "rank 1"))
 
 
+def test_what_a_reduction_of_nothing_reads_is_one_bug_of_the_larger_too() -> None:
+    """TVM's memory of nothing, which may be NaN."""
+    traits = [
+        Traits(name, ("float",), ("rank 1", "zero-size"), (name,)) for name in ("ReduceMin", "ReduceSum")
+    ]
+    one, other = (compute_signature(wrong_result(got="nan"), "", reduced=each) for each in traits)
+    assert explains(one, other)
+
+
 def test_an_order_of_dimensions_is_one_bug_whether_shapes_or_numbers_show_it() -> None:
     """OpenVINO's `layout`: where lengths are equal the numbers alone are wrong."""
     one, other = (
