@@ -123,7 +123,7 @@ def test_bugs_of_one_operator_are_told_apart_by_what_they_need(tmp_path: Path) -
     Corpus(tmp_path / "cases").add(SLICED)
     ran = assay(tmp_path, "triage", tmp_path / "cases", "--backend", BACKEND, "--option", "fault=wrong-slice")
     title, needs, _, _ = ran.out.splitlines()
-    assert (title, needs) == ("   1 case   [ONNX] Slice: wrong values", "            with rank 1")
+    assert (title, needs) == ("   1 case   [ONNX] Slice: wrong values", "            with Slice.axes, rank 2")
 
 
 def test_where_nothing_fails_nothing_is_told(tmp_path: Path) -> None:
