@@ -80,9 +80,9 @@ class _Part:
         return operator in self.operators and needed and shown
 
 
-#: Types of results are decided for all operators of two numbers, and all matrix products. An axis left out
-#: changes the shape; wrong numbers along an axis are the operator's own. What orders
-#: dimensions changes shapes or, where lengths are equal, numbers.
+#: An axis left out changes the shape; wrong numbers along an axis are the operator's own. What orders
+#: dimensions changes shapes or, where lengths are equal, numbers. Types of results are decided alike for
+#: arithmetic, and for matrix products.
 _PARTS = (
     _Part("RNN, GRU, LSTM: layout", _RECURRENT, "layout", symptom=False),
     _Part("reductions: zero-size", _REDUCTIONS, "zero-size"),
